@@ -8,8 +8,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import NoReturn
 
+from armpy.core.file_ownership import make_own_folder
+from armpy.core.sha256 import sha256
+
 SWITCH_VARIABLE = "ARMPY_COMPILED_CACHE"
 """Environment variable that switches what armpy keeps for later starts ``off``."""
+
+
+# Of a damaged file no more is read; those that are read whole are far smaller.
+_LARGEST_BYTES = 1 << 22
 
 
 class UnusableError(Exception):
@@ -90,3 +97,24 @@ def write_whole(
         with suppress(OSError):
             os.unlink(unfinished)
         raise
+
+
+def read_checked(path: str | os.PathLike[str]) -> bytes | None:
+    """Read a file that `write_checked` wrote; None if there is none that can be believed."""
+    with suppress(OSError, UnusableError), opened(path) as handle:
+        checksum, _, contents = os.read(handle, _LARGEST_BYTES).partition(b"\n")
+        if checksum == sha256(contents).hexdigest().encode():
+            return contents
+    return None
+
+
+def write_checked(path: str | os.PathLike[str], contents: bytes) -> None:
+    """Write a file with its checksum and the folder for it, if that can be done.
+
+    Notes
+    -----
+    It keeps a result that can be computed again: without it only time is lost.
+    """
+    with suppress(OSError):
+        make_own_folder(os.path.dirname(path))
+        write_whole(path, [sha256(contents).hexdigest().encode(), b"\n", contents], ".tmp")

@@ -19,9 +19,9 @@ from importlib.machinery import PathFinder
 from typing import NamedTuple
 
 from armpy.core import late
-from armpy.core.file_ownership import cache_folder, make_own_folder
+from armpy.core.file_ownership import cache_folder
 from armpy.core.sha256 import sha256
-from armpy.store.owned_files import UnusableError, is_switched_off, opened, write_whole
+from armpy.store.owned_files import is_switched_off, read_checked, write_checked
 
 BACKENDS_GROUP = "armpy.backends"
 """Distributions announce backends here: ``CpuRef = "armpy_reference:ReferenceBackend"``."""
@@ -53,8 +53,6 @@ _SETTLED_NS = 2_000_000_000
 
 # Environments come and go, and no other file says which of them are gone.
 _MOST_FILES = 32
-# Room for thousands of entry points; of a damaged file no more is read.
-_LARGEST_BYTES = 1 << 20
 _VERSION = "armpy installed 2"
 _INFOS = (".dist-info", "egg-info")
 
@@ -117,13 +115,14 @@ def installed() -> InstalledEntryPoints:
     if not is_switched_off(os.environ):
         with suppress(RuntimeError):  # the user has no home
             path = os.path.join(cache_folder(), FOLDER, key)
-    entries = _recall(path)
-    if entries is None:
-        entries = _look_through()
-        # What has changed meanwhile may be in the key or in the entries only.
-        is_settled = latest_ns < time.time_ns() - _SETTLED_NS
-        if path and is_settled and state == _path_state():
-            _remember(path, entries)
+    if path and (contents := read_checked(path)) is not None:
+        entries = tuple(InstalledEntryPoint(*entry) for entry in json.loads(contents))
+        return InstalledEntryPoints(entries, names)
+    entries = _look_through()
+    # What has changed meanwhile may be in the key or in the entries only.
+    is_settled = latest_ns < time.time_ns() - _SETTLED_NS
+    if path and is_settled and state == _path_state():
+        _keep(path, entries)
     return InstalledEntryPoints(entries, names)
 
 
@@ -215,23 +214,11 @@ def _digest(parts: Sequence[object]) -> str:
     return sha256(repr(parts).encode(errors="surrogatepass")).hexdigest()[:32]
 
 
-def _recall(path: str) -> tuple[InstalledEntryPoint, ...] | None:
-    """Read an index; None if there is none that can be believed."""
-    with suppress(OSError, UnusableError), opened(path) as handle:
-        checksum, _, text = os.read(handle, _LARGEST_BYTES).partition(b"\n")
-        if checksum == sha256(text).hexdigest().encode():
-            return tuple(InstalledEntryPoint(*entry) for entry in json.loads(text))
-    return None
-
-
-def _remember(path: str, entries: Sequence[InstalledEntryPoint]) -> None:
-    """Write an index if that can be done, and delete the oldest of too many."""
-    text = json.dumps(entries).encode()
-    # Another process may delete the same files, and without an index only time is lost.
+def _keep(path: str, entries: Sequence[InstalledEntryPoint]) -> None:
+    """Write an index, and delete the oldest of too many."""
+    write_checked(path, json.dumps(entries).encode())
+    # Another process may delete the same files.
     with suppress(OSError):
-        folder = os.path.dirname(path)
-        make_own_folder(folder)
-        write_whole(path, [sha256(text).hexdigest().encode(), b"\n", text], ".tmp")
-        files = sorted(os.scandir(folder), key=lambda file: file.stat().st_mtime_ns)
+        files = sorted(os.scandir(os.path.dirname(path)), key=lambda file: file.stat().st_mtime_ns)
         for file in files[:-_MOST_FILES]:
             os.unlink(file)

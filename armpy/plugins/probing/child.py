@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import faulthandler
-import importlib
 import json
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
 from armpy.plugins.discovery.candidate import Candidate, RejectionError
+from armpy.plugins.discovery.references import load_reference
 from armpy.plugins.hooks.checks import check_plugin
 from armpy.plugins.loading import (
     check_invalid_id,
@@ -60,7 +61,9 @@ def load_and_describe(candidate: Candidate, examine: str) -> ProbeResult:
         # Read again here, as the bytes that were hashed are in the other process.
         pinned = read_pinned(candidate)
         make = _make_plugin if candidate.is_plugin else _make_backend
-        details = _examiner(examine)(make(candidate, private, pinned))
+        made = make(candidate, private, pinned)
+        examiner: Any = load_reference(examine) if examine else None  # Any: the caller's function
+        details = examiner(made) if examine else {}
         # Tried here, so that what cannot be sent is this candidate's failure.
         json.dumps(details)
     except RejectionError as error:
@@ -114,14 +117,3 @@ def _exit_code(error: SystemExit) -> int:
     if error.code is None:
         return 0
     return error.code if isinstance(error.code, int) else 1
-
-
-def _examiner(reference: str) -> Callable[[object], Mapping[str, object]]:
-    """The function to examine the backend with: ``"module:function"``, or one that does nothing."""
-    if not reference:
-        return lambda _: {}
-    module, _, name = reference.partition(":")
-    examine: Callable[[object], Mapping[str, object]] = getattr(
-        importlib.import_module(module), name
-    )
-    return examine

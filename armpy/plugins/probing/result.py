@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from dataclasses import fields as dataclass_fields
 
 from armpy.plugins.discovery.candidate import CandidateStatus
 
@@ -112,24 +113,13 @@ def result_from(fields: object) -> ProbeResult | None:
         result = ProbeResult(**{**fields, "outcome": outcome, "details": dict(details)})
     except (KeyError, TypeError, ValueError):
         return None
+    texts = [getattr(result, each.name) for each in dataclass_fields(result) if each.default == ""]
     numbers = result.exit_code, result.duration_s
-    # From a file or from a process in which the candidate's code ran: either may say anything.
+    # From a process in which the candidate's code ran, which may say anything.
     is_sound = (
-        all(isinstance(getattr(result, name), str) for name in _TEXTS)
+        all(isinstance(text, str) for text in texts)
         and all(number is None or type(number) in (int, float) for number in numbers)
         and isinstance(result.remembered, bool)
         and (result.passed or bool(result.reason.strip()))
     )
     return result if is_sound else None
-
-
-_TEXTS = (
-    "reason",
-    "traceback",
-    "output",
-    "backend_id",
-    "api_version",
-    "device_type",
-    "missing_module",
-    "missing_library",
-)
