@@ -10,34 +10,35 @@ import nox
 nox.options.sessions = ["lint", "tests"]
 nox.options.reuse_existing_virtualenvs = True
 
+EXTENSIONS = ["-r", "extensions/requirements.txt"]
 PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
 
 
 @nox.session(python=PYTHONS)
 def tests(session: nox.Session) -> None:
     """The test suite; arguments behind ``--`` go to pytest."""
-    session.install("-e", ".[test]")
+    session.install("-e", ".[test]", *EXTENSIONS)
     session.run("python", "-m", "pytest", *session.posargs)
 
 
 @nox.session
 def nightly(session: nox.Session) -> None:
     """The test suite in its full form, which takes hours; arguments behind ``--`` go to pytest."""
-    session.install("-e", ".[test]")
+    session.install("-e", ".[test]", *EXTENSIONS)
     session.run("python", "-m", "pytest", *session.posargs, env={"ARMPY_FULL_TESTS": "1"})
 
 
 @nox.session
 def lint(session: nox.Session) -> None:
     """Lint, format, types, import order."""
-    session.install("-e", ".[dev]")
+    session.install("-e", ".[dev]", *EXTENSIONS)
     session.run(".ci/lint", session.bin, external=True)
 
 
 @nox.session
 def docs(session: nox.Session) -> None:
     """Whether generated pages are what the definitions say, and every page can be followed."""
-    session.install("-e", ".[dev]")
+    session.install("-e", ".[dev]", *EXTENSIONS)
     session.run(".ci/docs", session.bin, external=True)
     session.run("python", "-m", "pytest", "-q", "tests/documents", *session.posargs)
 

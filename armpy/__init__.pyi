@@ -4,8 +4,6 @@ from armpy.backend.memory.external_memory import (
     MemorySource as MemorySource,
 )
 from armpy.backend.progress import watch_progress as watch_progress
-from armpy.serving.batching.batcher import Batcher as Batcher
-from armpy.serving.batching.statistics import BatcherStatistics as BatcherStatistics
 from armpy.store.settings import CompilationCaching as CompilationCaching
 from armpy.errors import (
     ArmpyError as ArmpyError,

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 import armpy
+import armpy_serving
 from armpy import DataType, Model, Network, TensorInfo, ops
 from armpy.core.turns import take_turns
 from armpy.graph import Value
@@ -171,10 +172,10 @@ def measure(given: argparse.Namespace) -> dict[str, object]:
     alone = resident_mib(model)
     began = time.perf_counter()
     about = given.max_batch, given.max_wait_ms
-    direct = armpy.Batcher(model, *about, mode="direct")
+    direct = armpy_serving.Batcher(model, *about, mode="direct")
     direct.run(items[0])
     direct_ready_s = time.perf_counter() - began
-    with direct, armpy.Batcher(model, *about, workers=given.workers) as batches:
+    with direct, armpy_serving.Batcher(model, *about, workers=given.workers) as batches:
         batches_ready_s = time.perf_counter() - began - direct_ready_s
         for item, wanted in zip(items, expected, strict=True):
             for name, array in batches.run(item).items():

@@ -31,7 +31,7 @@ from kserve.protocol.grpc import grpc_predict_v2_pb2_grpc as stubs
 
 import armpy
 from armpy import DataType, Model, Network, TensorInfo, ops
-from armpy.serving.kserve import ArmpyModelRepository, ArmpyModelServer
+from armpy_serving.kserve import ArmpyModelRepository, ArmpyModelServer
 from benchmarks.peers import exported
 from tests.support.kserve_server import HEADER, free_ports
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from armpy import Model
 from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
-from armpy.serving.protocol import datatype_of
-from armpy.serving.triton import InstanceSettings, TritonExport, TritonOptions, export_model
-from armpy.serving.triton.config import config_text, model_config
+from armpy_serving.protocol import datatype_of
+from armpy_serving.triton import InstanceSettings, TritonExport, TritonOptions, export_model
+from armpy_serving.triton.config import config_text, model_config
 from benchmarks.common import find_example
 from tests.support.triton_server import TritonServer
 

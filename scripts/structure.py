@@ -26,7 +26,13 @@ from functools import cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("armpy", "backends/numba_acc/armpy_numba_acc", "backends/reference/armpy_reference")
+EXTENSIONS = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("extensions/*/armpy_*"))
+PACKAGES = (
+    "armpy",
+    "backends/numba_acc/armpy_numba_acc",
+    "backends/reference/armpy_reference",
+    *EXTENSIONS,
+)
 CEILINGS = Path(__file__).with_suffix(".toml")
 FILES_PER_FOLDER = 20
 REFUSED_FIRST_WORDS = frozenset({"What", "Who", "Whose", "Where", "Whatever", "Whom"})

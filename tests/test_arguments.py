@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from armpy import Batcher, IsolationLimits, Runtime, RuntimeOptions
+from armpy import IsolationLimits, Runtime, RuntimeOptions
 from armpy.backend import ExternalMemory
 from armpy.compiler import OptimizerOptions
 from armpy.errors import ArmpyError, InvalidArgumentError
@@ -79,15 +79,6 @@ def test_executions_with_odd_deadlines_and_priorities_are_refused() -> None:
         for number in (90, 100, np.int64(110)):
             future = model.start(X, priority=number)  # type: ignore[arg-type]
             np.testing.assert_array_equal(future.result(30)["y"], X["x"] + 1)
-
-
-@pytest.mark.parametrize("name", ["max_batch", "max_wait_ms", "max_waiting", "workers", "sizes"])
-def test_batchers_of_odd_sizes_are_refused(name: str) -> None:
-    with Runtime(RuntimeOptions(backends=["CpuRef"])) as runtime:
-        model = Model(chain(1), runtime)
-        refuses_or_uses(
-            lambda given: Batcher(model, **{name: given}).close()  # type: ignore[arg-type]
-        )
 
 
 def test_networks_of_odd_ids_are_not_there() -> None:

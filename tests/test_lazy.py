@@ -23,12 +23,17 @@ from armpy import ops
 from armpy.core.lazy import ModuleTables
 
 ROOT = Path(__file__).parents[1]
-STUBS = sorted((ROOT / "armpy").rglob("__init__.pyi"))
-PACKAGES = [".".join(path.parent.relative_to(ROOT).parts) for path in STUBS]
+TREES = [ROOT / "armpy", *sorted((ROOT / "extensions").glob("*/armpy_*"))]
+STUBS = [path for tree in TREES for path in sorted(tree.rglob("__init__.pyi"))]
+PACKAGES = [
+    ".".join(path.parent.relative_to(tree.parent).parts)
+    for tree in TREES
+    for path in sorted(tree.rglob("__init__.pyi"))
+]
 ENGINES = {
-    "armpy.serving.kserve": "kserve",
-    "armpy.serving.ray": "ray",
-    "armpy.serving.triton": "triton_python_backend_utils",
+    "armpy_serving.kserve": "kserve",
+    "armpy_serving.ray": "ray",
+    "armpy_serving.triton": "triton_python_backend_utils",
 }
 """What a package's modules import that few environments have."""
 

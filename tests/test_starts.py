@@ -75,7 +75,8 @@ STARTS = [
     Start("version", "$ armpy --version", 13, HEAVY - {"click"} | {"numpy"}),
     Start("usage", "$ armpy run", 16, HEAVY - {"click"} | {"numpy"}),
     Start("help of a command", "$ armpy run --help", 16, HEAVY - {"click"} | {"numpy"}),
-    Start("help of all", "$ armpy --help", 17, HEAVY - {"click"} | {"numpy"}),
+    # It asks plugins for commands, if some are installed: here armpy's own extensions.
+    Start("help of all", "$ armpy --help", 90, HEAVY - {"click", "pluggy"}),
     Start("wrong file", "$ armpy run nowhere.tflite", 16, HEAVY - {"click"} | {"numpy"}),
     Start(
         "what is installed",

@@ -18,7 +18,6 @@ _SHORT_HELPS = {
     "devices": "List the devices that backends run on.",
     "diff": "Find the first layer that two backends, or two files, differ in.",
     "doctor": "Find out what is wrong with backends or a file, and what to do.",
-    "export-triton": "Put models into a repository of NVIDIA's Triton Inference Server.",
     "inspect": "Show what a model is made of and where it would run.",
     "kernels": "Build packs of compiled kernels, or list those that are found.",
     "keys": "Make keys to sign prepared files with, or show them.",

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -25,11 +23,9 @@ from armpy.errors import BackendError, BackendUnavailableError, InvalidArgumentE
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.plugins.modules import forget_module
-from armpy.serving import Predictor
 from tests.support.dynamic_modules import module_source, private_modules, write_module
 from tests.support.fake_backends import FakeBackend, registry_of, runtime_of
 from tests.support.networks import ADD, RELU, f32
-from tests.support.row_models import write_row_model
 from tests.support.scripted_backend import ScriptedBackend, declaration
 
 for library in ("click", "rich", "PIL"):
@@ -140,36 +136,6 @@ def test_verifying_fails_if_something_is_damaged(
     assert main(["cache", "verify", *options, "--json"]) == 1
     (cache,) = json.loads(capsys.readouterr().out)["caches"]
     assert [entry["problem"] for entry in cache["entries"]] == ["", "damaged"]
-
-
-def test_what_processes_of_a_machine_share_is_listed_checked_and_cleared(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Models that predictors have been sent, and what is compiled of them."""
-    monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "cache"))
-    model = write_row_model(tmp_path / "model.tflite", 1).read_bytes()
-    Predictor(model, backends=["CpuRef"]).prepare()
-    sent = tmp_path / "cache" / "node" / f"{sha256(model).hexdigest()}.model"
-
-    def shared(*command: str) -> Any:  # Any: a JSON document
-        status = main(["cache", *command, "--json"])
-        caches = json.loads(capsys.readouterr().out)["caches"]
-        return status, next(each for each in caches if each["name"] == "node")
-
-    status, cache = shared("verify")
-    assert status == 0
-    assert cache["backend"] == "armpy"
-    assert cache["limit_bytes"] == 16 << 30
-    kinds = {Path(entry["name"]).suffix: entry["description"] for entry in cache["entries"]}
-    assert kinds[".model"] == "model as it was sent"
-    assert kinds[".armpy"].startswith("prepared model")
-    sent.write_bytes(b"other")
-    status, cache = shared("verify")
-    assert status == 1
-    problems = {Path(entry["name"]).suffix: entry["problem"] for entry in cache["entries"]}
-    assert problems == {".model": "contents have changed", ".armpy": ""}
-    assert shared("clear")[1]["deleted"] == 2
-    assert not sent.exists()
 
 
 def test_clearing_deletes_everything(

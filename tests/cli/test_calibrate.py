@@ -211,13 +211,3 @@ def test_a_busy_machine_is_warned_of(
     monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0))
     assert main(["calibrate", "--backend", "CpuRef", "--seconds", "1"]) == 0
     assert ("keep 3.2 processors busy" in capsys.readouterr().err) == is_warned
-
-
-def test_devices_are_resources_for_a_cluster_in_two_words(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert main(["devices", "--ray"]) == 0
-    resources, labels = capsys.readouterr().out.split()
-    counts = json.loads(resources.removeprefix("--resources="))
-    assert counts["armpy_NumbaAcc"] == counts["armpy_CpuRef"] == os.cpu_count()
-    assert "armpy/CpuRef=CPU_REFERENCE" in labels.removeprefix("--labels=").split(",")

@@ -21,7 +21,7 @@ skip_without("click", "rich", "pillow", "pip", "setuptools>=77", "onnx", "crypto
 
 ELSEWHERE = {
     "docs/how_to/adding_an_operation.md": "tests/test_adding_an_operation.py",
-    "docs/how_to/kserve.md": "tests/serving/kserve/test_page.py",
+    "docs/how_to/kserve.md": "extensions/serving/tests/kserve/test_page.py",
     "docs/reference/calls_in_order.md": "tests/runtime/test_order_of_calls.py",
 }
 """Pages that tests of their own follow."""
@@ -30,7 +30,7 @@ NOT_RUN = {
     "installs from a package index, which .ci/run does": 8,
     "is of contract 1.x": 1,
     "needs tracefs, perf and the rights to use them": 1,
-    "needs an engine, with which tests/serving runs the same": 9,
+    "needs an engine, with which extensions/serving/tests runs the same": 9,
     "runs the tests, as .ci/run does": 2,
     "takes minutes": 2,
     "trains a model with TensorFlow": 1,

@@ -32,7 +32,6 @@ from armpy.errors import (
     PreparationTimeoutError,
 )
 from armpy.execution.background import compile_process, tiers
-from armpy.serving.batching import Batcher
 from tests.frontends.test_tflite_signatures import counters
 from tests.support.descendants import await_end, is_running
 from tests.support.example_backends import DIGITS
@@ -280,9 +279,10 @@ def test_memory_is_imported_for_what_is_compiled(compiler: GatedCompiler, path: 
 
 
 def test_a_batcher_goes_over_to_what_is_compiled(compiler: GatedCompiler, tmp_path: Path) -> None:
+    serving = pytest.importorskip("armpy_serving")
     path = tmp_path / "rows.tflite"
     path.write_bytes(doubled((1, 2), (-1, 2)))
-    with load(path) as model, Batcher(model, mode="direct") as batcher:
+    with load(path) as model, serving.Batcher(model, mode="direct") as batcher:
         assert answer(batcher, X[None]) == [SLOW]
         compiler.open_gate()
         model.warm_up({"x": (1, 2)})

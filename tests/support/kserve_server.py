@@ -89,7 +89,7 @@ def kserve_server(
     """A server of a folder's models, once it is ready."""
     http_port, grpc_port = free_ports(2)
     command = [
-        *(sys.executable, "-W", "ignore", "-m", "armpy.serving.kserve"),
+        *(sys.executable, "-W", "ignore", "-m", "armpy_serving.kserve"),
         *("--model_dir", str(model_dir)),
         *("--http_port", str(http_port), "--grpc_port", str(grpc_port), *flags),
     ]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from armpy.serving.ray.data import ActorPredictor
+from armpy_serving.ray.data import ActorPredictor
 
 
 class WatchedPredictor(ActorPredictor):

@@ -14,10 +14,10 @@ from armpy.compiler.devices import DevicesCache
 from armpy.core.units import bytes_text
 from armpy.errors import BackendError
 from armpy.model.archive.kept_models import ModelCache
+from armpy.model.archive.model_cache import NODE_FOLDER, NODE_LIMIT_BYTES
 from armpy.plugins import BackendRegistry, preferred_backends
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import ask_method, call_backend, read_backend
-from armpy.serving.prediction.node_files import FOLDER, LIMIT_BYTES
 from armpy.store.compiled import compiled_cache
 from armpy.store.forgetting import IForgettingCache
 from armpy.types import BackendId
@@ -157,7 +157,7 @@ def _caches(
         cache = compiled_cache(backend_id)
         if cache is not None and cache.list_entries():
             found.append((shown, cache))
-    for own in (ModelCache(), ModelCache(FOLDER, LIMIT_BYTES), DevicesCache()):
+    for own in (ModelCache(), ModelCache(NODE_FOLDER, NODE_LIMIT_BYTES), DevicesCache()):
         if backend_ids is None and own.list_entries():
             found.append(("armpy", own))
     return found

@@ -9,12 +9,6 @@ from armpy.cli.options import dynamic_backends_option, json_option, verbosity_op
 
 
 @click.command("devices")
-@click.option(
-    "--ray",
-    "for_ray",
-    is_flag=True,
-    help="Print them as arguments of 'ray start': ray start $(armpy devices --ray).",
-)
 @dynamic_backends_option
 @json_option
 @verbosity_options

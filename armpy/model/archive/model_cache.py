@@ -41,6 +41,12 @@ SENT_SUFFIX = ".model"
 LIMIT_BYTES = 1 << 30
 """Of all files together."""
 
+NODE_FOLDER = "node"
+"""Of armpy's cache directory: models that the processes of one node share."""
+
+NODE_LIMIT_BYTES = 16 << 30
+"""Of all files of a node together; what was used longest ago goes. Who has mapped one keeps it."""
+
 _ORDINARY = ("ARMPY_DUMP_GRAPHS", "ARMPY_SYSTEM_TRACE", "ARMPY_VLOG")
 _INSTALLED = ("site-packages", "dist-packages")
 

@@ -1,0 +1,123 @@
+"""Arguments of a batcher, checked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from armpy.core.arguments import MOST_THREADS, check_whole
+from armpy.errors import InvalidArgumentError
+from armpy.model.model import Model
+
+_WHEN_FULL = ("wait", "error")
+_MODES = ("batch", "direct")
+
+
+@dataclass(frozen=True, slots=True)
+class BatcherArguments:
+    """Arguments of `armpy_serving.Batcher` behind the model, checked.
+
+    Parameters
+    ----------
+    max_batch : int
+    max_wait_s : float
+    max_waiting : int
+    refuses : bool
+        Whether an item that finds no room is refused.
+    workers : int
+    sizes : tuple of int
+        Smallest first.
+    mode : str
+    """
+
+    max_batch: int
+    max_wait_s: float
+    max_waiting: int
+    refuses: bool
+    workers: int
+    sizes: tuple[int, ...]
+    mode: str
+
+
+def checked_arguments(
+    model: object,
+    max_batch: int,
+    max_wait_ms: float,
+    max_waiting: int | None,
+    when_full: str,
+    workers: int,
+    sizes: Sequence[int] | None,
+    mode: str,
+) -> BatcherArguments:
+    """Check the arguments of `armpy_serving.Batcher`.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If one cannot be used.
+    """
+    if not isinstance(model, Model):
+        raise InvalidArgumentError(
+            "there is no model to run",
+            where="Batcher",
+            expected="what armpy.load gave",
+            actual=type(model).__name__,
+        )
+    _check_whole("max_batch", max_batch)
+    check_whole(workers, "Batcher: workers", least=1, most=MOST_THREADS)
+    waiting = 8 * max_batch if max_waiting is None else max_waiting
+    _check_whole("max_waiting", waiting)
+    if not isinstance(max_wait_ms, (int, float)) or not 0 <= max_wait_ms < math.inf:
+        raise _wrong("max_wait_ms", "a number of milliseconds, 0 or more", max_wait_ms)
+    for name, given, known in (("when_full", when_full, _WHEN_FULL), ("mode", mode, _MODES)):
+        if given not in known:
+            raise _wrong(name, " or ".join(map(repr, known)), given)
+    chosen = _checked_sizes(sizes, max_batch)
+    wait_s, refuses = float(max_wait_ms) / 1e3, when_full == "error"
+    return BatcherArguments(max_batch, wait_s, waiting, refuses, workers, chosen, mode)
+
+
+def checked_seconds(given: float) -> float:
+    """How long an item may take: no time at all if its caller had less than that left.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is no number.
+    """
+    if not isinstance(given, (int, float)) or math.isnan(given):
+        raise _wrong("deadline_s", "a number of seconds", given)
+    return max(0.0, float(given))
+
+
+def _check_whole(name: str, given: object) -> None:
+    """Check a number that is to be 1 or more."""
+    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
+        raise _wrong(name, "a whole number of 1 or more", given)
+
+
+def _checked_sizes(given: Sequence[int] | None, max_batch: int) -> tuple[int, ...]:
+    """The numbers of rows that are executed, smallest first."""
+    if given is None:
+        return batch_sizes(max_batch)
+    if not isinstance(given, Sequence):
+        raise _wrong("sizes", "whole numbers", given)
+    for size in given:
+        _check_whole("sizes", size)
+    sizes = tuple(sorted({*given}))
+    if not sizes or sizes[-1] != max_batch:
+        raise _wrong("sizes", f"whole numbers, the largest of them max_batch ({max_batch})", given)
+    return sizes
+
+
+def batch_sizes(max_batch: int) -> tuple[int, ...]:
+    """Sizes that a model is prepared for: powers of two, and the largest."""
+    return (*(2**power for power in range(math.ceil(math.log2(max_batch)))), max_batch)
+
+
+def _wrong(name: str, expected: str, given: object) -> InvalidArgumentError:
+    """The error for an argument that cannot be used."""
+    return InvalidArgumentError(
+        f"{name} cannot be used", where="Batcher", expected=expected, actual=repr(given)
+    )

@@ -1,0 +1,186 @@
+"""Item: what one caller has handed in, until it has the answer."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import CancelledError, Future, InvalidStateError
+from typing import TypeAlias, TypeVar
+
+from armpy.errors import ExecutionTimeoutError
+from armpy.execution.scheduling.deadlines import Watch, deadlines
+from armpy.ops.operation import Array
+
+_log = logging.getLogger("armpy_serving.batching")
+
+Answer: TypeAlias = dict[str, Array]
+
+T = TypeVar("T")
+
+
+class AnswerSlot:
+    """Future for a caller that waits at once: what every item of `Batcher.run` pays for is less."""
+
+    __slots__ = ("_claim", "_is_over", "_outcome")
+
+    def __init__(self) -> None:
+        self._outcome: tuple[Answer | None, BaseException | None] = (None, None)
+        # Who takes it out says what came of it; a list's `pop` is one step, and needs no lock.
+        self._claim = [None]
+        self._is_over = threading.Lock()
+        self._is_over.acquire()
+
+    def result(self) -> Answer:
+        """Wait for the answer; what went wrong is raised."""
+        with self._is_over:
+            answer, error = self._outcome
+        if answer is None:
+            assert error is not None
+            raise error
+        return answer
+
+    def done(self) -> bool:
+        """Whether it has been told what came of it."""
+        return not self._claim
+
+    def cancel(self) -> bool:
+        """Take nothing more; whether nothing was told before."""
+        return self._tell(None, CancelledError())
+
+    def set_running_or_notify_cancel(self) -> bool:
+        """Whether there is something to do."""
+        return bool(self._claim)
+
+    def set_result(self, answer: Answer) -> None:
+        """Tell the answer."""
+        if not self._tell(answer, None):
+            raise InvalidStateError
+
+    def set_exception(self, error: BaseException) -> None:
+        """Tell what went wrong."""
+        if not self._tell(None, error):
+            raise InvalidStateError
+
+    def _tell(self, answer: Answer | None, error: BaseException | None) -> bool:
+        """Tell once; whether this was the first time."""
+        try:
+            self._claim.pop()
+        except IndexError:
+            return False
+        self._outcome = answer, error
+        self._is_over.release()
+        return True
+
+
+class Item:
+    """One caller's inputs and answer.
+
+    Parameters
+    ----------
+    arrays : mapping of str to ndarray
+        One row of each input, without the batch dimension.
+    keeps_axis : bool
+        Whether the caller's arrays have a batch dimension of 1, as the answer's will.
+    deadline_s : float, optional
+        By `time.perf_counter`.
+    future : Future or AnswerSlot
+        Of the outputs by name.
+
+    Attributes
+    ----------
+    key : tuple
+        Shapes: only items of the same shapes can be run together.
+    arrived_s : float
+        By `time.perf_counter`.
+    is_waiting : bool
+        Whether it is in line; `WaitingItems` says so.
+    """
+
+    __slots__ = (
+        "_watch",
+        "arrays",
+        "arrived_s",
+        "deadline_s",
+        "future",
+        "is_waiting",
+        "keeps_axis",
+        "key",
+    )
+
+    def __init__(
+        self,
+        arrays: Mapping[str, Array],
+        keeps_axis: bool,
+        deadline_s: float | None,
+        future: Future[Answer] | AnswerSlot,
+    ) -> None:
+        self.arrays = arrays
+        self.keeps_axis = keeps_axis
+        self.deadline_s = deadline_s
+        # A list first: a generator takes longer, and this is done for every item.
+        self.key = tuple([array.shape for array in arrays.values()])
+        self.future = future
+        self.arrived_s = time.perf_counter()
+        self.is_waiting = False
+        self._watch: Watch | None = None
+
+    def own_arrays(self) -> None:
+        """Copy what the caller may change while it waits."""
+        self.arrays = {name: array.copy() for name, array in self.arrays.items()}
+
+    def watch(self, stop: Watch) -> None:
+        """Let something happen at the deadline, unless there is an answer before."""
+        self._watch = stop
+        deadlines.begin(stop)
+
+    @property
+    def remaining_s(self) -> float | None:
+        """How long is left until the deadline; None if there is none."""
+        return None if self.deadline_s is None else self.deadline_s - time.perf_counter()
+
+    def answer(self, outputs: Answer) -> None:
+        """Tell the caller what came of it, unless it has been told something else."""
+        self._end()
+        _tell(self.future.set_result, outputs)
+
+    def fail(self, error: BaseException) -> None:
+        """Tell the caller what went wrong, unless it has been told something else."""
+        self._end()
+        _tell(self.future.set_exception, _own(error))
+
+    def expire(self) -> None:
+        """Tell the caller that the deadline has passed."""
+        self.fail(too_late())
+
+    def _end(self) -> None:
+        """Let nothing happen at the deadline any more."""
+        if self._watch is not None:
+            deadlines.end(self._watch)
+
+
+def _tell(tell: Callable[[T], object], what: T) -> None:
+    """Tell a future; what its callbacks raise costs no other item its answer."""
+    try:
+        tell(what)
+    except InvalidStateError:
+        return  # it came too late
+    except BaseException:  # noqa: BLE001 - even SystemExit, which would end a worker
+        _log.exception("a callback of an item's future has failed")
+
+
+def too_late() -> ExecutionTimeoutError:
+    """The error for a deadline that has passed."""
+    return ExecutionTimeoutError("the item's deadline has passed", where="Batcher")
+
+
+def _own(error: BaseException) -> BaseException:
+    """An error for one caller: raised in several threads, one would gather all their frames."""
+    try:
+        own = copy.copy(error)
+    except Exception:  # noqa: BLE001 - a backend's own, which may not be copied
+        return error
+    own.__cause__ = error.__cause__ or error
+    return own

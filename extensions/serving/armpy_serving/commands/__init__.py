@@ -1,0 +1,1 @@
+"""Commands that the extension adds to `armpy`."""

@@ -1,0 +1,183 @@
+"""Puts models into a repository of Triton's."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from armpy.cli.compile.work import signer
+from armpy.cli.load_model import load_model
+from armpy.cli.load_request import CliLoadRequest
+from armpy.cli.options import request_of
+from armpy.cli.pictures.labels import read_labels
+from armpy.cli.printer import Printer, print_json
+from armpy.cli.registry import find_origin, parse_backend_options, registry_of, split_option
+from armpy.cli.values import Shapes
+from armpy.execution.isolation.choice import check_isolated
+from armpy.execution.settings import DEFAULT_PLAN_CACHE_SIZE
+from armpy_serving.triton import (
+    EnsembleOptions,
+    InstanceSettings,
+    TritonExport,
+    TritonOptions,
+    export_model,
+)
+
+if TYPE_CHECKING:
+    from armpy.model import Model
+
+_GO_ALONG = ("backends", "num_threads", "on_fallback", "preference", "trusted_keys", "code")
+"""Options of loading that hold where the model is served; the others are done with by then, but
+for those of `_source_options`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportRequest:
+    """Request to export a model, as the command line says it.
+
+    Parameters
+    ----------
+    repository : str
+    options : mapping of str to object
+        Of `TritonOptions`, but for name and labels.
+    name, labels : str, optional
+    """
+
+    repository: str
+    options: dict[str, Any]  # Any: as `TritonOptions` takes them
+    name: str | None
+    labels: str | None
+
+
+def export_command(
+    models: tuple[str, ...],
+    output: str,
+    name: str | None,
+    labels: str | None,
+    ensemble: bool,
+    mean: tuple[float, ...] | None,
+    std: tuple[float, ...] | None,
+    top: int,
+    isolate: tuple[str, ...],
+    memory_limit_mb: int | None,
+    key: str | None,
+    shape_sets: list[Shapes],
+    as_json: bool,
+    **given: Any,  # Any: options of exporting and of loading, by name
+) -> None:
+    """Put each MODEL into a repository of Triton's."""
+    _check(models, name, ensemble, mean or std or top, shape_sets, given["max_batch"])
+    own = ("instances", "max_batch", "queue_delay_us", "max_queue", "timeout_us")
+    options = {n: given.pop(n) for n in (*own, "timeout_action", "own_timeout")}
+    targets, force = given.pop("targets"), given.pop("force")
+    options["version"] = given.pop("model_version")
+    around = EnsembleOptions(mean or (), std or (), top) if ensemble else None
+    sign = None if key is None else signer(key)
+    request = ExportRequest(output, options, name, labels)
+    written: list[Path] = []
+    for path in models:
+        load_request = request_of(path, **given)
+        settings = _settings(load_request, isolate, memory_limit_mb)
+        # The shapes of every batch stay prepared until they are saved.
+        with load_model(load_request, num_plans=_num_plans(shape_sets, options)) as model:
+            for shapes in reversed(shape_sets):
+                model.prepare(shapes)
+            told = TritonOptions(_name(request, path), labels=_labels(request, model), **options)
+            of_source = _source_options(load_request)
+            export = TritonExport(told, settings, around, targets, sign, force, of_source)
+            written += export_model(model, Path(output), export, Path(path))
+    if as_json:
+        print_json({"written": [str(place) for place in written]})
+    else:
+        for place in written:
+            Printer().line(f"written: {place}")
+
+
+def _check(
+    models: tuple[str, ...],
+    name: str | None,
+    ensemble: bool,
+    of_ensemble: object,
+    shape_sets: list[Shapes],
+    max_batch: int,
+) -> None:
+    """Check which options go together."""
+    if name is not None and len(models) > 1:
+        raise click.UsageError(f"--name is for one MODEL; {len(models)} are given.")
+    names = [_stem(path) for path in models]
+    twice = next((one for one in names if names.count(one) > 1), None)
+    if twice is not None:
+        raise click.UsageError(f"Two models would be called '{twice}'; export them one by one.")
+    if of_ensemble and not ensemble:
+        raise click.UsageError("--mean, --std and --top are for --ensemble.")
+    if shape_sets and max_batch:
+        raise click.UsageError("--shapes and --max-batch cannot be given together.")
+
+
+def _num_plans(shape_sets: list[Shapes], options: dict[str, Any]) -> int:
+    """How many shapes have to stay prepared."""
+    return max(len(shape_sets), int(options["max_batch"]).bit_length() + 1, DEFAULT_PLAN_CACHE_SIZE)
+
+
+def _stem(path: str) -> str:
+    """A file's name without what it ends in."""
+    return Path(path).stem
+
+
+def _name(request: ExportRequest, path: str) -> str:
+    """What clients call a model."""
+    return _stem(path) if request.name is None else request.name
+
+
+def _labels(request: ExportRequest, model: Model) -> tuple[str, ...]:
+    """Labels of the first output's classes."""
+    if request.labels is not None:
+        found, count = read_labels(request.labels), (model.outputs[0].shape or (None,))[-1]
+        found = found if count is None else found.for_classes(count)
+        return tuple(map(found.name, range(found.count)))
+    said = model.metadata.outputs.get(model.outputs[0].name)
+    return () if said is None or said.label_kind == "value" else tuple(said.labels)
+
+
+def _settings(
+    request: CliLoadRequest, isolate: tuple[str, ...], memory_limit_mb: int | None
+) -> InstanceSettings:
+    """How instances load the model."""
+    given = request.options.unusual()
+    options = {name: given[name] for name in _GO_ALONG if name in given}
+    if "trusted_keys" in options:
+        options["trusted_keys"] = [_absolute(key) for key in options["trusted_keys"]]
+    if memory_limit_mb is not None:
+        options["memory_limit_bytes"] = memory_limit_mb << 20
+    if isolate:
+        check_isolated(registry_of(request), isolate)
+    texts = [split_option(text) for text in request.backend_options]
+    of_backends = parse_backend_options(registry_of(request), texts) if texts else {}
+    return InstanceSettings(
+        "",
+        options,
+        isolation=isolate,
+        backend_options=of_backends,
+        dynamic_backends_path=tuple(map(os.path.abspath, request.dynamic_backends_path)),
+    )
+
+
+def _source_options(request: CliLoadRequest) -> dict[str, Any]:  # Any: as `armpy.load` has them
+    """How the model's own file is read, which a prepared one knows by itself."""
+    given = request.options.unusual()
+    names = "signature", "front_end"
+    options: dict[str, Any] = {n: given[n] for n in names if n in given}  # Any: as above
+    if request.front_end_options:
+        values = find_origin(request, registry_of(request)).options
+        asked = [text.partition("=")[0] for text in request.front_end_options]
+        options["front_end_options"] = {name: values[name] for name in asked}
+    return options
+
+
+def _absolute(key: str) -> str:
+    """A key, or the path of one from wherever the server is started."""
+    return os.path.abspath(key) if os.path.exists(key) else key

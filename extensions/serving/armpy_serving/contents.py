@@ -1,0 +1,359 @@
+"""Contents of tensors in requests and answers: numbers or strings in lists, or bytes.
+
+Notes
+-----
+Nothing is rounded on the way in: a number that a datatype cannot hold is refused, but for the
+fraction of a float, which is rounded as everywhere.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from armpy.core.strings import encoded
+from armpy.errors import InvalidArgumentError
+from armpy.tensor import MAX_RANK, TensorInfo, format_shape
+from armpy.types import DataType
+from armpy_serving.protocol import dtype_of
+
+Array = npt.NDArray[np.generic]
+
+_FIELDS = {
+    "BOOL": "bool_contents",
+    "INT8": "int_contents",
+    "INT16": "int_contents",
+    "INT32": "int_contents",
+    "INT64": "int64_contents",
+    "UINT8": "uint_contents",
+    "UINT16": "uint_contents",
+    "UINT32": "uint_contents",
+    "UINT64": "uint64_contents",
+    "FP32": "fp32_contents",
+    "FP64": "fp64_contents",
+    "BYTES": "bytes_contents",
+}
+"""Field of gRPC's ``InferTensorContents`` that has a datatype's elements; the rest are sent raw."""
+
+_ALL_FIELDS = tuple(dict.fromkeys(_FIELDS.values()))
+"""Every field of that message, once."""
+
+RAW_ONLY = frozenset(("FP16", "BF16"))
+"""Datatypes that gRPC has no typed contents for."""
+
+
+def array_of_bytes(
+    name: str, datatype: str, shape: Sequence[int], raw: bytes | bytearray | memoryview
+) -> Array:
+    """The array that raw bytes are, without a copy.
+
+    Parameters
+    ----------
+    name : str
+        Of the tensor, for messages.
+    datatype : str
+    shape : sequence of int
+    raw : bytes-like
+        Elements, outermost dimension first, little-endian, without gaps; those of BYTES behind
+        their lengths, of 4 bytes.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If datatype or shape cannot be used, or there are more or fewer bytes.
+    """
+    where = f"input '{name}'"
+    dtype = np.dtype(dtype_of(datatype, where)).newbyteorder("<")
+    dims = _checked_shape(where, shape)
+    if datatype == "BYTES":
+        return _strings_of_bytes(where, dims, bytes(raw))
+    num_bytes = math.prod(dims) * dtype.itemsize
+    if len(raw) != num_bytes:
+        raise InvalidArgumentError(
+            "the number of bytes is not that of the shape",
+            where=where,
+            expected=f"{num_bytes} for {datatype}{format_shape(dims)}",
+            actual=str(len(raw)),
+        )
+    array: Array = np.frombuffer(raw, dtype).reshape(dims)
+    if datatype == "BOOL" and (array.view(np.uint8) > 1).any():
+        raise InvalidArgumentError(
+            "a byte is no BOOL", where=where, expected="0 or 1", actual=str(array.view("u1").max())
+        )
+    return array if sys.byteorder == "little" else array.astype(dtype.newbyteorder("="))
+
+
+def _strings_of_bytes(where: str, dims: tuple[int, ...], raw: bytes) -> Array:
+    """Elements of BYTES, each behind its length."""
+    count, at = math.prod(dims), 0
+    elements: list[bytes] = []
+    # Each has a length at least, so that no shape makes this long.
+    while len(elements) < count and at + _LENGTH_BYTES <= len(raw):
+        begin = at + _LENGTH_BYTES
+        at = begin + int.from_bytes(raw[at:begin], "little")
+        elements.append(raw[begin:at])
+    if len(elements) != count or at != len(raw):
+        raise InvalidArgumentError(
+            "the bytes are not those of the shape",
+            where=where,
+            expected=f"{count} elements of BYTES, each behind its length of {_LENGTH_BYTES} bytes",
+            actual=f"{len(raw)} bytes, of which {len(elements)} elements take {at}",
+        )
+    strings = np.empty(count, object)
+    strings[:] = elements
+    return strings.reshape(dims)
+
+
+_LENGTH_BYTES = 4
+
+
+def array_of_numbers(name: str, datatype: str, shape: Sequence[int], data: object) -> Array:
+    """The array that numbers, or strings, in a list are.
+
+    Parameters
+    ----------
+    name, datatype, shape
+        As for `array_of_bytes`.
+    data : sequence
+        Elements one behind the other, or nested as the shape is.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If datatype or shape cannot be used, the data are not of the shape, or an element is no
+        number of the datatype.
+    """
+    where = f"input '{name}'"
+    dtype = np.dtype(dtype_of(datatype, where))
+    dims = _checked_shape(where, shape)
+    if datatype == "BF16":
+        raise InvalidArgumentError(
+            "BF16 cannot be sent as numbers", where=where, fix="Send its bytes (binary or raw data)"
+        )
+    given = _plain_array(where, datatype, data)
+    # Lists without elements do not tell the dimensions inside of them.
+    is_other = given.size and given.ndim > 1 and given.shape != dims
+    if given.size != math.prod(dims) or is_other:
+        raise InvalidArgumentError(
+            "the data are not of the shape",
+            where=where,
+            expected=format_shape(dims),
+            actual=format_shape(given.shape),
+            fix="Nest them as the shape is, or send them one behind the other",
+        )
+    exact = given if datatype == "BYTES" else _exactly(where, datatype, dtype, given)
+    return exact.reshape(dims)
+
+
+def array_of_contents(
+    name: str,
+    datatype: str,
+    shape: Sequence[int],
+    contents: Any,  # Any: a message of gRPC, whoever generated its class
+) -> Array:
+    """The array that typed contents of gRPC (``InferTensorContents``) are; see `array_of_numbers`.
+
+    Raises
+    ------
+    InvalidArgumentError
+        As for `array_of_numbers`, and if the datatype is sent raw only, or elements are in the
+        field of another.
+    """
+    field = _FIELDS.get(datatype)
+    if field is not None:
+        filled = [one for one in _ALL_FIELDS if one != field and getattr(contents, one, None)]
+        if filled:
+            raise InvalidArgumentError(
+                "elements are in the field of another datatype",
+                where=f"input '{name}'",
+                expected=f"{field} for {datatype}",
+                actual=", ".join(filled),
+                fix="Put them into the one field, or say what datatype they are",
+            )
+        return array_of_numbers(name, datatype, shape, list(getattr(contents, field)))
+    dtype_of(datatype, f"input '{name}'")
+    raise InvalidArgumentError(
+        f"{datatype} has no typed contents",
+        where=f"input '{name}'",
+        fix="Send its bytes in raw_input_contents",
+    )
+
+
+def bytes_of(array: Array) -> bytes:
+    """The raw bytes of an array: little-endian, outermost dimension first, without gaps."""
+    if array.dtype.hasobject:
+        elements = (encoded(text) for text in array.reshape(-1).tolist())
+        return b"".join(len(e).to_bytes(_LENGTH_BYTES, "little") + e for e in elements)
+    return array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+
+
+def numbers_of(name: str, array: Array) -> list[bool | int | float | str]:
+    """An array's elements one behind the other, for JSON.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If one is no finite number, or no text, which JSON cannot say.
+    """
+    check_json(name, array)
+    numbers: list[bool | int | float | str] = array.ravel().tolist()
+    return numbers
+
+
+def check_json(name: str, array: Array) -> None:
+    """Check that JSON can say what is in an output.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If one is no finite number, or a string that is not UTF-8.
+    """
+    if array.dtype.hasobject and any(map(_is_escaped, array.reshape(-1).tolist())):
+        raise InvalidArgumentError(
+            "JSON cannot say bytes that are not UTF-8",
+            where=f"output '{name}'",
+            fix="Ask for binary data (parameter binary_data), or use gRPC",
+        )
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise InvalidArgumentError(
+            "JSON cannot say infinity or NaN",
+            where=f"output '{name}'",
+            fix="Ask for binary data (parameter binary_data), or use gRPC",
+        )
+
+
+def _is_escaped(text: str) -> bool:
+    """Whether a string stands for bytes that are not UTF-8."""
+    return not text.isascii() and any("\udc80" <= letter <= "\udcff" for letter in text)
+
+
+def contents_of(datatype: str, array: Array) -> tuple[str, list[bool | int | float | bytes]]:
+    """An array's elements for gRPC, and the field of ``InferTensorContents`` that has them.
+
+    Parameters
+    ----------
+    datatype : str
+        None of `RAW_ONLY`.
+    array : ndarray
+    """
+    elements: list[Any] = array.ravel().tolist()
+    if datatype == "BYTES":
+        elements = [encoded(text) for text in elements]
+    return _FIELDS[datatype], elements
+
+
+def _checked_shape(where: str, shape: Iterable[object]) -> tuple[int, ...]:
+    """A request's shape."""
+    dims = tuple(shape)
+    # Sizes of more than NumPy can count are no sizes, even where another one is 0.
+    is_whole = all(type(n) is int and 0 <= n < 2**63 for n in dims)
+    if is_whole and len(dims) <= MAX_RANK and TensorInfo(dims, DataType.BOOLEAN).is_addressable:  # type: ignore[arg-type]  # integers, as was just seen
+        return dims  # type: ignore[return-value]  # as above
+    raise InvalidArgumentError(
+        "the shape cannot be used",
+        where=where,
+        expected=f"at most {MAX_RANK} whole numbers of 0 or more, of an array that can be",
+        actual=str(list(dims))[:80],
+    )
+
+
+_KINDS = {
+    bool: "true or false",
+    int: "whole numbers",
+    float: "fractions",
+    str: "text",
+    type(None): "null",
+}
+
+
+def _plain_array(where: str, datatype: str, data: object) -> Array:
+    """Nested or flat numbers or strings, as NumPy reads them."""
+    if datatype == "BYTES":
+        return _plain_strings(where, data)
+    # Before NumPy sees them: of one long text among many numbers it makes an array of such texts,
+    # which takes more memory than there is.
+    allowed = {bool} if datatype == "BOOL" else {int} if "INT" in datatype else {int, float}
+    for kind in _kinds_in(where, data, 0) - allowed:
+        raise _no_numbers(where, datatype, _KINDS.get(kind, kind.__name__))
+    try:
+        given: Array = np.asarray(data)
+    except (ValueError, OverflowError) as error:  # lists of different lengths
+        raise _no_numbers(where, datatype, str(error)) from error
+    if given.dtype.kind == "O" or (given.dtype.kind == "f" and datatype in ("INT64", "UINT64")):
+        # Integers of more than 64 bits, or some beyond int64 beside negative ones: NumPy makes
+        # objects or floats of these, which would round.
+        given = np.asarray(data, dtype=object)
+    return given
+
+
+def _plain_strings(where: str, data: object) -> Array:
+    """Nested or flat strings as an array of objects."""
+    # Of objects: of one long text among many, NumPy makes an array of such texts.
+    kinds, strings = _kinds_in(where, data, 0), np.array(data, object)
+    # Lists of different lengths are elements then.
+    kinds |= set(map(type, strings.reshape(-1).tolist()))
+    for kind in kinds - {str, bytes}:
+        raise InvalidArgumentError(
+            "the data are not BYTES",
+            where=where,
+            expected="strings",
+            actual=_KINDS.get(kind, "lists of different lengths"),
+        )
+    return strings
+
+
+def _kinds_in(where: str, data: object, depth: int) -> set[type]:
+    """Types of the elements of nested lists."""
+    if not isinstance(data, (list, tuple)) or depth > MAX_RANK:
+        raise InvalidArgumentError(
+            "the data are no lists of numbers",
+            where=where,
+            expected=f"at most {MAX_RANK} lists in each other",
+            actual=type(data).__name__,
+        )
+    found = set(map(type, data))
+    if nested := found & {list, tuple}:
+        found -= nested
+        for inner in data:
+            if type(inner) in nested:
+                found |= _kinds_in(where, inner, depth + 1)
+    return found
+
+
+def _exactly(where: str, datatype: str, dtype: np.dtype[Any], given: Array) -> Array:
+    """Numbers of the right kind as a datatype's, if it can hold them."""
+    if given.size and dtype.kind in "iu":
+        low, high = given.min(), given.max()
+        bounds = np.iinfo(dtype)
+        if low < bounds.min or high > bounds.max:
+            raise _no_numbers(where, datatype, f"numbers from {low} to {high}")
+    if given.dtype.kind == "O" and dtype.kind == "f":
+        given = _as_floats(where, datatype, given)
+    with np.errstate(over="ignore"):
+        made = given.astype(dtype)
+    if dtype.kind == "f" and (np.isinf(made) & np.isfinite(given)).any():
+        raise _no_numbers(where, datatype, f"{np.abs(given).max()}, which is too large for it")
+    return made
+
+
+def _as_floats(where: str, datatype: str, given: Array) -> Array:
+    """Whole numbers of more than 64 bits as floats."""
+    try:
+        return given.astype(np.float64)
+    except OverflowError as error:
+        raise _no_numbers(where, datatype, "a number that is too large for it") from error
+
+
+def _no_numbers(where: str, datatype: str, actual: str) -> InvalidArgumentError:
+    """The error for data that are not numbers of a datatype."""
+    return InvalidArgumentError(
+        f"the data are no {datatype}",
+        where=where,
+        expected="true or false" if datatype == "BOOL" else f"numbers that {datatype} can hold",
+        actual=actual,
+    )

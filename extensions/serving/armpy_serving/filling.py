@@ -1,0 +1,25 @@
+"""Filling: batches of sizes that are prepared, of fewer rows than these."""
+
+from __future__ import annotations
+
+from armpy_serving.contents import Array
+
+
+def fill_up(batch: Array, count: int) -> Array:
+    """Fill the rows of a batch that are nobody's; the batch itself.
+
+    Parameters
+    ----------
+    batch : ndarray, shape (size, ...)
+        Written to behind the first `count` rows.
+    count : int
+        Rows that are there already.
+
+    Notes
+    -----
+    They hold the first row once more. Zeros may divide by zero or index what is not there; a row
+    that somebody has sent does neither. Without any row there are zeros, for shapes and types.
+    """
+    if count < len(batch):
+        batch[count:] = batch[0] if count else 0
+    return batch

@@ -1,0 +1,52 @@
+"""Errors of armpy as those that KServe, Starlette and gRPC know."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import grpc
+from grpc_interceptor.exceptions import GrpcException
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from armpy_serving.status import status_of
+
+_LOG = logging.getLogger("armpy_serving")
+
+
+def kserve_error(error: Exception, *, is_grpc: bool) -> Exception:
+    """The exception whose status KServe's servers answer with: ``GrpcException`` or HTTP's."""
+    status = status_of(error)
+    told(error)
+    made: Exception = (
+        GrpcException(status_code=grpc.StatusCode[status.grpc], details=str(error))
+        if is_grpc
+        else HTTPException(status.http, str(error))
+    )
+    return made
+
+
+def error_response(error: Exception) -> Response:
+    """The answer of the protocol to a request that has come to an error."""
+    told(error)
+    return _told_as_json(str(error), status_of(error).http)
+
+
+async def http_exception_response(_request: Request, error: Exception) -> Response:
+    """The answer of the protocol to what Starlette refuses: paths and methods, and the like."""
+    status, detail = getattr(error, "status_code", 500), getattr(error, "detail", error)
+    return _told_as_json(str(detail), status)
+
+
+def told(error: Exception) -> None:
+    """Log an error that is the server's, with its traceback."""
+    if status_of(error).http == 500:
+        _LOG.error("a request has failed", exc_info=error)
+
+
+def _told_as_json(text: str, status: int) -> Response:
+    """The answer with an error's text, escaped: Starlette's JSON cannot have a lone surrogate."""
+    body = json.dumps({"error": text}).encode()
+    return Response(body, status, media_type="application/json")

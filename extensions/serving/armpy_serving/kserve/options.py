@@ -1,0 +1,68 @@
+"""Options of ``python -m armpy_serving.kserve``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from kserve.model_server import parser as kserve_parser
+
+from armpy.execution import RuntimeOptions
+
+_LOAD_OPTIONS = ("backends", "num_threads", "on_fallback", "memory_limit_bytes")
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """KServe's options, and armpy's beside them.
+
+    Notes
+    -----
+    What is not given of armpy's is looked for in the environment: ``ARMPY_SERVING_HOST`` for
+    ``--host``, and so on.
+    """
+    parser = argparse.ArgumentParser(
+        prog="python -m armpy_serving.kserve",
+        description="Serve models with KServe's server.",
+        parents=[kserve_parser],
+    )
+    own = parser.add_argument_group("armpy")
+    own.add_argument("--model_dir", default="/mnt/models", help="a model file, or a folder of some")
+    own.add_argument("--host", default="127.0.0.1", help="where to listen; 0.0.0.0 in a container")
+    own.add_argument("--backends", type=_names, help="in order of preference, with commas between")
+    own.add_argument("--num_threads", type=int, help="threads of an inference")
+    own.add_argument("--on_fallback", choices=["allow", "warn", "error"])
+    own.add_argument("--memory_limit_bytes", type=int, help="of a model's tensors")
+    own.add_argument("--isolation", choices=["process"], help="run backends in their own processes")
+    own.add_argument("--max_waiting", type=int, default=1024, help="requests of a model at a time")
+    own.add_argument("--max_body_bytes", type=int, default=256 << 20, help="of a request by HTTP")
+    own.add_argument(
+        "--repository_api",
+        type=str.lower,
+        choices=["true", "false"],
+        help="whether clients may load and unload models; if not given, at the loopback alone",
+    )
+    own.add_argument("--grace_period", type=int, default=30, help="seconds to finish at the end")
+    for action in own._group_actions:
+        given = os.environ.get(f"ARMPY_SERVING_{action.dest.upper()}")
+        if given is not None:
+            # A default that is a string is read as if it were given.
+            parser.set_defaults(**{action.dest: given})
+    # Three lines of log take longer than what is answered; /metrics have the times.
+    parser.set_defaults(enable_latency_logging=False)
+    return parser
+
+
+def load_options(given: argparse.Namespace) -> dict[str, Any]:  # Any: options by name
+    """What `armpy.load` is to be given."""
+    options = {name: getattr(given, name) for name in _LOAD_OPTIONS}
+    chosen = {name: value for name, value in options.items() if value is not None}
+    if given.isolation is None:
+        return chosen
+    return {"runtime_options": RuntimeOptions(isolation=given.isolation, **chosen)}
+
+
+def _names(text: str) -> Sequence[str]:
+    """Names with commas between."""
+    return [name.strip() for name in text.split(",") if name.strip()]

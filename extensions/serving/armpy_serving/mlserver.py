@@ -1,0 +1,85 @@
+"""Serving with MLServer: models of armpy as its runtimes.
+
+Notes
+-----
+For MLServer 1.7, with uvloop below 0.22, without which it starts no workers. It has no bytes over
+HTTP, and answers data that do not fit their shape with 500 and plain text before armpy sees them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import mlserver
+from mlserver.errors import MLServerError
+from mlserver.types import InferenceRequest, InferenceResponse, MetadataTensor, ResponseOutput
+from mlserver.utils import get_model_uri
+
+import armpy
+from armpy.errors import ArmpyError
+from armpy_serving import requests
+from armpy_serving.contents import Array, array_of_bytes, array_of_numbers, numbers_of
+from armpy_serving.protocol import tensor_metadata
+from armpy_serving.served_model import ServedModel
+from armpy_serving.status import status_of
+
+
+class ArmpyRuntime(mlserver.MLModel):
+    """A model of armpy in MLServer.
+
+    Notes
+    -----
+    ``model-settings.json`` names it as ``implementation``, the file as ``parameters.uri``, and
+    options of `armpy.load` as ``parameters.extra``.
+    """
+
+    async def load(self) -> bool:
+        """Load the file."""
+        parameters = self.settings.parameters
+        options = (parameters and parameters.extra) or {}
+        model = await asyncio.to_thread(armpy.load, await get_model_uri(self.settings), **options)
+        self.served = ServedModel(model, self.name, self.version or "")
+        self.inputs = [MetadataTensor(**tensor_metadata(one).document()) for one in model.inputs]
+        self.outputs = [MetadataTensor(**tensor_metadata(one).document()) for one in model.outputs]
+        return True
+
+    async def predict(self, payload: InferenceRequest) -> InferenceResponse:
+        """Answer a request."""
+        given = payload.parameters.model_dump() if payload.parameters else {}
+        try:
+            outputs = await self.served.run_async(
+                {tensor.name: _array_of(tensor) for tensor in payload.inputs},
+                {tensor.name: tensor.datatype for tensor in payload.inputs},
+                [output.name for output in payload.outputs or ()],
+                requests.InferenceRequest({}, {}, parameters=given).deadline_s,
+            )
+            made = [self._output(name, array) for name, array in outputs.items()]
+        except ArmpyError as error:
+            raise MLServerError(str(error), status_of(error).http) from error
+        return InferenceResponse(
+            id=payload.id, model_name=self.name, model_version=self.version, outputs=made
+        )
+
+    async def unload(self) -> bool:
+        """Close the model."""
+        await asyncio.to_thread(self.served.model.close)
+        return True
+
+    def _output(self, name: str, array: Array) -> ResponseOutput:
+        """An output as MLServer has it."""
+        datatype = self.served.output_datatypes[name]
+        data = numbers_of(name, array)
+        return ResponseOutput(name=name, shape=[*array.shape], datatype=datatype, data=data)
+
+
+def _array_of(tensor: Any) -> Array:  # Any: MLServer's
+    """An input's array."""
+    data = tensor.data.root
+    if tensor.datatype == "BYTES" and isinstance(data, list):  # MLServer has taken them apart
+        return array_of_numbers(tensor.name, tensor.datatype, tensor.shape, data)
+    if isinstance(data, list) and len(data) == 1 and isinstance(data[0], bytes):
+        data = data[0]  # raw contents of gRPC
+    if isinstance(data, bytes):
+        return array_of_bytes(tensor.name, tensor.datatype, tensor.shape, data)
+    return array_of_numbers(tensor.name, tensor.datatype, tensor.shape, data)

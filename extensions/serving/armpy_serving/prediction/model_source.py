@@ -1,0 +1,208 @@
+"""Model sources: where the processes of a cluster find the model that they are to run."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from armpy import __version__
+from armpy.core.file_ownership import choices_state
+from armpy.core.sha256 import content_digest, sha256
+from armpy.errors import ArmpyError, InvalidArgumentError, ParserError
+from armpy.model.load import load
+from armpy.model.load_options import LoadOptions
+from armpy.model.load_request import as_source, begins_prepared
+from armpy.model.model import Model
+from armpy.plugins.discovery.environment import environment_digest
+from armpy.store.archive.container import open_container
+from armpy_serving.prediction.node_files import compiled_file, received_file
+from armpy_serving.prediction.row_model import RowModel, with_fixed_rows
+from armpy_serving.prediction.thread_budget import assigned_threads
+
+_OF_A_PROCESS = ("runtime", "properties", "compile")
+"""Options that are no plain data, or for programs that start once."""
+
+_AFTER_COMPILING = (
+    *("num_threads", "memory_limit_bytes", "quantize_inputs", "dequantize_outputs"),
+    *("code", "trusted_keys"),
+)
+"""Options that a compiled file does not hold."""
+
+_log = logging.getLogger("armpy_serving")
+
+
+class ModelSource:
+    """A model's file or bytes with the options of loading, to be sent from process to process.
+
+    Parameters
+    ----------
+    model : path or bytes-like
+    max_rows : int, optional
+    options : mapping of str to object
+        Of `armpy.load`.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is no model, or an option cannot be sent.
+    ParserError
+        If a file cannot be read.
+    """
+
+    def __init__(self, model: object, max_rows: int | None, options: Mapping[str, Any]) -> None:
+        self.options = _checked(options)
+        self.max_rows = max_rows
+        source = as_source(model)
+        if isinstance(source, str | os.PathLike):
+            # The process that loads it may work in another directory.
+            self.path = os.path.abspath(os.fsdecode(source))
+            self._bytes = b""
+            # Where only the nodes have the file, nothing is known of it before.
+            self.digest = _digest(self.path) if os.path.exists(self.path) else ""
+        else:
+            self.path, self._bytes = "", bytes(source)
+            self.digest = sha256(self._bytes).hexdigest()
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What a process tells it from others by."""
+        return self.path, self.digest, self.max_rows, repr(sorted(self.options.unusual().items()))
+
+    def load(self) -> RowModel:
+        """The model, ready to run; compiled unless another process of this node has done so.
+
+        Raises
+        ------
+        ArmpyError
+            As `armpy.load`; a ParserError if the file is another one by now.
+        """
+        options = self._options()
+        path = self.path or received_file(self.digest, lambda: self._bytes)
+        if path is None:  # nothing can be kept: each process has a model of its own
+            return _row_model(load(self._bytes, **options.given()), self.max_rows)
+        digest = _digest(path)
+        if self.digest and digest != self.digest:
+            raise ParserError(
+                "the model file is not the one that the predictor was made with",
+                where=path,
+                fix="Make the predictor anew, or keep each version under a name of its own",
+            )
+        if begins_prepared(path):
+            return _row_model(load(path, **options.given()), self.max_rows)
+        return self._compiled(path, digest, options)
+
+    def _options(self) -> LoadOptions:
+        """The options with what this process has to add."""
+        options = self.options
+        if options.num_threads is None:
+            options = replace(options, num_threads=assigned_threads())
+        if not self.path and options.code is None and begins_prepared(self._bytes):
+            # Nobody knows who has written bytes: a file that this makes of them is trusted no more.
+            options = replace(options, code="signed")
+        return options
+
+    def _compiled(
+        self, path: str, digest: str, options: LoadOptions, *, is_again: bool = False
+    ) -> RowModel:
+        """The model by way of a compiled file, which all processes of the node map."""
+        made: list[RowModel] = []
+
+        def save(place: Path) -> bool:
+            model = load(path, **options.given())
+            made.append(_row_model(model, self.max_rows))
+            # The name says what the file held before it was loaded.
+            return _is_saved(model, made[0].model, place) and content_digest(path) == digest
+
+        found = compiled_file(_name(path, digest, self.max_rows, options), save)
+        if found is None:
+            return made[0] if made else _row_model(load(path, **options.given()), self.max_rows)
+        chosen = {n: v for n, v in options.given().items() if n in _AFTER_COMPILING}
+        try:
+            # What was made is left to its end: the weights in the file are the node's, its own are
+            # not.
+            return RowModel(_sound(found, load(found, **chosen)), self.max_rows)
+        except ParserError as error:
+            with suppress(OSError):
+                os.unlink(found)
+            # One that was damaged costs time, and nothing else. One that was just made, or is still
+            # there, would be refused for ever: others can write to its folder, or nobody can.
+            if not made and not is_again:
+                _log.warning("%s is made anew: %s", found, error)
+                return self._compiled(path, digest, options, is_again=True)
+            _log.warning(
+                "each process compiles the model for itself, as the folder %s cannot be used; set "
+                "ARMPY_CACHE_DIR to one that nobody else can write to: %s",
+                os.path.dirname(found),
+                error,
+            )
+        return made[0] if made else _row_model(load(path, **options.given()), self.max_rows)
+
+
+def _checked(options: Mapping[str, Any]) -> LoadOptions:
+    """Options of loading that other processes can be told."""
+    unknown = [name for name in options if not hasattr(LoadOptions, name)]
+    refused = [name for name in options if name in _OF_A_PROCESS]
+    if unknown or refused:
+        raise InvalidArgumentError(
+            "an option cannot be used here",
+            where="Predictor",
+            expected="options of armpy.load, but for " + ", ".join(_OF_A_PROCESS),
+            actual=", ".join(unknown + refused),
+        )
+    return LoadOptions(**options)
+
+
+def _digest(path: str) -> str:
+    """SHA-256 of a model's file."""
+    try:
+        return content_digest(path)
+    except OSError as error:
+        raise ParserError(f"the file cannot be read: {error.strerror}", where=path) from error
+
+
+def _name(path: str, digest: str, max_rows: int | None, options: LoadOptions) -> str:
+    """A name that says all that a compiled file depends on."""
+    machine = (*os.uname()[1:],) if hasattr(os, "uname") else (sys.platform,)
+    asked = repr(sorted(options.unusual().items()))
+    suffix = os.path.splitext(path)[1].lower()  # tells the front-end where contents do not
+    parts = (digest, suffix, max_rows, asked, __version__, sys.version, machine, choices_state())
+    name = sha256(repr(parts).encode(errors="surrogatepass"))
+    name.update(environment_digest())
+    return name.hexdigest()[:32]
+
+
+def _row_model(model: Model, max_rows: int | None) -> RowModel:
+    """A model for rows, of one that was loaded."""
+    return RowModel(with_fixed_rows(model, max_rows), max_rows, model)
+
+
+def _sound(path: str, model: Model) -> Model:
+    """The model of a compiled file, unless it was compiled again as the file is damaged."""
+    # A light one was checked whole: this costs only who has to compile anyhow.
+    if not model.is_light:
+        try:
+            open_container(path).check()
+        except ParserError:
+            model.close()
+            raise
+    return model
+
+
+def _is_saved(loaded: Model, fixed: Model, place: Path) -> bool:
+    """Save what the node's processes are to map; no if that cannot be done."""
+    if not loaded.provenance.is_one_file:  # the name says nothing of elements in other files
+        return False
+    if any(None in (spec.shape or (None,)) for spec in fixed.inputs):
+        return False  # each process prepares it for the shapes that come
+    try:
+        fixed.save(place)
+    except ArmpyError as error:
+        _log.info("%s is compiled by each process: %s", loaded.title, error)
+        return False
+    return True

@@ -1,0 +1,292 @@
+"""Requests and answers of the Open Inference Protocol over HTTP: JSON, and bytes behind it.
+
+References
+----------
+Open Inference Protocol, version 2: ``inference_rest.md``; Triton's extension
+``binary_tensor_data``: the tensors' bytes follow the JSON, in its order.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from armpy.errors import InvalidArgumentError, UnimplementedError
+from armpy.types import DataType
+from armpy_serving.contents import Array, array_of_bytes, array_of_numbers, bytes_of, numbers_of
+from armpy_serving.protocol import Parameter, datatype_of
+
+HEADER = "Inference-Header-Content-Length"
+"""Header that says how many bytes of a body are its JSON; without it all are."""
+
+_NOTHING = memoryview(b"")
+
+
+@dataclass(frozen=True, slots=True)
+class InferenceRequest:
+    """Request of an inference.
+
+    Parameters
+    ----------
+    inputs : mapping of str to ndarray
+    datatypes : mapping of str to str
+        What each input was called to be.
+    outputs : tuple of str
+        Those that are asked for; all if empty.
+    binary_outputs : frozenset of str
+        Those that are wanted as bytes.
+    all_binary : bool
+        Whether that holds for all others, too.
+    id : str
+        Empty if the request has none.
+    parameters : mapping of str to str, bool, int or float
+    """
+
+    inputs: Mapping[str, Array]
+    datatypes: Mapping[str, str]
+    outputs: tuple[str, ...] = ()
+    binary_outputs: frozenset[str] = frozenset()
+    all_binary: bool = False
+    id: str = ""
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+
+    @property
+    def deadline_s(self) -> float | None:
+        """How long it may take: parameter ``timeout``, in microseconds, as Triton has it."""
+        timeout = self.parameters.get("timeout", 0)
+        if type(timeout) is int and 0 <= timeout < 2**63:
+            return timeout / 1e6 or None
+        raise _wrong("the time-out cannot be used", "microseconds, a whole number", timeout)
+
+
+def json_length(header: str | None) -> int | None:
+    """How many bytes of a body are its JSON, of the text of the header `HEADER`; None without it.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If that is no number.
+    """
+    if header is None:
+        return None
+    if header.isascii() and header.isdigit() and len(header) < 19:
+        return int(header)
+    raise _wrong(f"the header {HEADER} cannot be used", "a number of bytes", repr(header))
+
+
+def read_request(
+    body: bytes | bytearray | memoryview, header_length: int | None = None
+) -> InferenceRequest:
+    """Read a request's body.
+
+    Parameters
+    ----------
+    body : bytes-like
+    header_length : int, optional
+        What the header `HEADER` says; the body is all JSON without it.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is not what the protocol says.
+    UnimplementedError
+        If an output is asked for in a way that there is not; see `check_output`.
+    """
+    whole = memoryview(body)
+    length = len(whole) if header_length is None else header_length
+    if not 0 <= length <= len(whole):
+        raise _wrong("the length of the JSON is wrong", f"0 to {len(whole)} ({HEADER})", length)
+    try:
+        document = json.loads(bytes(whole[:length]), parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise _wrong("the body is no JSON", "an object with 'inputs'", error) from error
+    return request_of(document, whole[length:])
+
+
+def request_of(document: object, binary: memoryview = _NOTHING) -> InferenceRequest:
+    """The request that a JSON document is, with the bytes that follow it; see `read_request`."""
+    if not isinstance(document, Mapping):
+        raise _wrong("the body is no object", "an object with 'inputs'", type(document).__name__)
+    inputs: dict[str, Array] = {}
+    datatypes: dict[str, str] = {}
+    for entry in _entries(document, "inputs"):
+        name, datatype, shape = (_field(entry, *one) for one in _TENSOR)
+        if name in inputs:
+            raise _wrong("an input comes twice", "each once", repr(name))
+        where = f"input '{name}'"
+        given = _parameters(entry, where)
+        size = given.get("binary_data_size")
+        _flag(given, "binary_data", where)
+        if size is None:
+            array = array_of_numbers(name, datatype, shape, _field(entry, "data", list))
+            # Python reads 1e400 as infinity.
+            if array.dtype.kind == "f" and not np.isfinite(array).all():
+                raise _wrong(f"a number of '{name}' is too large", f"those of {datatype}", "1e309")
+            inputs[name] = array
+        else:
+            if type(size) is not int or not 0 <= size <= len(binary):
+                raise _wrong(
+                    "binary_data_size cannot be used", f"0 to {len(binary)}, which are left", size
+                )
+            if entry.get("data") is not None:
+                raise InvalidArgumentError(
+                    "there are both 'data' and binary_data_size",
+                    where=where,
+                    fix="Send its elements once",
+                )
+            inputs[name] = array_of_bytes(name, datatype, shape, binary[:size])
+            binary = binary[size:]
+        datatypes[name] = datatype
+    if len(binary):
+        raise _wrong("there are bytes that belong to no input", "none", len(binary))
+    wanted = _entries(document, "outputs") if "outputs" in document else []
+    names = tuple(_field(entry, "name", str) for entry in wanted)
+    parameters = _parameters(document, "the request")
+    return InferenceRequest(
+        inputs,
+        datatypes,
+        names,
+        frozenset(n for n, e in zip(names, wanted, strict=True) if _asks_binary(e, n)),
+        _flag(parameters, "binary_data_output", "the request"),
+        _field(document, "id", str) if "id" in document else "",
+        parameters,
+    )
+
+
+def check_output(name: str, parameters: Mapping[str, Parameter]) -> None:
+    """Check that an output is wanted in a way that there is.
+
+    Raises
+    ------
+    UnimplementedError
+        If it is to be labels, or to lie in shared memory, as Triton can do.
+    """
+    for word in ("classification", "shared_memory_region"):
+        if parameters.get(word):
+            raise UnimplementedError(
+                f"the parameter {word} is Triton's alone",
+                where=f"output '{name}'",
+                fix="Ask for the output without it",
+            )
+
+
+def version_error(version: str) -> UnimplementedError:
+    """The error for a request that names a model's version, where there are none."""
+    return UnimplementedError(
+        "models have no versions",
+        where="request",
+        expected="none",
+        actual=repr(version),
+        fix="Leave the version out",
+    )
+
+
+def write_answer(
+    request: InferenceRequest,
+    outputs: Mapping[str, Array],
+    data_types: Mapping[str, DataType],
+    model_name: str,
+    model_version: str = "",
+) -> tuple[bytes, int | None]:
+    """Write an answer's body.
+
+    Parameters
+    ----------
+    request : InferenceRequest
+    outputs : mapping of str to ndarray
+    data_types : mapping of str to DataType
+        Of the outputs.
+    model_name, model_version : str
+
+    Returns
+    -------
+    bytes
+    int or None
+        What the header `HEADER` is to say; None if all is JSON.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If JSON cannot say what is in an output.
+    """
+    entries: list[dict[str, object]] = []
+    tail: list[bytes] = []
+    for name, array in outputs.items():
+        datatype = datatype_of(data_types[name])
+        entry: dict[str, object] = {"name": name, "datatype": datatype, "shape": [*array.shape]}
+        if request.all_binary or name in request.binary_outputs or datatype == "BF16":
+            tail.append(bytes_of(array))
+            entry["parameters"] = {"binary_data_size": len(tail[-1])}
+        else:
+            entry["data"] = numbers_of(name, array)
+        entries.append(entry)
+    document: dict[str, object] = {"model_name": model_name}
+    if model_version:
+        document["model_version"] = model_version
+    if request.id:
+        document["id"] = request.id
+    head = json.dumps(document | {"outputs": entries}, separators=(",", ":")).encode()
+    return (b"".join([head, *tail]), len(head)) if tail else (head, None)
+
+
+_TENSOR = (("name", str), ("datatype", str), ("shape", list))
+
+
+def _entries(document: Mapping[str, Any], key: str) -> Sequence[Mapping[str, Any]]:
+    """A list of objects in a document."""  # Any: JSON
+    entries: Sequence[Mapping[str, Any]] = _field(document, key, list)
+    if not all(isinstance(entry, Mapping) for entry in entries):
+        raise _wrong(f"an entry of '{key}' is no object", "objects", entries)
+    return entries
+
+
+def _field(document: Mapping[str, Any], key: str, kind: type) -> Any:  # Any: JSON
+    """What stands under a key."""
+    found = document.get(key)
+    if not isinstance(found, kind):
+        expected = "a string" if kind is str else "a list"
+        actual = "nothing" if key not in document else type(found).__name__
+        raise _wrong(f"'{key}' is missing or of another kind", expected, actual)
+    return found
+
+
+def _parameters(document: Mapping[str, Any], where: str) -> Mapping[str, Any]:  # Any: JSON
+    """Parameters of a request or tensor."""
+    found = document.get("parameters", {})
+    if isinstance(found, Mapping) and all(
+        isinstance(one, (str, bool, int, float)) for one in found.values()
+    ):
+        return found
+    raise _wrong(f"the parameters of {where} cannot be used", "strings, numbers, booleans", found)
+
+
+def _asks_binary(entry: Mapping[str, Any], name: str) -> bool:  # Any: JSON
+    """Whether an output is asked for as bytes."""
+    where = f"output '{name}'"
+    parameters = _parameters(entry, where)
+    check_output(name, parameters)
+    return _flag(parameters, "binary_data", where)
+
+
+def _flag(parameters: Mapping[str, Any], key: str, where: str) -> bool:  # Any: JSON
+    """A parameter that is true or false, which it is if it is not there."""
+    found = parameters.get(key, False)
+    if isinstance(found, bool):
+        return found
+    raise _wrong(f"the parameter {key} of {where} cannot be used", "true or false", repr(found))
+
+
+def _no_constant(text: str) -> float:
+    """Refuse what is no JSON, though Python reads it."""
+    raise ValueError(f"{text} is no number of JSON")
+
+
+def _wrong(failed: str, expected: str, actual: object) -> InvalidArgumentError:
+    """The error for a request that is not as the protocol says."""
+    text = str(actual)
+    shown = text if len(text) <= 80 else f"{text[:77]}..."
+    return InvalidArgumentError(failed, where="request", expected=expected, actual=shown)

@@ -1,0 +1,210 @@
+"""``config.pbtxt``: what Triton is told of a model, in the text form of protocol buffers.
+
+References
+----------
+Triton Inference Server, model configuration (``model_config.proto``).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from armpy.errors import InvalidArgumentError
+from armpy.execution import TensorSpec
+from armpy_serving.protocol import datatype_of
+
+TIMEOUT_ACTIONS = ("reject", "delay")
+"""What becomes of a request that has waited for too long."""
+
+
+class Word(str):
+    """Value of an enumeration, which stands without quotes."""
+
+    __slots__ = ()
+
+
+Fields = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class TritonOptions:
+    """Options of a model in a repository of Triton's.
+
+    Parameters
+    ----------
+    name : str
+    version : int
+    instances : int
+        Processes that run the model side by side; they share its weights.
+    max_batch : int
+        The most rows that requests are joined to; 0 leaves the model's shapes as they are.
+    queue_delay_us : int
+        How long a request waits for others, in microseconds.
+    max_queue : int
+        How many requests wait at most; 0 for any number.
+    timeout_us : int
+        How long they wait at most, in microseconds; 0 for any time.
+    timeout_action : {"reject", "delay"}
+        What becomes of those that have waited so long.
+    own_timeout : bool
+        Whether requests may say a shorter time of their own.
+    labels : tuple of str
+        Of the classes of the first output.
+    """
+
+    name: str
+    version: int = 1
+    instances: int = 1
+    max_batch: int = 0
+    queue_delay_us: int = 0
+    max_queue: int = 0
+    timeout_us: int = 0
+    timeout_action: str = "reject"
+    own_timeout: bool = False
+    labels: tuple[str, ...] = ()
+
+    def check(self) -> None:
+        """Check what the command line cannot.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If an option asks for batches, and there are none.
+        """
+        asked = {
+            "queue_delay_us": self.queue_delay_us,
+            "max_queue": self.max_queue,
+            "timeout_us": self.timeout_us,
+            "own_timeout": self.own_timeout,
+        }
+        used = [name for name, value in asked.items() if value]
+        if used and not self.max_batch:
+            raise InvalidArgumentError(
+                "only models with batches have a queue of their own",
+                where=", ".join(used),
+                fix="Give max_batch as well; 1 will do",
+            )
+
+
+LABELS_FILE = "labels.txt"
+"""Name of the file with the labels, beside ``config.pbtxt``."""
+
+
+def model_config(
+    options: TritonOptions,
+    inputs: Sequence[TensorSpec],
+    outputs: Sequence[TensorSpec],
+) -> dict[str, object]:
+    """What Triton is told of a model.
+
+    Parameters
+    ----------
+    options : TritonOptions
+    inputs, outputs : sequence of TensorSpec
+        With a first dimension for the batch, where there is one.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If Triton cannot have such an input or output.
+    """
+    batched = options.max_batch > 0
+    made: dict[str, object] = {
+        "name": options.name,
+        "backend": "python",
+        "max_batch_size": options.max_batch,
+        "input": [tensor_fields(spec, "input", batched) for spec in inputs],
+        "output": [
+            tensor_fields(spec, "output", batched)
+            | ({"label_filename": LABELS_FILE} if options.labels and not index else {})
+            for index, spec in enumerate(outputs)
+        ],
+        "instance_group": [{"kind": Word("KIND_CPU"), "count": options.instances}],
+    }
+    if batched:
+        made["dynamic_batching"] = _batching(options)
+    return made
+
+
+def tensor_fields(
+    spec: TensorSpec, kind: str, batched: bool, datatype: str = ""
+) -> dict[str, object]:
+    """An input or output, as Triton is told of it.
+
+    Parameters
+    ----------
+    spec : TensorSpec
+    kind : {"input", "output"}
+    batched : bool
+        Whether the first dimension is the batch, which Triton has by itself.
+    datatype : str
+        If it is another one than the tensor's own.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it has no name, or one that cannot be written, or if its rank is not known.
+    """
+    if not spec.name or not spec.name.isprintable():
+        raise InvalidArgumentError(
+            f"Triton cannot have an {kind} of this name",
+            where=f"{kind} {spec.name!r}",
+            expected="printable characters",
+            fix="Name it in the model's file",
+        )
+    if spec.shape is None:
+        raise InvalidArgumentError(
+            f"the {kind}'s number of dimensions is not known, which Triton has to be told",
+            where=f"{kind} '{spec.name}'",
+            fix="Give it a shape in the model's file, or with --shapes",
+        )
+    row = spec.shape[1:] if batched else spec.shape
+    datatype = datatype or datatype_of(spec.data_type)
+    # There are no scalars: `TritonModel` has one dimension less. A dimension of 0 is an open one.
+    return {
+        "name": spec.name,
+        "data_type": Word(triton_type(datatype)),
+        "dims": [n or -1 for n in row] or [1],
+    }
+
+
+def triton_type(datatype: str) -> str:
+    """The word of Triton's configuration for a datatype."""
+    return "TYPE_STRING" if datatype == "BYTES" else f"TYPE_{datatype}"
+
+
+def _batching(options: TritonOptions) -> Fields:
+    """How requests are joined, and how long they wait for it."""
+    policy: dict[str, object] = {}
+    if options.timeout_us or options.own_timeout:
+        policy["timeout_action"] = Word(options.timeout_action.upper())
+        policy["default_timeout_microseconds"] = options.timeout_us
+        policy["allow_timeout_override"] = options.own_timeout
+    if options.max_queue:
+        policy["max_queue_size"] = options.max_queue
+    made: dict[str, object] = {"max_queue_delay_microseconds": options.queue_delay_us}
+    return made | ({"default_queue_policy": policy} if policy else {})
+
+
+def config_text(fields: Fields, indent: str = "") -> str:
+    """Fields as text: one a line, and lists as fields that come again."""
+    lines = []
+    for name, value in fields.items():
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, Mapping):
+                inner = config_text(one, f"{indent}  ")
+                lines.append(f"{indent}{name} {{\n{inner}{indent}}}\n")
+            else:
+                lines.append(f"{indent}{name}: {_scalar(one)}\n")
+    return "".join(lines)
+
+
+def _scalar(value: object) -> str:
+    """A value, quoted if it is text."""
+    if isinstance(value, Word):
+        return str(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,133 @@
+"""Settings that an exported model carries from the machine that writes it to the server."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from armpy.errors import InvalidArgumentError
+from armpy.execution import Runtime, RuntimeOptions
+from armpy.model.load import load
+from armpy.model.load_options import LoadOptions
+from armpy.model.model import Model
+from armpy_serving.protocol import datatype_of
+from armpy_serving.triton.config import triton_type
+from armpy_serving.triton.version_file import VersionFile, unusable
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceSettings:
+    """Settings by which an instance loads its model.
+
+    Parameters
+    ----------
+    file : str
+        Name of the model's file, in the folder of the version.
+    load_options : mapping of str to object
+        Of `armpy.load`, by name.
+    isolation : tuple of str
+        Backends that get processes of their own.
+    backend_options : mapping of str to (mapping of str to object)
+        By backend.
+    dynamic_backends_path : tuple of str
+    sizes : tuple of int
+        Numbers of rows that the model is prepared for, with a file for each; a batch is filled up
+        to the next of them. Empty if batches stay as they are.
+    """
+
+    file: str
+    load_options: Mapping[str, Any] = field(default_factory=dict)  # Any: as `armpy.load` has them
+    isolation: tuple[str, ...] = ()
+    backend_options: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    dynamic_backends_path: tuple[str, ...] = ()
+    sizes: tuple[int, ...] = ()
+
+    def document(self) -> dict[str, object]:
+        """The same for JSON, without what is left out."""
+        return {key: value for key, value in asdict(self).items() if value}
+
+    @classmethod
+    def of(cls, folder: str) -> InstanceSettings:
+        """Those of a version, from its folder.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there are none, or some that this version of armpy does not know.
+        """
+        found = VersionFile.of(folder).settings
+        try:
+            lists = {key: tuple(value) for key, value in found.items() if isinstance(value, list)}
+            return cls(**{**found, **lists})
+        except (AttributeError, TypeError) as error:
+            raise unusable(error, folder) from error
+
+    def file_of(self, size: int) -> str:
+        """Name of the file for a number of rows; 0 if batches stay as they are."""
+        stem, suffix = os.path.splitext(self.file)
+        return f"{stem}.{size}{suffix}" if size else self.file
+
+    def load(self, folder: str, size: int, num_threads: int) -> Model:
+        """Load the model.
+
+        Parameters
+        ----------
+        folder : str
+            Of the version.
+        size : int
+            As for `file_of`.
+        num_threads : int
+            If the settings say nothing of it.
+        """
+        options = LoadOptions(**{"num_threads": num_threads, **self.load_options})
+        path = os.path.join(folder, self.file_of(size))
+        plain = not (self.isolation or self.backend_options or self.dynamic_backends_path)
+        if plain:
+            return load(path, **options.given())
+        runtime = Runtime(
+            RuntimeOptions(
+                **options.of_runtime(),
+                isolation=dict.fromkeys(self.isolation, "process"),
+                backend_options=self.backend_options,
+                dynamic_backends_path=self.dynamic_backends_path,
+            )
+        )
+        return load(path, **options.on(runtime).given())
+
+
+def check_config(config: Mapping[str, Any], model: Model, folder: str) -> None:  # Any: JSON
+    """Check that a configuration is that of a version's model.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If names or types of inputs or outputs differ, or batches are larger than those prepared
+        for, or none at all where they are.
+    """
+    most = int(VersionFile.of(folder).config.get("max_batch_size", 0))
+    asked = int(config.get("max_batch_size", 0))
+    # Fewer rows will do.
+    rows = asked if asked > most or not asked else most
+    told, found = [f"max_batch_size {rows}"], [f"max_batch_size {most}"]
+    for kind, specs in (("input", model.inputs), ("output", model.outputs)):
+        told += sorted(f"{kind} {one['name']} {one['data_type']}" for one in config.get(kind, ()))
+        found += sorted(f"{kind} {s.name} {triton_type(datatype_of(s.data_type))}" for s in specs)
+    if told != found:
+        raise InvalidArgumentError(
+            "config.pbtxt is not the model's",
+            where=folder,
+            expected=", ".join(found),
+            actual=", ".join(told),
+            fix="Export this version again: armpy export-triton --force",
+        )
+
+
+def threads_per_instance(config: Mapping[str, Any]) -> int:  # Any: JSON
+    """The processor's cores, divided between all instances of a model; at least 1."""
+    groups = config.get("instance_group") or [{}]
+    count = sum(max(int(group.get("count", 1)), 1) for group in groups)
+    affinity = getattr(os, "sched_getaffinity", None)
+    cores = len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+    return max(1, cores // max(count, 1))

@@ -1,0 +1,97 @@
+"""Settings of the steps of an ensemble, from the machine that writes them to the server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from armpy.execution import TensorSpec
+from armpy.tensor import Quantization, TensorInfo
+from armpy.types import DataType
+from armpy_serving.contents import Array
+
+
+@dataclass(frozen=True, slots=True)
+class StepSettings:
+    """Settings of a step.
+
+    Parameters
+    ----------
+    tensors : tuple of TensorSpec
+        The model's that it is about: inputs of the step in front, outputs of the one behind.
+    mean, std : tuple of float
+        Of pixels; empty if real numbers come.
+    top : int
+        How many of the best classes are answered; 0 for all outputs as they are.
+    """
+
+    tensors: tuple[TensorSpec, ...]
+    mean: tuple[float, ...] = ()
+    std: tuple[float, ...] = ()
+    top: int = 0
+
+    def document(self) -> dict[str, object]:
+        """The same for JSON."""
+        tensors = [_document(spec) for spec in self.tensors]
+        return {"tensors": tensors, "mean": self.mean, "std": self.std, "top": self.top}
+
+    @classmethod
+    def of(cls, found: Mapping[str, Any]) -> StepSettings:  # Any: JSON
+        """Those of a document."""
+        tensors = tuple(map(_spec, found["tensors"]))
+        return cls(tensors, tuple(found["mean"]), tuple(found["std"]), found["top"])
+
+    def prepared(self, spec: TensorSpec, given: Array) -> Array:
+        """What a client has sent for an input, as the model stores it."""
+        real = given
+        if self.mean and given.dtype == np.uint8 and is_real(spec):
+            std = np.array(self.std or (1.0,), np.float32)
+            real = (given.astype(np.float32) - np.array(self.mean, np.float32)) / std
+        return spec.quantize(real) if spec.quantization is not None else real
+
+
+def is_real(spec: TensorSpec) -> bool:
+    """Whether a tensor stands for real numbers."""
+    return spec.quantization is not None or spec.data_type is DataType.FLOAT32
+
+
+def best_of(scores: Array, top: int) -> tuple[Array, Array]:
+    """The best scores of each row, and their classes, best first.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (N, C)
+    top : int
+
+    Returns
+    -------
+    scores : ndarray, dtype of `scores`, shape (N, top)
+    classes : ndarray, int32, shape (N, top)
+        Of equal scores, the lower class comes first.
+    """
+    classes = np.argsort(-scores.astype(np.float64), axis=1, kind="stable")[:, :top]
+    return np.take_along_axis(scores, classes, 1), classes.astype(np.int32)
+
+
+def _document(spec: TensorSpec) -> dict[str, object]:
+    """A tensor's name, type and quantisation."""
+    made: dict[str, object] = {"name": spec.name, "data_type": spec.data_type.name}
+    found = spec.quantization
+    if found is not None:
+        scales: Sequence[float] = [float(one) for one in found.scales]
+        made |= {"scales": scales, "zero_points": [int(z) for z in found.zero_points]}
+        made["axis"] = found.axis
+    return made
+
+
+def _spec(document: Mapping[str, Any]) -> TensorSpec:
+    """The tensor that `_document` has told of."""
+    quantization = None
+    if "scales" in document:
+        scales, points = tuple(document["scales"]), tuple(document["zero_points"])
+        quantization = Quantization(scales, points, document["axis"])
+    info = TensorInfo(None, DataType[document["data_type"]], quantization)
+    return TensorSpec(document["name"], info)

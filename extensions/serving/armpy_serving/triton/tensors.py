@@ -1,0 +1,68 @@
+"""Tensors of Triton's Python backend as arrays, and arrays as tensors, without copies.
+
+Notes
+-----
+What is put into a tensor is copied once, by the server's own code, when it puts an answer into the
+memory that it shares with its instances; it has no way to write there directly.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import triton_python_backend_utils as pb_utils
+
+from armpy.core.strings import encoded
+from armpy.errors import InvalidArgumentError
+from armpy.execution import TensorSpec
+from armpy.types import DataType
+from armpy_serving.triton.bfloat import bfloat_capsule, bits_of
+
+Array = npt.NDArray[np.generic]
+
+
+def array_of(tensor: Any, spec: TensorSpec, row_rank: int | None) -> Array:  # Any: the server's
+    """An input as the model takes it, over the memory that the server shares.
+
+    Parameters
+    ----------
+    tensor : pb_utils.Tensor
+    spec : TensorSpec
+    row_rank : int, optional
+        How many dimensions the model's input has, if the server has one more.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a byte of a BOOL is neither 0 nor 1.
+    """
+    array: Array
+    if spec.data_type is DataType.BFLOAT16:
+        array = bits_of(tensor)
+    else:
+        array = tensor.as_numpy()
+        if array.dtype == np.bool_ and array.size and array.view(np.uint8).max() > 1:
+            raise InvalidArgumentError(
+                "a byte is no BOOL", where=f"input '{spec.name}'", expected="0 or 1"
+            )
+    return array if row_rank is None else array.reshape(array.shape[:row_rank])
+
+
+def tensor_of(name: str, array: Array, spec: TensorSpec, is_scalar: bool) -> Any:  # Any: as there
+    """An output as the server takes it; with one dimension more if it has none of its own."""
+    if is_scalar:
+        array = array.reshape((*array.shape, 1))
+    if spec.data_type is DataType.BFLOAT16:
+        return pb_utils.Tensor.from_dlpack(name, bfloat_capsule(array.view(np.uint16)))
+    if spec.data_type.is_string:
+        return pb_utils.Tensor(name, _encoded(array))
+    return pb_utils.Tensor(name, array)
+
+
+def _encoded(array: Array) -> Array:
+    """Strings as the bytes that the server takes."""
+    elements = np.empty(array.size, object)
+    elements[:] = [encoded(text) for text in array.reshape(-1).tolist()]
+    return elements.reshape(array.shape)

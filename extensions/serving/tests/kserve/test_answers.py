@@ -1,0 +1,137 @@
+"""Served models answer bit for bit as `armpy.load` does, whatever way a request comes."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import armpy
+from armpy import ArmpyError, Model
+from armpy.execution import TensorSpec
+from armpy_serving import status_of
+from tests.support.effort import IS_FULL
+from tests.support.inference_calls import WAYS, Arrays, CallError, grpc_modules, send
+from tests.support.kserve_server import KServeProcess, kserve_server
+from tests.support.shared import SHARED
+
+pytest.importorskip("kserve", reason="kserve is not installed")
+
+FEW = [
+    "keras_more/bert_tiny_int8.tflite",
+    "micro/hello_world_float.tflite",
+    "micro/trained_lstm_int8.tflite",
+    "mlperf_tiny/vww_96_float.tflite",
+    "mlperf_tiny/vww_96_int8.tflite",
+    "onnx/mnist.onnx",
+    "operators/any_size.tflite",
+]
+FOLDERS = sorted(path.name for path in (SHARED / "models").glob("*") if path.is_dir())
+
+
+def test_small_models_answer_in_every_way(server: KServeProcess, small_models: Path) -> None:
+    with armpy.load(small_models / "mixed.armpy") as model:
+        for rows in (0, 1, 5):
+            check_all_ways(server, "mixed", model, inputs_of(model, rows))
+    with armpy.load(small_models / "halves.armpy") as model:
+        check_all_ways(server, "halves", model, inputs_of(model, 3), {"typed"})
+
+
+def test_a_float16_has_no_typed_contents(server: KServeProcess) -> None:
+    request = grpc_modules().pb.ModelInferRequest(model_name="halves")
+    request.inputs.add(name="h", datatype="FP16", shape=[1]).contents.fp32_contents.append(1)
+    with pytest.raises(CallError, match=r"INVALID_ARGUMENT.*no typed contents"):
+        send(server.grpc_address, request)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("folder", FOLDERS if IS_FULL else ["."])
+def test_shared_models_answer_in_every_way(folder: str, tmp_path: Path) -> None:
+    if not (SHARED / "models").exists():
+        pytest.skip("test data are not beside the checkout")
+    root = SHARED / "models"
+    names = (root / folder).glob("*") if IS_FULL else (root / name for name in FEW)
+    models = {path.stem: path for path in sorted(names) if (can_load(path))}
+    if not models:
+        pytest.skip(f"armpy loads none of {folder}")
+    served = tmp_path / "models"
+    served.mkdir()
+    for name, path in models.items():
+        (served / f"{name}{path.suffix}").symlink_to(path)
+    with kserve_server(served, tmp_path / "log") as running:
+        called = [check_model(running, name, path) for name, path in models.items()]
+    print(f"{folder}: {len(called)} models, {sum(called)} calls")
+    assert sum(called) >= len(models)
+
+
+def check_model(server: KServeProcess, name: str, path: Path) -> int:
+    """Check one model with one row and three; how many calls were compared."""
+    calls = 0
+    with armpy.load(path) as model:
+        open_inputs = any(spec.shape is None or None in spec.shape for spec in model.inputs)
+        for rows in (1, 3) if open_inputs else (1,):
+            calls += check_all_ways(server, name, model, inputs_of(model, rows))
+    return calls
+
+
+def check_all_ways(
+    server: KServeProcess, name: str, model: Model, inputs: Arrays, without: Set[str] = frozenset()
+) -> int:
+    """Compare what all ways answer; what the model refuses is to be refused as well."""
+    calls = 0
+    for way, call in WAYS.items():
+        if way in without:
+            continue
+        # Once for each, as there are models that have states.
+        try:
+            expected = model.run(inputs)
+        except ArmpyError as error:
+            status = status_of(error)
+            with pytest.raises(CallError, match=f"{status.http}|{status.grpc}"):
+                call(server, name, inputs)
+            continue
+        if way == "JSON" and not all(np.isfinite(one).all() for one in expected.values()):
+            with pytest.raises(CallError, match="JSON cannot say"):
+                call(server, name, inputs)
+            continue
+        answers = call(server, name, inputs)
+        assert {*answers} == {*expected}, f"{name} by {way}"
+        for output, array in expected.items():
+            answer = answers[output]
+            assert (answer.dtype, answer.shape) == (array.dtype, array.shape), f"{name} by {way}"
+            assert answer.tobytes() == array.tobytes(), f"{name} by {way}: {output}"
+        calls += 1
+    return calls
+
+
+def inputs_of(model: Model, rows: int) -> Arrays:
+    """Random inputs; open dimensions are `rows`."""
+    random = np.random.default_rng(rows)
+    return {spec.name: random_array(spec, rows, random) for spec in model.inputs}
+
+
+def random_array(
+    spec: TensorSpec, rows: int, random: np.random.Generator
+) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
+    """A random array for an input."""
+    dims = (2,) if spec.shape is None else tuple(rows if n is None else n for n in spec.shape)
+    dtype = np.dtype(spec.data_type.dtype)
+    if dtype.kind == "f":
+        return random.normal(size=dims).astype(dtype)
+    if dtype.kind == "b":
+        return random.integers(0, 2, dims).astype(dtype)
+    low, high = (-100, 100) if spec.data_type.is_quantized and dtype.kind == "i" else (0, 4)
+    return random.integers(low, high, dims).astype(dtype)
+
+
+def can_load(path: Path) -> bool:
+    """Whether armpy takes the file, and answers the same each time."""
+    if path.suffix not in (".tflite", ".onnx") or "RANDOM" in path.name:
+        return False
+    try:
+        armpy.load(path).close()
+    except ArmpyError:
+        return False
+    return True

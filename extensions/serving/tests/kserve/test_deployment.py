@@ -1,0 +1,85 @@
+"""The example's files for clusters ask for what the program takes."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.kserve_server import KServeProcess
+
+yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
+
+FOLDER = Path(__file__).parents[4] / "examples" / "serving" / "kserve"
+
+
+def document(name: str) -> dict[str, Any]:
+    """One of the files."""  # Any: YAML
+    made = yaml.safe_load((FOLDER / name).read_text())
+    assert isinstance(made, dict)
+    return made
+
+
+@pytest.fixture
+def container() -> dict[str, Any]:
+    """The runtime's container."""  # Any: YAML
+    (made,) = document("runtime.yaml")["spec"]["containers"]
+    assert isinstance(made, dict)
+    return made
+
+
+def test_the_program_takes_the_arguments(container: dict[str, Any]) -> None:
+    pytest.importorskip("kserve", reason="kserve is not installed")
+    from armpy_serving.kserve.options import make_parser
+
+    given = make_parser().parse_args(container["args"])
+    assert given.host == "0.0.0.0"
+    assert given.model_dir == "/mnt/models"
+    assert {port["containerPort"] for port in container["ports"]} <= {
+        given.http_port,
+        given.grpc_port,
+    }
+    with pytest.raises(SystemExit):
+        make_parser().parse_args([*container["args"], "--no_such_flag=1"])
+
+
+def test_the_server_answers_the_probes(container: dict[str, Any], server: KServeProcess) -> None:
+    ports = {port["containerPort"] for port in container["ports"]}
+    for name in ("startupProbe", "readinessProbe", "livenessProbe"):
+        probe = container[name]["httpGet"]
+        assert probe["port"] in ports
+        assert server.send("GET", probe["path"])[0] == 200
+    path = document("runtime.yaml")["spec"]["annotations"]["prometheus.kserve.io/path"]
+    assert server.send("GET", path)[0] == 200
+
+
+def test_the_service_is_of_the_runtime() -> None:
+    runtime, service = document("runtime.yaml"), document("service.yaml")
+    model = service["spec"]["predictor"]["model"]
+    assert model["runtime"] == runtime["metadata"]["name"]
+    formats = {one["name"] for one in runtime["spec"]["supportedModelFormats"]}
+    assert formats == {"armpy", "tflite", "onnx"}
+    assert model["modelFormat"]["name"] in formats
+    assert model["protocolVersion"] in runtime["spec"]["protocolVersions"]
+
+
+def test_the_environment_is_the_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("kserve", reason="kserve is not installed")
+    from armpy_serving.kserve.options import make_parser
+
+    text = (FOLDER / "Containerfile").read_text()
+    given = {*re.findall(r"ARMPY_SERVING_\w+", text)}
+    model = document("service.yaml")["spec"]["predictor"]["model"]
+    given |= {one["name"] for one in model["env"]}
+    known = {f"ARMPY_SERVING_{dest.upper()}" for dest in vars(make_parser().parse_args([]))}
+    assert given <= known
+
+
+def test_the_image_starts_the_program() -> None:
+    text = (FOLDER / "Containerfile").read_text()
+    (entry,) = re.findall(r"ENTRYPOINT \[(.*)\]", text)
+    assert shlex.split(entry.replace(",", " ")) == ["python", "-m", "armpy_serving.kserve"]
+    assert re.search(r"^USER \d+$", text, re.M)  # not root

@@ -1,0 +1,71 @@
+"""The page docs/how_to/kserve.md shows commands and code that work, and files that are there."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.kserve_server import kserve_server
+from tests.support.pages import ROOT, blocks
+
+BLOCKS = blocks(ROOT / "docs" / "how_to" / "kserve.md")
+LOCAL, CLUSTER = (
+    [shlex.split(line[2:], comments=True) for line in block.text.splitlines()]
+    for block in BLOCKS
+    if block.kind == "console"
+)
+CLIENT, EMBEDDED = (block.text for block in BLOCKS if block.kind == "python")
+
+
+def test_the_commands_serve_a_model_and_the_client_gets_an_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("kserve", reason="kserve is not installed")
+    pytest.importorskip("tritonclient", reason="tritonclient is not installed")
+    monkeypatch.chdir(ROOT)
+    _install, serve, curl = LOCAL
+    assert serve[:3] == ["python", "-m", "armpy_serving.kserve"]
+    flags = dict(zip(serve[3::2], serve[4::2], strict=True))
+    name = flags["--model_name"]
+    model = Path(flags["--model_dir"])
+    with kserve_server(model, tmp_path / "log", "--model_name", name) as running:
+        asked = [word.replace("localhost:8080", running.http_address) for word in curl]
+        told = subprocess.run(asked, capture_output=True, check=True, timeout=60)
+        assert json.loads(told.stdout)["name"] == name
+        text = CLIENT.replace("localhost:8081", running.grpc_address)
+        told = subprocess.run(
+            [sys.executable, "-c", text], capture_output=True, check=False, timeout=60
+        )
+        assert told.returncode == 0, told.stderr
+        assert told.stdout.startswith(b"[[")
+
+
+def test_the_model_of_the_page_is_one_for_kserve(monkeypatch: pytest.MonkeyPatch) -> None:
+    kserve = pytest.importorskip("kserve", reason="kserve is not installed")
+    monkeypatch.chdir(ROOT)
+    served: list[object] = []
+    monkeypatch.setattr(kserve.ModelServer, "start", lambda _self, models: served.extend(models))
+    names: dict[str, object] = {}
+    exec(EMBEDDED, names)
+    (model,) = served
+    assert isinstance(model, kserve.Model)
+    assert model.ready
+    model.stop()
+
+
+def test_the_files_for_a_cluster_are_there() -> None:
+    named = [word for line in CLUSTER for word in line if word.startswith("examples/")]
+    assert len(named) == 3
+    assert all((ROOT / word).is_file() for word in named)
+
+
+def test_the_settings_for_mlserver_name_the_adapter() -> None:
+    (text,) = (block.text for block in BLOCKS if block.kind == "json")
+    module, _, name = json.loads(text)["implementation"].rpartition(".")
+    source = (ROOT / "extensions" / "serving" / f"{module.replace('.', '/')}.py").read_text()
+    assert f"class {name}(" in source

@@ -1,0 +1,191 @@
+"""``python -m armpy_serving.kserve``: where it listens, what it takes, how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.support.inference_calls import by_json, by_raw
+from tests.support.kserve_server import KServeProcess, free_ports, kserve_server
+
+pytest.importorskip("kserve", reason="kserve is not installed")
+
+X = {"x": np.ones((1, 1024), np.float32)}
+
+
+def listened_addresses(pid: int) -> set[str]:
+    """Addresses that a process listens at by TCP, as Linux writes them."""
+    inodes = {
+        os.readlink(entry)[8:-1]
+        for entry in Path(f"/proc/{pid}/fd").iterdir()
+        if os.readlink(entry).startswith("socket:")
+    }
+    found = set()
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and fields[9] in inodes:  # LISTEN
+                found.add(fields[1].split(":")[0])
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/net/tcp").exists(), reason="the system has no /proc")
+def test_it_listens_at_the_loopback_alone(server: KServeProcess) -> None:
+    addresses = listened_addresses(server.process.pid)
+    assert addresses <= {"0100007F", "0000000000000000FFFF00000100007F"}  # 127.0.0.1
+    assert addresses
+
+
+def test_flags_come_from_the_environment_as_well(small_models: Path, tmp_path: Path) -> None:
+    environment = {
+        "ARMPY_SERVING_MODEL_DIR": str(small_models / "mixed.armpy"),
+        "ARMPY_SERVING_BACKENDS": "CpuRef",
+        "ARMPY_SERVING_MAX_WAITING": "7",
+    }
+    text = (
+        "from armpy_serving.kserve.options import load_options, make_parser\n"
+        "given = make_parser().parse_args(['--model_name', 'm', '--workers', '2'])\n"
+        "print([given.model_dir, load_options(given), given.max_waiting, given.host,"
+        " given.workers, given.model_name])"
+    )
+    told = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", text],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    expected = [environment["ARMPY_SERVING_MODEL_DIR"], {"backends": ["CpuRef"]}, 7, "127.0.0.1"]
+    assert told.stdout.strip() == str([*expected, 2, "m"])
+
+
+@pytest.mark.parametrize("spoil", ["nothing", "no model"])
+def test_without_a_model_it_ends_and_says_why(tmp_path: Path, spoil: str) -> None:
+    if spoil == "no model":
+        (tmp_path / "a.tflite").write_bytes(b"not a model")
+    told = subprocess.run(
+        [sys.executable, "-m", "armpy_serving.kserve", "--model_dir", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert told.returncode == 1
+    assert "Error: " in told.stderr
+    assert "Traceback" not in told.stderr
+
+
+def test_a_single_file_is_served_by_the_name_given(small_models: Path, tmp_path: Path) -> None:
+    model = small_models / "halves.armpy"
+    with kserve_server(model, tmp_path / "log", "--model_name", "half") as running:
+        answer = by_raw(running, "half", {"h": np.array([2], np.float16)})
+        assert answer["y"] == np.float16(4)
+
+
+def test_requests_that_run_are_answered_when_it_is_told_to_end(
+    small_models: Path, tmp_path: Path
+) -> None:
+    results: dict[str, object] = {}
+
+    def ask(way: str) -> None:
+        results[way] = (by_json if way == "JSON" else by_raw)(running, "slow", X)["y"]
+
+    with kserve_server(small_models, tmp_path / "log") as running:
+        callers = [threading.Thread(target=ask, args=(way,)) for way in ("JSON", "raw")]
+        for caller in callers:
+            caller.start()
+        wait_for_threads(running, "slow", 2)
+        assert running.stop() == 0
+        for caller in callers:
+            caller.join()
+    assert {*results} == {"JSON", "raw"}
+    for result in results.values():
+        np.testing.assert_array_equal(result, np.ones((512, 1024), np.float32))
+
+
+def wait_for_threads(server: KServeProcess, model: str, number: int) -> None:
+    """Wait until so many requests of a model are being answered."""
+    end_s = time.monotonic() + 60
+    while time.monotonic() < end_s:
+        if server.metric("armpy_requests_running", model=model) == number:
+            return
+        time.sleep(0.01)
+    raise AssertionError("the requests did not begin")
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="the system has no /proc")
+def test_a_worker_that_was_killed_is_replaced(small_models: Path, tmp_path: Path) -> None:
+    arrays = {"h": np.array([2], np.float16)}
+    with kserve_server(
+        small_models / "halves.armpy", tmp_path / "log", "--workers", "2"
+    ) as running:
+        by_raw(running, "model", arrays)
+        first = workers_of(running)
+        assert len(first) == 2
+        os.kill(first[0], signal.SIGKILL)
+        end_s = time.monotonic() + 60
+        while (now := workers_of(running)) == first or len(now) < 2:
+            assert time.monotonic() < end_s, "no worker took the place of the killed one"
+            time.sleep(0.1)
+        body = {"inputs": [{"name": "h", "datatype": "FP16", "shape": [1], "data": [2]}]}
+        for _ in range(10):
+            assert running.infer("model", **body)[0] == 200
+        assert running.stop() == 0
+
+
+def workers_of(server: KServeProcess) -> list[int]:
+    """Worker processes that have loaded KServe."""
+    children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text()
+    return [
+        int(pid)
+        for pid in children.split()
+        if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    ]
+
+
+def test_ports_in_use_are_told(small_models: Path, tmp_path: Path, server: KServeProcess) -> None:
+    told = subprocess.run(
+        [
+            *(sys.executable, "-m", "armpy_serving.kserve", "--model_dir", str(small_models)),
+            *("--grpc_port", str(server.grpc_port), "--http_port", str(free_ports(1)[0])),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert told.returncode == 1
+    assert str(server.grpc_port) in told.stderr
+
+
+def test_the_answer_of_a_gone_client_is_not_computed(server: KServeProcess) -> None:
+    import socket
+
+    before = server.metric("armpy_requests_total", model="slow", code="CANCELLED")
+    document = json.dumps(
+        {
+            "inputs": [
+                {"name": "x", "datatype": "FP32", "shape": [1, 1024], "data": [1.0] * 1024},
+            ]
+        }
+    ).encode()
+    head = (
+        f"POST /v2/models/slow/infer HTTP/1.1\r\nHost: x\r\nContent-Length: {len(document)}\r\n\r\n"
+    )
+    with socket.create_connection(("127.0.0.1", server.http_port)) as connection:
+        connection.sendall(head.encode() + document)
+        wait_for_threads(server, "slow", 1)
+    end_s = time.monotonic() + 60
+    while server.metric("armpy_requests_total", model="slow", code="CANCELLED") == before:
+        assert time.monotonic() < end_s, "the run was not stopped"
+        time.sleep(0.02)

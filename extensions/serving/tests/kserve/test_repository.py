@@ -1,0 +1,224 @@
+"""Models of a folder: names, readiness, and what clients may change."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from armpy import ModelNotFoundError
+from armpy.errors import InvalidArgumentError
+from tests.support.inference_calls import grpc_modules
+from tests.support.kserve_server import KServeProcess
+from tests.support.open_inference import check_error
+
+pytest.importorskip("kserve", reason="kserve is not installed")
+
+from armpy_serving.kserve import ArmpyModelRepository
+from armpy_serving.kserve.data_plane import ArmpyDataPlane
+
+
+def names(repository: ArmpyModelRepository) -> list[str]:
+    return [one["name"] for one in repository.index()]
+
+
+def test_a_single_model_is_called_as_one_says_and_several_as_their_files(tmp_path: Path) -> None:
+    (tmp_path / "model").touch()
+    assert names(ArmpyModelRepository(tmp_path, "m")) == ["m"]
+    (tmp_path / "a.tflite").touch()
+    assert names(ArmpyModelRepository(tmp_path, "m")) == ["m"]
+    (tmp_path / "b.onnx").touch()
+    assert names(ArmpyModelRepository(tmp_path, "m")) == ["a", "b"]
+    (tmp_path / "b.armpy").touch()
+    with pytest.raises(InvalidArgumentError, match=r"one name.*b\.armpy"):
+        names(ArmpyModelRepository(tmp_path, "m"))
+
+
+def test_several_keep_their_names_when_one_is_left(small_models: Path, tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / f"{name}.armpy").write_bytes((small_models / "halves.armpy").read_bytes())
+    repository = ArmpyModelRepository(tmp_path, "m")
+    (tmp_path / "b.armpy").unlink()
+    assert asyncio.run(repository.load("a"))
+    with pytest.raises(ModelNotFoundError):
+        asyncio.run(repository.load("m"))
+    assert names(repository) == ["a"]
+    repository.unload("a")
+
+
+def test_a_single_model_keeps_its_name_when_others_come(small_models: Path, tmp_path: Path) -> None:
+    first, second = tmp_path / "first.armpy", tmp_path / "another.armpy"
+    first.write_bytes((small_models / "halves.armpy").read_bytes())
+    repository = ArmpyModelRepository(tmp_path, "m")
+    second.write_bytes(b"damaged")
+    assert asyncio.run(repository.load("m"))
+    assert names(repository) == ["m"]
+    first.rename(second)  # the only one, in its place
+    assert asyncio.run(repository.load("m"))
+    repository.unload("m")
+
+
+def test_an_empty_folder_has_an_empty_index_and_cannot_be_served(tmp_path: Path) -> None:
+    repository = ArmpyModelRepository(tmp_path)
+    assert repository.index() == []
+    with pytest.raises(InvalidArgumentError, match="there is no model"):
+        repository.load_models()
+
+
+def test_a_server_is_ready_with_all_models_that_it_began_with(small_models: Path) -> None:
+    repository = ArmpyModelRepository(small_models / "halves.armpy", "m")
+    plane = ArmpyDataPlane(repository)
+    assert not asyncio.run(plane.ready())  # there is nothing that it could answer
+    repository.load_models()
+    plane.required = frozenset(repository.get_models())
+    assert asyncio.run(plane.ready())
+    repository.unload("m")
+    assert not asyncio.run(plane.ready())
+    asyncio.run(repository.load("m"))
+    assert asyncio.run(plane.ready())
+    repository.unload("m")
+
+
+def test_an_unloaded_model_takes_readiness_away_until_it_is_loaded(server: KServeProcess) -> None:
+    ready = "/v2/health/ready"
+    try:
+        status, _, body = server.send("POST", "/v2/repository/models/halves/unload")
+        assert (status, json.loads(body)) == (200, {"name": "halves", "unload": True})
+        assert server.send("GET", ready)[0] == 503
+    finally:
+        status, _, body = server.send("POST", "/v2/repository/models/halves/load")
+    assert (status, json.loads(body)) == (200, {"name": "halves", "load": True})
+    assert server.send("GET", ready)[0] == 200
+
+
+@pytest.mark.parametrize("verb", ["load", "unload"])
+def test_no_such_model_is_404(server: KServeProcess, verb: str) -> None:
+    status, _, body = server.send("POST", f"/v2/repository/models/NOSUCH/{verb}")
+    assert status == 404
+    assert "NOSUCH" in json.loads(body)["error"]
+    with pytest.raises(grpc_modules().grpc.RpcError) as caught:
+        change(server, verb, "NOSUCH")
+    assert caught.value.code().name == "NOT_FOUND"
+
+
+def test_a_damaged_file_is_the_servers_fault_and_told_in_armpys_words(
+    server: KServeProcess, small_models: Path
+) -> None:
+    damaged = small_models / "damaged.armpy"
+    damaged.write_bytes(b"nothing")
+    try:
+        status, _, body = server.send("POST", "/v2/repository/models/damaged/load")
+    finally:
+        damaged.unlink()
+    assert status == 500
+    assert "damaged.armpy" in json.loads(body)["error"]
+    assert "Error type" not in json.loads(body)["error"]
+
+
+LOAD = "/v2/repository/models/halves/load"
+
+
+@pytest.mark.parametrize("word", ["config", "file:1/model.onnx"])
+def test_a_load_that_brings_another_model_is_501(server: KServeProcess, word: str) -> None:
+    body = json.dumps({"parameters": {word: "e30="}}).encode()
+    status, _, answer = server.send("POST", LOAD, body)
+    assert status == 501
+    assert f"load of model 'halves': the parameter {word}" in check_error(status, answer)
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (b"{", "no JSON"),
+        (b"\xff", "no JSON"),
+        (b"[" * 100_000, "no JSON"),
+        (b"[]", "got list"),
+        (b"null", "got NoneType"),
+        (b'{"parameters": [1]}', "got list"),
+        (b'{"parameters": null}', "got NoneType"),
+    ],
+)
+def test_a_load_with_a_wrong_body_is_400(server: KServeProcess, body: bytes, told: str) -> None:
+    status, _, answer = server.send("POST", LOAD, body)
+    assert status == 400
+    text = check_error(status, answer)
+    assert "load of model 'halves'" in text
+    assert told in text
+
+
+def test_a_load_with_a_compressed_body_is_415(server: KServeProcess) -> None:
+    assert server.send("POST", LOAD, b"{}", {"Content-Encoding": "gzip"})[0] == 415
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b'{"parameters": {}}', b'{"parameters": {"a": 1}}'])
+def test_a_load_that_brings_nothing_is_answered(server: KServeProcess, body: bytes) -> None:
+    assert server.send("POST", LOAD, body)[0] == 200
+
+
+def test_tritonclient_loads_and_unloads_over_http(server: KServeProcess) -> None:
+    triton = pytest.importorskip("tritonclient.http", reason="tritonclient is not installed")
+    client = triton.InferenceServerClient(server.http_address)
+    try:
+        with pytest.raises(triton.InferenceServerException, match="the parameter config"):
+            client.load_model("halves", config="{}")
+        client.unload_model("halves", unload_dependents=True)
+        client.load_model("halves")
+    finally:
+        client.close()
+
+
+def test_models_are_loaded_and_unloaded_by_grpc(server: KServeProcess) -> None:
+    assert change(server, "unload", "halves").isUnloaded
+    assert change(server, "load", "halves").isLoaded
+    assert server.send("GET", "/v2/models/halves/ready")[0] == 200
+
+
+TRITON = """
+import sys, tritonclient.grpc as triton
+with triton.InferenceServerClient(sys.argv[1]) as client:
+    for change in (client.load_model, client.unload_model):
+        try:
+            change("halves")
+        except triton.InferenceServerException as error:
+            print(error.status(), error.message())
+"""
+
+
+def test_tritonclient_is_told_to_load_and_unload_over_http(server: KServeProcess) -> None:
+    pytest.importorskip("tritonclient", reason="tritonclient is not installed")
+    # In a process of its own: both packages register messages of the same names.
+    told = subprocess.run(
+        [sys.executable, "-c", TRITON, server.grpc_address],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    error = "StatusCode.INVALID_ARGUMENT request: the call names no model. Expected model_name"
+    lines = told.stdout.splitlines()
+    assert len(lines) == 2
+    assert all(line.startswith(error) and "use its client for HTTP" in line for line in lines)
+
+
+@pytest.mark.parametrize("verb", ["load", "unload"])
+def test_a_call_that_names_no_model_is_an_invalid_argument(
+    server: KServeProcess, verb: str
+) -> None:
+    with pytest.raises(grpc_modules().grpc.RpcError, match="names no model") as caught:
+        change(server, verb, "")
+    assert caught.value.code().name == "INVALID_ARGUMENT"
+
+
+def change(server: KServeProcess, verb: str, name: str) -> Any:
+    """Load or unload a model by gRPC."""  # Any: messages of gRPC
+    modules = grpc_modules()
+    verb = verb.capitalize()
+    with modules.grpc.insecure_channel(server.grpc_address) as channel:
+        call = getattr(modules.stub(channel), f"RepositoryModel{verb}")
+        request = getattr(modules.pb, f"RepositoryModel{verb}Request")
+        return call(request(model_name=name), timeout=60)

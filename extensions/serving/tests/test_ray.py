@@ -1,0 +1,224 @@
+"""Ray Data: each row once and each answer right, whatever is killed meanwhile."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import armpy
+import armpy_serving.ray
+from armpy.errors import InvalidArgumentError
+from tests.support.effort import IS_FULL, effort
+from tests.support.ray_node import expected, pixels, ray_node
+from tests.support.row_models import DIGITS, WIDTH, weights, write_row_model
+
+ray = pytest.importorskip("ray", reason="Ray is an engine of its own: the extra 'ray' has it")
+
+pytestmark = [
+    # Ray leaves sockets and files to the end of its processes.
+    pytest.mark.filterwarnings("ignore"),
+    pytest.mark.timeout(300),
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster() -> Iterator[None]:
+    # Reading takes one, what leaves out rows by their checkpoint another one for the whole job.
+    with ray_node(ray, num_cpus=3):
+        ray.data.DataContext.get_current().enable_progress_bars = False
+        yield
+
+
+def with_pixels(batch: dict[str, Any]) -> dict[str, Any]:
+    """A batch of numbers with their pictures."""
+    return {"id": batch["id"], "image": pixels(batch["id"])}
+
+
+def pictures(count: int, blocks: int) -> Any:
+    """A data set of pictures with their numbers."""
+    numbers = ray.data.range(count, override_num_blocks=blocks)
+    return numbers.map_batches(with_pixels, batch_format="numpy")
+
+
+def in_order(parts: list[dict[str, Any]]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Numbers and answers of all rows, by their numbers."""
+    ids = np.concatenate([part["id"] for part in parts])
+    answers = np.concatenate([part["output_0"] for part in parts])
+    order = np.argsort(ids, kind="stable")
+    return ids[order], answers[order]
+
+
+def of_digits(**arguments: Any) -> dict[str, Any]:
+    """Arguments of `map_batches`: half a processor each, as reading takes one as well."""
+    given = {"num_cpus": 0.5, "signature": "serving_default", **arguments}
+    return armpy_serving.ray.predictor(DIGITS, **given)
+
+
+def test_a_table_is_answered_row_by_row() -> None:
+    data = pictures(500, 4).map_batches(**of_digits(num_actors=2, batch_size=64))
+    ids, answers = in_order([*data.iter_batches(batch_format="numpy")])
+    np.testing.assert_array_equal(ids, np.arange(500))
+    np.testing.assert_array_equal(answers, expected(500))
+
+
+def test_a_devices_unit_is_taken_and_its_lack_ends_the_job() -> None:
+    arguments = of_digits(device="NumbaAcc")
+    assert arguments["resources"] == {"armpy_NumbaAcc": 1}
+    assert len(pictures(50, 1).map_batches(**arguments).take_all()) == 50
+    with pytest.raises(Exception, match="NoSuch"):
+        pictures(50, 1).map_batches(**of_digits(device="NoSuch")).take_all()
+
+
+@pytest.mark.parametrize(("num_cpus", "threads"), [(1, 1), (2, 2), (0.5, 1)])
+def test_threads_are_the_processors_of_a_task(num_cpus: float, threads: int) -> None:
+    def assigned() -> int | None:
+        from armpy_serving.prediction.thread_budget import assigned_threads
+
+        return assigned_threads()
+
+    told = ray.get(ray.remote(num_cpus=num_cpus)(assigned).remote())
+    assert told == min(threads, os.cpu_count() or 1)
+    assert assigned() is None  # this process is none of Ray's
+
+
+def test_what_is_sent_to_an_actor_is_small(tmp_path: Path) -> None:
+    file = write_row_model(tmp_path / "wide.tflite", 1, width=1024, classes=1024)
+    sent, _ = armpy_serving.ray.predictor(file)["fn_constructor_args"]
+    assert file.stat().st_size > 4_000_000
+    assert len(ray.cloudpickle.dumps(sent)) < 1000
+
+
+def test_a_node_without_the_file_gets_it_once(tmp_path: Path) -> None:
+    file = write_row_model(tmp_path / "model.tflite", 1)
+    arguments = armpy_serving.ray.predictor(file, num_actors=2, num_cpus=0.5, batch_size=10)
+    file.unlink()  # as on a node of other disks
+    x = (np.arange(100 * WIDTH) % 7).reshape(100, WIDTH).astype(np.float32)
+    data = ray.data.from_numpy(x).rename_columns({"data": "x"}).map_batches(**arguments)
+    found = np.concatenate([part["scores"] for part in data.iter_batches()])
+    np.testing.assert_array_equal(found, x @ weights().T)
+
+
+def test_code_of_a_sent_model_is_judged_where_it_is_sent_from(tmp_path: Path) -> None:
+    file, place = write_row_model(tmp_path / "model.tflite", 1), tmp_path / "model.armpy"
+    armpy.load(file).save(place)
+
+    def code(model: object, **arguments: Any) -> object:
+        made = armpy_serving.ray.predictor(model, **arguments)
+        return made["fn_constructor_args"][1].get("code")
+
+    assert (code(place), code(file), code(file.read_bytes())) == (None, None, None)
+    assert code(place.read_bytes()) == "signed"
+    assert code(place.read_bytes(), code="never") == "never"
+    place.chmod(0o666)
+    assert code(place) == "signed"
+
+
+def test_code_in_bytes_is_trusted_no_more_than_by_load(tmp_path: Path) -> None:
+    armpy.load(write_row_model(tmp_path / "model.tflite", 1)).save(tmp_path / "model.armpy")
+    contents = (tmp_path / "model.armpy").read_bytes()
+    with pytest.raises(armpy.ParserError, match="sign"):
+        armpy.load(contents)
+    arguments = armpy_serving.ray.predictor(contents, num_cpus=0.5)
+    data = ray.data.from_numpy(np.zeros((4, WIDTH), np.float32)).rename_columns({"data": "x"})
+    with pytest.raises(Exception, match="sign"):
+        data.map_batches(**arguments).take_all()
+
+
+@pytest.mark.slow
+def test_each_row_comes_once_where_actors_are_killed(tmp_path: Path) -> None:
+    from tests.support.ray_actors import Killer, WatchedPredictor
+
+    count, every_s = effort(4_000, 100_000), effort(1.5, 3.0)
+    pause_s, blocks = effort(0.1, 0.1), effort(20, 200)
+    folder = tmp_path / "actors"
+    folder.mkdir()
+    arguments = of_digits(num_actors=2, batch_size=100)
+    arguments["fn"] = WatchedPredictor
+    arguments["fn_constructor_args"] += (folder, pause_s)
+    begin_s = time.perf_counter()
+    with Killer(folder, every_s) as killer:
+        data = pictures(count, blocks).map_batches(**arguments)
+        parts = [*data.iter_batches(batch_format="numpy", batch_size=1000)]
+    took_s = time.perf_counter() - begin_s
+    ids, answers = in_order(parts)
+    np.testing.assert_array_equal(ids, np.arange(count))
+    np.testing.assert_array_equal(answers, expected(count))
+    workers = {*np.concatenate([part["pid"] for part in parts]).tolist()}
+    print(f"{count} rows in {took_s:.1f} s, {len(killer.killed)} kills, {len(workers)} workers")
+    assert len(killer.killed) >= (10 if IS_FULL else 1)
+    assert len(workers) > 2
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="memory is told by Linux alone")
+def test_a_nodes_memory_holds_the_weights_once(tmp_path: Path) -> None:
+    from tests.support.ray_actors import WatchedPredictor, file_memory
+
+    width = effort(2048, 4096)  # 16 MiB of weights, or 64
+    file = write_row_model(tmp_path / "wide.tflite", 1, width=width, classes=width)
+    folder = tmp_path / "actors"
+    folder.mkdir()
+    arguments = armpy_serving.ray.predictor(file, num_actors=2, num_cpus=0.5, batch_size=32)
+    arguments["fn"] = WatchedPredictor
+    arguments["fn_constructor_args"] += (folder, 0.05)
+    measured: dict[int, tuple[int, int]] = {}
+
+    def measure() -> None:
+        # Both actors have run by the end; what they have mapped by then is what counts.
+        while not over.wait(0.2):
+            for path in folder.iterdir():
+                measured[int(path.name)] = file_memory(int(path.name), ".armpy")
+
+    over = threading.Event()
+    thread = threading.Thread(target=measure)
+    thread.start()
+    try:
+        ids = ray.data.range(1024, override_num_blocks=16)
+        data = ids.map_batches(
+            lambda batch: {**batch, "x": np.ones((len(batch["id"]), width), np.float32)}
+        )
+        parts = [*data.map_batches(**arguments).iter_batches(batch_format="numpy")]
+    finally:
+        over.set()
+        thread.join()
+    assert len({*np.concatenate([part["pid"] for part in parts]).tolist()}) == 2
+    weight_bytes = 4 * width * width
+    residents = [resident for resident, _ in measured.values()]
+    shares = [share for _, share in measured.values()]
+    print(f"weights {weight_bytes}, resident {residents}, shares {shares}")
+    assert min(residents) >= weight_bytes
+    assert sum(shares) < 1.25 * weight_bytes
+
+
+def test_a_job_goes_on_where_it_was_left(tmp_path: Path) -> None:
+    from ray.data.checkpoint import CheckpointConfig
+
+    context = ray.data.DataContext.get_current()
+    context.checkpoint_config = CheckpointConfig(
+        id_column="id", checkpoint_path=str(tmp_path / "done"), delete_checkpoint_on_success=False
+    )
+    target = str(tmp_path / "answers")
+    try:
+        # A part first, as of a job that was ended; what that has done is not written twice.
+        for count in (600, 1000):
+            data = pictures(count, 4).map_batches(**of_digits(batch_size=100))
+            data.write_parquet(target)
+    finally:
+        context.checkpoint_config = None
+    written = ray.data.read_parquet(target).to_pandas().sort_values("id")
+    np.testing.assert_array_equal(written["id"], np.arange(1000))
+    np.testing.assert_array_equal(np.stack(written["output_0"]), expected(1000))
+
+
+def test_a_model_that_cannot_be_read_is_told_before_anything_runs(tmp_path: Path) -> None:
+    with pytest.raises(armpy.ParserError, match=r"none\.tflite"):
+        armpy_serving.ray.predictor(tmp_path / "none.tflite")
+    with pytest.raises(InvalidArgumentError, match="a path"):
+        armpy_serving.ray.predictor(3)

@@ -1,0 +1,168 @@
+"""A replica of a deployment, without Ray: rows of requests, their counts, and its health."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import armpy
+from armpy.errors import (
+    DeadObjectError,
+    ExecutionTimeoutError,
+    InvalidArgumentError,
+    ModelUnavailableError,
+)
+from armpy.frontends.tflite_writer.tflite import write_tflite
+from armpy.graph.network import Network
+from armpy.ops import FullyConnected
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
+from armpy_serving.ray.served_replica import ServedReplica
+from armpy_serving.requests import InferenceRequest
+from tests.support.ray_node import expected, pixels
+from tests.support.row_models import DIGITS
+
+Make = Callable[..., ServedReplica]
+
+
+@pytest.fixture
+def make() -> Iterator[Make]:
+    """Makes replicas, which are closed at the end."""
+    made: list[ServedReplica] = []
+
+    def replica(path: Path = DIGITS, **options: Any) -> ServedReplica:
+        made.append(ServedReplica(str(path), "digits", 8, 1.0, {"num_threads": 1, **options}))
+        return made[-1]
+
+    yield replica
+    for one in made:
+        one.close()
+
+
+def of_digits(make: Make) -> ServedReplica:
+    """A replica of the digits model, with its signature's names."""
+    return make(signature="serving_default")
+
+
+def outcomes(replica: ServedReplica) -> dict[str, float]:
+    """Requests by what has become of them."""
+    found = replica.served.metrics.metrics()
+    return {m.labels["code"]: m.value for m in found if m.name == "armpy_requests"}
+
+
+@pytest.mark.parametrize("count", [1, 7, 8, 9, 100])
+def test_a_request_may_have_any_number_of_rows(make: Make, count: int) -> None:
+    replica = of_digits(make)
+    answers = asyncio.run(replica.run({"image": pixels(np.arange(count))}))
+    np.testing.assert_array_equal(answers["output_0"], expected(count))
+
+
+def test_large_and_small_requests_are_answered_side_by_side(make: Make) -> None:
+    replica = of_digits(make)
+    counts = (100, 1, 100, 3, 100)
+
+    async def ask() -> list[Any]:
+        asked = [replica.run({"image": pixels(np.arange(count))}) for count in counts]
+        return await asyncio.gather(*asked)
+
+    for count, answers in zip(counts, asyncio.run(ask()), strict=True):
+        np.testing.assert_array_equal(answers["output_0"], expected(count))
+
+
+@pytest.mark.parametrize("count", [3, 30])
+def test_what_does_not_fit_is_the_clients_fault_however_many_rows(make: Make, count: int) -> None:
+    replica = of_digits(make)
+    images = pixels(np.arange(count))
+    for wrong in ({"other": images}, {"image": images[:, :3]}, {"image": images / 7}):
+        with pytest.raises(InvalidArgumentError):
+            asyncio.run(replica.run(wrong))
+    assert outcomes(replica) == {"INVALID_ARGUMENT": 3}
+
+
+def test_many_rows_have_a_deadline_together(make: Make) -> None:
+    replica = of_digits(make)
+    with pytest.raises(ExecutionTimeoutError):
+        asyncio.run(replica.served.run_async({"image": pixels(np.arange(100))}, deadline_s=0.0))
+
+
+def test_a_requests_other_rows_are_given_up_with_one_that_fails(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replica = of_digits(make)
+    given_up = []
+
+    async def run_async(inputs: dict[str, Any], deadline_s: float | None = None) -> None:
+        if inputs["image"].flat[0] == pixels(np.arange(1)).flat[0]:
+            raise DeadObjectError("gone")
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            given_up.append(inputs)
+            raise
+
+    async def ask() -> None:
+        with pytest.raises(DeadObjectError):
+            await replica.run({"image": pixels(np.arange(3))})
+        await asyncio.sleep(0)
+        assert len(given_up) == 2
+
+    monkeypatch.setattr(replica._batcher, "run_async", run_async)
+    asyncio.run(ask())
+
+
+@pytest.mark.parametrize("count", [1, 3, 30])
+def test_requests_are_counted_and_their_datatypes_checked(make: Make, count: int) -> None:
+    replica = of_digits(make)
+    inputs = {"image": pixels(np.arange(count))}
+    asyncio.run(replica.run(inputs, InferenceRequest(inputs, {"image": "INT8"})))
+    assert outcomes(replica) == {"OK": 1}
+    with pytest.raises(InvalidArgumentError, match="datatype"):
+        asyncio.run(replica.run(inputs, InferenceRequest(inputs, {"image": "UINT8"})))
+    with pytest.raises(InvalidArgumentError, match="no such output"):
+        asyncio.run(replica.run(inputs, InferenceRequest(inputs, {}, ("none",))))
+    assert outcomes(replica) == {"OK": 1, "INVALID_ARGUMENT": 2}
+
+
+def write_open_model(path: Path, default: tuple[int, int] | None) -> Path:
+    """Write a model whose rows are of an open width, of which its layers take 6 alone."""
+    net = Network()
+    info = TensorInfo((None, None), DataType.FLOAT32)
+    value = net.input("x", info, default_shape=default)
+    kernel = net.constant(np.ones((3, 6), np.float32))
+    net.output("y", net.add(FullyConnected(), value, kernel, name="y"))
+    write_tflite(net.build(), path)
+    return path
+
+
+@pytest.mark.parametrize("default", [None, (2, 6)])
+def test_a_model_with_open_dimensions_is_healthy(
+    make: Make, tmp_path: Path, default: tuple[int, int] | None
+) -> None:
+    replica = make(write_open_model(tmp_path / "open.tflite", default), backends=["CpuRef"])
+    asyncio.run(replica.check())
+    answers = asyncio.run(replica.run({"x": np.ones((20, 6), np.float32)}))
+    np.testing.assert_array_equal(answers["y"], np.full((20, 3), 6, np.float32))
+
+
+def test_a_model_that_fails_or_was_closed_is_not_healthy(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replica = of_digits(make)
+
+    async def run_async(inputs: object, deadline_s: float) -> None:
+        raise DeadObjectError("gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(armpy.Model, "run_async", lambda self, *a, **k: run_async(*a, **k))
+        with pytest.raises(DeadObjectError):
+            asyncio.run(replica.check())
+    asyncio.run(replica.check())
+    replica.close()
+    for call in (replica.check(), replica.run({"image": pixels(np.arange(1))})):
+        with pytest.raises(ModelUnavailableError):
+            asyncio.run(call)

@@ -1,0 +1,23 @@
+"""The command ray-resources."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from armpy.cli.__main__ import main
+
+for library in ("click", "rich", "PIL"):
+    pytest.importorskip(library)
+
+
+def test_devices_are_resources_for_a_cluster_in_two_words(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["ray-resources"]) == 0
+    resources, labels = capsys.readouterr().out.split()
+    counts = json.loads(resources.removeprefix("--resources="))
+    assert counts["armpy_NumbaAcc"] == counts["armpy_CpuRef"] == os.cpu_count()
+    assert "armpy/CpuRef=CPU_REFERENCE" in labels.removeprefix("--labels=").split(",")

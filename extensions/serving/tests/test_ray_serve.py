@@ -1,0 +1,238 @@
+"""Ray Serve: no wrong answer, and no lost request but those in what is killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import armpy
+import armpy_serving.ray
+from tests.support.effort import effort
+from tests.support.ray_node import expected, pixels, ray_node
+from tests.support.row_models import DIGITS
+
+ray = pytest.importorskip("ray", reason="Ray is an engine of its own: the extra 'ray' has it")
+pytest.importorskip("ray.serve", reason="the extra 'ray' has Ray Serve as well")
+
+pytestmark = [
+    # Ray leaves sockets and files to the end of its processes.
+    pytest.mark.filterwarnings("ignore"),
+    pytest.mark.timeout(300),
+]
+
+PORT = 18123
+NAME = f"digits{os.getpid()}"
+
+
+def body_of(images: npt.NDArray[np.int8]) -> bytes:
+    """A request of the Open Inference Protocol."""
+    tensor = {
+        "name": "image",
+        "datatype": "INT8",
+        "shape": [*images.shape],
+        "data": images.ravel().tolist(),
+    }
+    return json.dumps({"inputs": [tensor]}).encode()
+
+
+def post(path: str, body: bytes) -> tuple[int, Any]:
+    """Status and document of an answer."""
+    request = urllib.request.Request(f"http://127.0.0.1:{PORT}{path}", data=body)
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.status, json.loads(answer.read())
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def application(**of_serve: Any) -> Any:
+    """Two replicas of the digits model, and the same model as another one."""
+    return armpy_serving.ray.deployment(
+        DIGITS,
+        name=NAME,
+        num_replicas=2,
+        num_cpus=0.5,
+        models={"other": DIGITS},
+        options={"signature": "serving_default"},
+        health_check_period_s=1,
+        **of_serve,
+    )
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Any]:
+    """A handle of the deployment."""
+    from ray import serve
+
+    with ray_node(ray):
+        serve.start(http_options={"host": "127.0.0.1", "port": PORT})
+        yield serve.run(application(), route_prefix="/")
+        serve.shutdown()
+
+
+def test_requests_are_answered_with_rows_or_with_whose_fault_it_is(served: Any) -> None:
+    images = pixels(np.arange(3))
+    for model in (NAME, "other"):
+        status, document = post(f"/v2/models/{model}/infer", body_of(images))
+        assert status == 200
+        assert document["outputs"][0]["data"] == expected(3).ravel().tolist()
+    status, told = post("/v2/models/none/infer", body_of(images))
+    assert (status, "no such model" in told) == (404, True)
+    status, told = post(f"/v2/models/{NAME}/infer", b"no request")
+    assert (status, "no JSON" in told) == (400, True)
+    status, told = post(f"/v2/models/{NAME}/infer", body_of(images[:, :3]))
+    assert (status, "shape" in told) == (400, True)
+    # More rows than the batcher of a replica has room for.
+    status, document = post(f"/v2/models/{NAME}/infer", body_of(pixels(np.arange(200))))
+    assert status == 200
+    assert document["outputs"][0]["data"] == expected(200).ravel().tolist()
+    answer = served.infer.remote({"image": images}).result()
+    np.testing.assert_array_equal(answer["output_0"], expected(3))
+
+
+@pytest.mark.parametrize(
+    ("path", "expected_status", "words"),
+    [
+        ("/nope", 404, "nothing at this path"),
+        ("/v2/model/other/infer", 404, "/v2/models/NAME/infer"),
+        ("/v2/models/other/infr", 404, "nothing at this path"),
+        ("/v2/models//infer", 404, "nothing at this path"),
+        (f"/v2/repository/models/{NAME}/unload", 404, "nothing at this path"),
+        (f"/v2/models/{NAME}/versions/99/infer", 501, "no versions"),
+        (f"/v2/models/{NAME}", 405, "GET"),
+        ("/v2/health/ready", 405, "GET"),
+    ],
+)
+def test_no_model_answers_at_paths_that_are_not_its_own(
+    served: Any, path: str, expected_status: int, words: str
+) -> None:
+    status, told = post(path, body_of(pixels(np.arange(1))))
+    assert (status, words in str(told)) == (expected_status, True), told
+
+
+@pytest.mark.parametrize(
+    ("path", "expected_route"),
+    [
+        ("/", ("", "any")),
+        ("/v2/health/ready", ("", "health")),
+        ("/v2/models/ready", ("ready", "metadata")),
+        ("/v2/models/ready/ready", ("ready", "ready")),
+        ("/app/v2/models/v2/infer", ("v2", "infer")),
+    ],
+)
+def test_names_of_models_are_no_words_of_paths(path: str, expected_route: tuple[str, str]) -> None:
+    from armpy_serving.ray.deployment import _route
+
+    assert _route({"path": path, "root_path": "/app" if path.startswith("/app") else ""}) == (
+        expected_route
+    )
+
+
+def test_a_request_of_no_rows_gets_none(served: Any) -> None:
+    status, document = post(f"/v2/models/{NAME}/infer", body_of(pixels(np.arange(0))))
+    assert status == 200
+    assert document["outputs"][0]["shape"][0] == 0
+    status, told = post(f"/v2/models/{NAME}/infer", body_of(pixels(np.arange(0))[:, :3]))
+    assert (status, "shape" in told) == (400, True), told
+
+
+def test_a_call_by_a_handle_names_its_inputs(served: Any) -> None:
+    with pytest.raises(Exception, match="not given by name"):  # as Ray wraps it
+        served.infer.remote([1]).result()
+
+
+def replicas() -> list[int]:
+    """Processes of the deployment's replicas, whose name has this process's number in it."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if path.read_bytes().startswith(f"ray::ServeReplica:default:{NAME}".encode()):
+                found.append(int(path.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+class Load:
+    """Clients that ask as long as a block runs, and count what they are told."""
+
+    def __init__(self, num_clients: int) -> None:
+        self._path, self._over = f"/v2/models/{NAME}/infer", threading.Event()
+        self._expected = expected(64).tolist()
+        self.statuses: Counter[object] = Counter()
+        self.wrong = 0
+        self.longest_s = 0.0
+        self._threads = [threading.Thread(target=self._ask, args=(n,)) for n in range(num_clients)]
+
+    def _ask(self, number: int) -> None:
+        while not self._over.is_set():
+            number = (number + 1) % 64
+            begin_s = time.perf_counter()
+            try:
+                status, document = post(self._path, body_of(pixels(np.array([number]))))
+            except OSError as error:
+                self.statuses[type(error).__name__] += 1
+                continue
+            self.longest_s = max(self.longest_s, time.perf_counter() - begin_s)
+            self.statuses[status] += 1
+            if status == 200:
+                self.wrong += document["outputs"][0]["data"] != self._expected[number]
+
+    def __enter__(self) -> Load:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="needs the processes' names")
+def test_no_answer_is_wrong_where_replicas_are_killed(served: Any) -> None:
+    kills = 0
+    with Load(4) as load:
+        for _ in range(effort(1, 8)):
+            time.sleep(2.0)
+            os.kill(replicas()[0], signal.SIGKILL)
+            kills += 1
+            time.sleep(effort(4.0, 4.0))
+    print(f"{kills} kills: {dict(load.statuses)}, longest {load.longest_s:.1f} s")
+    assert load.wrong == 0
+    assert load.statuses[200] > 100
+    # A request that was in a replica when it was killed may be lost; nothing else is.
+    assert sum(load.statuses.values()) - load.statuses[200] <= 4 * kills
+    assert {*load.statuses} <= {200, 500, 503}
+
+
+def test_no_request_is_lost_where_the_model_is_replaced(served: Any) -> None:
+    from ray import serve
+
+    with Load(2) as load:
+        for _ in range(2):
+            config = {"model": str(DIGITS), "version": time.time()}
+            serve.run(application(user_config=config), route_prefix="/")
+            time.sleep(1.0)
+    print(dict(load.statuses))
+    assert load.wrong == 0
+    assert {*load.statuses} == {200}
+
+
+def test_bytes_are_no_model_for_replicas_that_outlive_them() -> None:
+    with pytest.raises(armpy.InvalidArgumentError, match=r"a path.*got bytes"):
+        armpy_serving.ray.deployment(DIGITS.read_bytes())  # type: ignore[arg-type]

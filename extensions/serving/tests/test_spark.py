@@ -1,0 +1,174 @@
+"""Spark: each row once and each answer right, whatever is killed meanwhile."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from armpy.errors import InvalidArgumentError
+from tests.support.effort import effort
+from tests.support.row_models import CLASSES, DIGITS, WIDTH, weights, write_row_model
+
+pytest.importorskip("pyspark", reason="Spark is an engine of its own: the extra 'spark' has it")
+pytest.importorskip("pandas", reason="Spark's functions of arrays need it: the extra 'spark'")
+
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(300)]
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[Any]:
+    """Two workers on the loopback, whose tasks are tried four times."""
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # it takes python3 of the path else
+    made = (
+        SparkSession.builder.master("local[2,4]")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.memory", "1g")
+        .config("spark.sql.execution.arrow.pyspark.enabled", "true")
+        .getOrCreate()
+    )
+    made.sparkContext.setLogLevel("OFF")
+    yield made
+    made.stop()
+
+
+def rows(count: int) -> Any:
+    """Rows of small whole numbers."""
+    return ((np.arange(count * WIDTH) % 11) - 5).reshape(count, WIDTH).astype(np.float64)
+
+
+def table(session: Any, count: int, partitions: int) -> Any:
+    """The same as a table with their numbers, as Spark has numbers: of 64 bits."""
+    found = [(number, row) for number, row in enumerate(rows(count).tolist())]
+    return session.createDataFrame(found, "id long, x array<double>").repartition(partitions)
+
+
+def test_a_table_is_answered_row_by_row(session: Any, tmp_path: Path) -> None:
+    from armpy_serving.spark import predict_udf
+
+    scores = predict_udf(write_row_model(tmp_path / "model.tflite", 1), batch_size=16)
+    answered = table(session, 100, 4).withColumn("scores", scores("x")).sort("id").collect()
+    assert [row.id for row in answered] == [*range(100)]
+    found = np.array([row.scores for row in answered])
+    np.testing.assert_array_equal(found, rows(100) @ weights().T)
+
+
+def test_quantised_pictures_come_flat_and_real(session: Any) -> None:
+    import armpy
+    from armpy_serving.spark import predict_udf
+
+    pixels = np.random.default_rng(3).integers(0, 256, (20, 256)) / 255.0
+    udf = predict_udf(
+        DIGITS, batch_size=8, quantize_inputs=True, dequantize_outputs=True, num_threads=1
+    )
+    given = session.createDataFrame([(row.tolist(),) for row in pixels], "pixels array<double>")
+    found = np.array([row[0] for row in given.select(udf("pixels")).collect()])
+    model = armpy.load(DIGITS, quantize_inputs=True, dequantize_outputs=True)
+    alone = [model(row.astype(np.float32).reshape(1, 16, 16, 1))[0] for row in pixels]
+    np.testing.assert_array_equal(found.astype(np.float32), np.array(alone))
+
+
+def test_types_follow_from_the_model(tmp_path: Path) -> None:
+    from pyspark.sql import types
+
+    from armpy_serving.spark import _return_type, predict_udf
+
+    one = predict_udf(write_row_model(tmp_path / "one.tflite", None, classes=1))
+    assert one.returnType == types.FloatType()
+    several = predict_udf(write_row_model(tmp_path / "several.tflite", None, classes=CLASSES))
+    assert several.returnType == types.ArrayType(types.FloatType())
+    assert predict_udf(DIGITS).returnType == types.ArrayType(types.ByteType())
+    assert predict_udf(DIGITS, dequantize_outputs=True).returnType == types.ArrayType(
+        types.FloatType()
+    )
+    from armpy_serving import Predictor
+
+    (spec,) = Predictor(DIGITS).outputs
+    struct = _return_type({"a": spec, "b": spec}, real=False)
+    assert struct.names == ["a", "b"]
+
+
+@pytest.mark.parametrize("size", [0, -1, 2.5, None])
+def test_batches_of_no_rows_are_refused(size: Any) -> None:
+    from armpy_serving.spark import predict_udf
+
+    with pytest.raises(InvalidArgumentError, match=r"predict_udf: batch_size.*1 or more; got"):
+        predict_udf(DIGITS, batch_size=size)
+
+
+def test_rows_of_no_fixed_shape_are_refused(tmp_path: Path) -> None:
+    from armpy import Network
+    from armpy.frontends.tflite_writer.tflite import write_tflite
+    from armpy_serving.spark import predict_udf
+    from tests.support.networks import RELU, f32
+
+    net = Network()
+    value = net.input("x", f32(None, None), default_shape=(1, 4))
+    net.output("y", net.add(RELU, value))
+    write_tflite(net.build(), tmp_path / "open.tflite")
+    with pytest.raises(InvalidArgumentError, match="no fixed shape"):
+        predict_udf(tmp_path / "open.tflite")
+
+
+def workers() -> list[int]:
+    """Python workers of this process's Spark."""
+    parents: dict[int, int] = {}
+    names: dict[int, str] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            rest = path.read_text().rpartition(")")[2]
+            names[int(path.parent.name)] = (path.parent / "cmdline").read_text()
+            parents[int(path.parent.name)] = int(rest.split()[1])
+        except OSError:
+            continue
+
+    def is_ours(pid: int) -> bool:
+        while pid in parents and pid != os.getpid():
+            pid = parents[pid]
+        return pid == os.getpid()
+
+    found = [pid for pid, name in names.items() if "pyspark.daemon" in name and is_ours(pid)]
+    # The first one forks the others, and does no work.
+    return [pid for pid in found if parents[pid] in found]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs the processes' parents")
+def test_each_row_comes_once_where_workers_are_killed(session: Any, tmp_path: Path) -> None:
+    from armpy_serving.spark import predict_udf
+
+    count, kills = effort(2_000, 20_000), effort(1, 3)
+    udf = predict_udf(write_row_model(tmp_path / "model.tflite", 1), batch_size=50)
+    data = table(session, count, 8).withColumn("scores", udf("x"))
+    data.limit(1).collect()  # the workers are there, with the model
+    killed: list[int] = []
+
+    def kill() -> None:
+        while len(killed) < kills:
+            time.sleep(effort(0.1, 0.3))
+            for pid in workers()[:1]:
+                os.kill(pid, signal.SIGKILL)
+                killed.append(pid)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    begin_s = time.perf_counter()
+    answered = data.sort("id").collect()
+    took_s = time.perf_counter() - begin_s
+    thread.join()
+    print(f"{count} rows in {took_s:.1f} s, {len(killed)} workers killed")
+    assert [row.id for row in answered] == [*range(count)]
+    found = np.array([row.scores for row in answered])
+    np.testing.assert_array_equal(found, rows(count) @ weights().T)

@@ -1,0 +1,189 @@
+"""Models that cannot be compiled ahead, whose own files go to the server."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from armpy import Model, UnimplementedError
+from armpy.cli.app import app
+from armpy.model import model_files
+from armpy.model.load_request import FileState
+from armpy.model.provenance import Provenance
+from extensions.serving.tests.triton.exports import settings_of
+from extensions.serving.tests.triton.instances import arguments, request, values
+from tests.support.external_data import naming_itself
+from tests.support.tflite_writer import TfliteModel
+
+
+@pytest.fixture(autouse=True)
+def _no_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No model can be compiled ahead, as those cannot that have an operation of a plugin's."""
+
+    def save(*_: object, **__: object) -> None:
+        raise UnimplementedError("an operation is a plugin's")
+
+    monkeypatch.setattr(Model, "save", save)
+
+
+def two_signatures() -> bytes:
+    """A model whose signature ``one`` adds ``x`` to itself, ``two`` multiplies."""
+    model = TfliteModel()
+    for name, kind in (("one", "ADD"), ("two", "MUL")):
+        graph = model.subgraph(name)
+        x, y = (graph.tensor(tensor, (1, 2)) for tensor in "xy")
+        graph.operator(kind, [x, x], [y], {})
+        graph.inputs(x)
+        graph.outputs(y)
+        model.signature(name, {"x": x}, {"y": y})
+    return model.to_bytes()
+
+
+def exported(path: Path, *options: str) -> Any:
+    """The result of the command."""
+    command = ["export-triton", str(path), "-o", str(path.parent / "r"), "--name", "m", *options]
+    return CliRunner().invoke(app, command)
+
+
+def answer_of(adapter: ModuleType, repository: Path, *row: float) -> Any:
+    """What an instance answers."""
+    instance = adapter.TritonModel()
+    instance.initialize(arguments(repository, 0))
+    (answer,) = instance.execute([request(row)])
+    instance.finalize()
+    return values(answer)
+
+
+def test_copied_model_is_read_as_it_was_exported(adapter: ModuleType, tmp_path: Path) -> None:
+    path = tmp_path / "net.tflite"
+    path.write_bytes(two_signatures())
+    told = exported(path, "--signature", "two", "--front-end", "tflite", "--memory-limit-mb", "64")
+    assert told.exit_code == 0, told.output
+    assert "model.tflite" in os.listdir(tmp_path / "r" / "m" / "1")
+    assert settings_of(tmp_path / "r" / "m")["load_options"] == {
+        "signature": "two",
+        "front_end": "tflite",
+        "memory_limit_bytes": 64 << 20,
+    }
+    assert answer_of(adapter, tmp_path / "r", 3, 5) == [[9, 25]]
+    again = exported(path, "--signature", "two", "--isolate", "CpuRef", "--force")
+    assert again.exit_code == 0, again.output
+    assert answer_of(adapter, tmp_path / "r", 3, 5) == [[9, 25]], "on a runtime of its own as well"
+
+
+def external(folder: Path, location: str) -> Path:
+    """An ONNX model, whose weights lie beside it."""
+    onnx = pytest.importorskip("onnx")
+    pytest.importorskip("onnx.parser")
+    head = '<ir_version: 9, opset_import: ["" : 18]>\n'
+    text = "graph (float[1, 2] x) => (float[1, 2] y) { y = MatMul (x, w) }"
+    model = onnx.parser.parse_model(head + text)
+    tensor = onnx.TensorProto(name="w", dims=[2, 2], data_type=onnx.TensorProto.FLOAT)
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value=location)
+    model.graph.initializer.add().CopyFrom(tensor)
+    (folder / location).parent.mkdir(exist_ok=True)
+    (folder / location).write_bytes(np.diag([2, 10]).astype(np.float32).tobytes())
+    path = folder / "net.onnx"
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+@pytest.mark.parametrize("location", ["net.onnx.data", "parts/w.bin"])
+def test_files_beside_the_model_go_with_it(
+    adapter: ModuleType, tmp_path: Path, location: str
+) -> None:
+    path = external(tmp_path, location)
+    told = exported(path)
+    assert told.exit_code == 0, told.output
+    (tmp_path / location).unlink()
+    assert answer_of(adapter, tmp_path / "r", 3, 5) == [[6, 50]]
+
+
+@pytest.mark.parametrize("name", ["net.onnx", "model.onnx"])
+def test_a_model_whose_tensors_lie_in_its_own_file_is_copied(
+    adapter: ModuleType, tmp_path: Path, name: str
+) -> None:
+    path = naming_itself(tmp_path / name, np.array([[2, 0], [0, 10]], np.float32))
+    told = exported(path)
+    assert told.exit_code == 0, told.output
+    path.unlink()
+    assert answer_of(adapter, tmp_path / "r", 3, 5) == [[6, 50]]
+
+
+CODE_NAMES = (
+    "scipy.py",
+    "model.py",
+    f"__pycache__/model.{sys.implementation.cache_tag}.pyc",
+    "armpy_kernels/x.kernels",
+    "armpy.json",
+    "model.onnx",
+)
+"""Names that Python, armpy or the server would read otherwise in a version's folder."""
+
+
+@pytest.mark.parametrize("location", CODE_NAMES)
+def test_a_data_file_is_copied_under_a_generated_name(
+    adapter: ModuleType, tmp_path: Path, location: str
+) -> None:
+    told = exported(external(tmp_path, location))
+    assert told.exit_code == 0, told.output
+    version = tmp_path / "r" / "m" / "1"
+    names = {str(path.relative_to(version)) for path in version.rglob("*")}
+    assert names == {"__pycache__", "armpy.json", "model.py", "model.onnx", "model.data.0"}
+    assert (version / "__pycache__").is_file()
+    data = (version / "model.data.0").read_bytes()
+    assert data == np.diag([2, 10]).astype(np.float32).tobytes()
+    assert answer_of(adapter, tmp_path / "r", 3, 5) == [[6, 50]]
+
+
+def test_a_data_file_in_a_function_is_copied_under_a_generated_name(
+    adapter: ModuleType, tmp_path: Path
+) -> None:
+    onnx = pytest.importorskip("onnx")
+    path = external(tmp_path, "parts/w.bin")
+    model = onnx.load(path, load_external_data=False)
+    weights = model.graph.initializer.pop()
+    weights.ClearField("name")
+    function = model.functions.add(name="Weigh", domain="test", input=["x"], output=["y"])
+    function.opset_import.add(domain="", version=18)
+    function.node.add(op_type="Constant", output=["w"]).attribute.add(
+        name="value", type=onnx.AttributeProto.TENSOR, t=weights
+    )
+    function.node.add(op_type="MatMul", input=["x", "w"], output=["y"])
+    model.opset_import.add(domain="test", version=1)
+    del model.graph.node[:]
+    model.graph.node.add(op_type="Weigh", domain="test", input=["x"], output=["y"])
+    path.write_bytes(model.SerializeToString())
+    told = exported(path)
+    assert told.exit_code == 0, told.output
+    (tmp_path / "parts" / "w.bin").unlink()
+    assert answer_of(adapter, tmp_path / "r", 3, 5) == [[6, 50]]
+
+
+def test_a_model_that_python_would_import_is_not_copied(tmp_path: Path) -> None:
+    path = external(tmp_path, "w.bin")
+    told = exported(path.rename(tmp_path / "net.so"))
+    assert told.exit_code != 0
+    assert "Python would import a copy of it" in f"{told.output}{told.exception}"
+    assert not (tmp_path / "r" / "m").exists()
+
+
+def test_data_files_of_a_plugin_s_front_end_are_not_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def of_a_plugin(files: FileState, *, are_all: bool, data_files: tuple[str, ...]) -> Provenance:
+        return Provenance(files, data_files=data_files)
+
+    monkeypatch.setattr(model_files, "Provenance", of_a_plugin)
+    told = exported(external(tmp_path, "w.bin"))
+    assert told.exit_code != 0
+    assert "a plugin's front-end reads them" in f"{told.output}{told.exception}"
+    assert not (tmp_path / "r" / "m").exists()
