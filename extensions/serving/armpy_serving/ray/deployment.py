@@ -207,7 +207,7 @@ def deployment(
     max_models : int
         How many of those a replica keeps.
     max_batch, max_wait_ms
-        Of the `armpy_serving.Batcher` for requests of few rows; ``max_batch=1`` runs requests directly.
+        Of the `Batcher` for requests of few rows; ``max_batch=1`` runs requests directly.
     num_cpus : float
         Processors of each replica, and threads of its model.
     options : mapping of str to object, optional
