@@ -24,6 +24,7 @@ from armpy.store.archive.checksum_cache import SETTLED_NS
 from tests.support.module_lister import ModuleLister
 
 MODEL = str(Path(__file__).parents[1] / "examples" / "digits" / "digits_int8.tflite")
+PICTURE = str(Path(MODEL).parent / "pictures" / "seven.png")
 
 COMPILERS = frozenset({"numba", "llvmlite"})
 LIBRARIES = frozenset({"click", "rich", "PIL", "pluggy", "tflite", "flatbuffers", "onnx"})
@@ -41,6 +42,9 @@ LIGHT = HEAVY - {"armpy_numba_acc"} | {
     "tempfile",
 }
 """What a start from a prepared file does without."""
+
+OF_COMMANDS = frozenset({"click", "dataclasses", "logging"})
+"""What every command imports."""
 
 
 @dataclass(frozen=True)
@@ -100,8 +104,8 @@ STARTS = [
     Start(
         "run what is prepared",
         "$ armpy run PREPARED",
-        59,  # and what takes working memory at the first execution, and gives it back
-        LIGHT,  # NumPy's random numbers load OpenSSL
+        68,  # and what takes working memory at the first execution, and gives it back
+        LIGHT - OF_COMMANDS,  # NumPy's random numbers load OpenSSL
     ),
     Start(
         "load what was loaded before",
@@ -113,11 +117,18 @@ STARTS = [
     Start(
         "run what was run before",
         f"$ armpy run {MODEL}",
-        63,
-        LIGHT - {"logging"},
+        72,
+        LIGHT - OF_COMMANDS,
         keeps_models=True,
     ),
-    Start("a run", f"$ armpy run {MODEL}", 259, COMPILERS | {"rich", "PIL"} | SELDOM),
+    Start(
+        "run a picture that was run before",
+        f"$ armpy run {MODEL} {PICTURE}",
+        92,
+        (HEAVY | {"armpy_numba_acc.backend"}) - {"PIL", "armpy_numba_acc", "click", "pluggy"},
+        keeps_models=True,
+    ),
+    Start("a run", f"$ armpy run {MODEL}", 268, COMPILERS | {"rich", "PIL"} | SELDOM),
 ]
 
 

@@ -8,14 +8,12 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import TextIO
 
-from armpy.cli.plain_run import plain_run
 from armpy.cli.settings import CommandSettings
 from armpy.errors import ArmpyError, InvalidArgumentError
 
-# The gate to all commands: what a plain run does without is imported where it is needed.
+# The gate to all commands: libraries may be missing, and errors and debugging are rare.
 # ruff: noqa: PLC0415
 
 LIBRARIES = ("click", "rich", "PIL")
@@ -54,9 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     settings = CommandSettings()
     try:
         given = list(sys.argv[1:] if arguments is None else arguments)
-        logs = partial(_logging_to_stderr, settings)
         with _seldom_collected():
-            code = 0 if plain_run(given, logs) else _run(given, settings)
+            code = _run(given, settings)
         if sys.stdout is not None:
             sys.stdout.flush()
     except KeyboardInterrupt:

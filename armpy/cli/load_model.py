@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import armpy
 from armpy.cli.load_request import CliLoadRequest
 from armpy.errors import InvalidArgumentError
 from armpy.model import archive
 from armpy.model.load_request import LoadRequest, begins_prepared
+from armpy.plugins.discovery.entry_point_cache import installed_entry_points
+from armpy.plugins.program_loaders import has_plugins
 
 if TYPE_CHECKING:
     from armpy.model import Model
@@ -21,6 +24,7 @@ def load_model(
     quantize_inputs: bool = False,
     profiling: bool = False,
     num_plans: int = 0,
+    may_be_kept: bool = False,
 ) -> Model:
     """Load a model.
 
@@ -30,6 +34,8 @@ def load_model(
     quantize_inputs, profiling : bool
     num_plans : int
         How many shapes it has to stay prepared for at least.
+    may_be_kept : bool
+        Whether the model cache is used, for a command that only runs the model.
 
     Raises
     ------
@@ -42,6 +48,8 @@ def load_model(
         _check_no_front_end(request)
         if not profiling and (light := _load_light(request, options)) is not None:
             return light
+    elif may_be_kept and not profiling and not _needs_registry(request):
+        return armpy.load(request.model, **options.given())
     # What is prepared runs without a runtime, which takes longer to import than to run most models.
     from armpy.cli.runtime import load_on_runtime  # noqa: PLC0415
 
@@ -58,6 +66,16 @@ def _check_no_front_end(request: CliLoadRequest) -> None:
             where="--front-end" if request.options.front_end else "--front-end-option",
             fix="Leave it out, or give the file that this one was made of",
         )
+
+
+def _needs_registry(request: CliLoadRequest) -> bool:
+    """Whether the command line has to look for backends and front-ends before the model is loaded.
+
+    Options have the types that these declare; what plugins print is kept from stdout.
+    """
+    said = request.backend_options or request.dynamic_backends_path or request.front_end_options
+    is_chosen = request.options.signature is not None or request.options.front_end is not None
+    return bool(said) or is_chosen or has_plugins(installed_entry_points())
 
 
 def _load_light(request: CliLoadRequest, options: LoadOptions) -> Model | None:

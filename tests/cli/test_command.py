@@ -349,8 +349,7 @@ def test_a_traceback_needs_debug(armpy_command: Command, monkeypatch: pytest.Mon
     def fail(*_: object) -> None:
         raise ZeroDivisionError("by design")
 
-    for place in ("run_file", "work"):
-        monkeypatch.setattr(f"armpy.cli.run.{place}.run_model", fail)
+    monkeypatch.setattr("armpy.cli.run.work.run_model", fail)
     code, out, err = armpy_command("run", MODEL)
     assert (code, out) == (1, "")
     assert err == "armpy: error: ZeroDivisionError: by design (--debug shows where)\n"
@@ -379,7 +378,7 @@ def test_what_stops_a_run_decides_on_the_exit_code(
     def stop(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("armpy.cli.run.run_file.run_model", stop)
+    monkeypatch.setattr("armpy.cli.run.work.run_model", stop)
     found, out, err = armpy_command("run", MODEL)
     assert (found, out) == (code, "")
     assert text in err

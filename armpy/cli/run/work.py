@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import click
@@ -13,9 +14,8 @@ from armpy.cli.pictures.find import is_one_file
 from armpy.cli.run.command import DEFAULT_TOP
 from armpy.cli.run.output_path import check_output, is_result_file
 from armpy.cli.run.report import show_run
-from armpy.cli.run.run_file import compile_choice, finish_compiling
 from armpy.cli.run.run_model import RunRequest, run_model
-from armpy.errors import InvalidArgumentError
+from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.model import Model
 
 
@@ -52,12 +52,15 @@ def run(
         measures = profile is not None or options["repeat"] is not None
         is_chosen = load_request.options.backends is not None or load_request.backend_options
         is_other = is_table or as_json or measures or output is not None or is_chosen
-        compile = compile_choice(is_answer=not is_other)
+        compile = _compile_choice(is_answer=not is_other)
     load_request = load_request.with_options(compile=compile)
 
     def load() -> Model:
         return load_model(
-            load_request, quantize_inputs=quantize_inputs, profiling=profile is not None
+            load_request,
+            quantize_inputs=quantize_inputs,
+            profiling=profile is not None,
+            may_be_kept=True,
         )
 
     if not is_table:
@@ -66,7 +69,7 @@ def run(
             if not given or not _takes_several(loaded):
                 report = run_model(loaded, request)
                 show_run(load_request.model, report, as_json=as_json)
-                finish_compiling(loaded)
+                _finish_compiling(loaded)
                 return
     # What reads pictures takes long to import, and a run on numbers has none.
     from armpy.cli.run import many_pictures  # noqa: PLC0415
@@ -88,3 +91,36 @@ def _takes_several(model: Model) -> bool:
     """Whether a model takes several pictures together, and no other number of them."""
     shape = model.inputs[0].shape if len(model.inputs) == 1 else None
     return shape is not None and len(shape) > 0 and (shape[0] or 1) > 1
+
+
+def _compile_choice(*, is_answer: bool) -> str:
+    """Choose for a command that does not say it; a value of `armpy.load`'s ``compile``.
+
+    Parameters
+    ----------
+    is_answer : bool
+        Whether the command gives one answer of whatever backend, and measures nothing.
+
+    Notes
+    -----
+    Programs that read the answer are to get the same one each time, to the last bit.
+    """
+    is_for_people = is_answer and sys.stdout is not None and sys.stdout.isatty()
+    return "background" if is_for_people else "wait"
+
+
+def _finish_compiling(model: Model) -> None:
+    """Let what is compiled in the background come to its end, or the next run begins with it."""
+    if not model.handle.is_compiling:
+        return
+    if sys.stdout is not None:
+        sys.stdout.flush()  # the answer, before anything is waited for
+    if sys.stderr is not None:
+        text = "compiling for the next time (Ctrl-C leaves the rest to that)"
+        print(f"armpy: {text}", file=sys.stderr, flush=True)
+    try:
+        model.handle.loaded.wait_compiled()
+    except KeyboardInterrupt:
+        return  # the answer is there, and what has been compiled is kept
+    except ArmpyError:
+        return  # the log has told it, and the answer is there
