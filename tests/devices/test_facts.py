@@ -316,9 +316,19 @@ def test_figures_of_a_lying_backend_are_refused_by_name_and_not_used(
     assert "get_devices" in caplog.text
 
 
-def test_a_refusal_says_what_was_wrong() -> None:
-    with pytest.raises(BackendError, match=r"tensors\[.*FLOAT32\].exec_time is no figure.*-1.0"):
-        check_figures(tensors(-1.0), "Declaring")
+@pytest.mark.parametrize(
+    ("lie", "reason"),
+    [
+        ("negative", r"tensors\[.*FLOAT32\].exec_time is no figure.*-1.0"),
+        ("no figures", r"the set of figures has the wrong type\. Expected DeviceFigures; got {'f"),
+        ("no mapping", r"tensors has the wrong type\. Expected Mapping; got \[1, 2\]"),
+        ("wrong key", r"a key of tensors has the wrong type\. Expected DataType; got 'FLOAT32'"),
+        ("no pair", r"tensors\[.*\] has the wrong type\. Expected PerformanceFigures; got 0\.5"),
+    ],
+)
+def test_a_refusal_says_what_was_wrong(lie: str, reason: str) -> None:
+    with pytest.raises(BackendError, match=reason):
+        check_figures(LIES[lie], "Declaring")  # type: ignore[arg-type]
 
 
 def test_a_mapping_that_raises_stays_behind_the_boundary(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ from armpy.plugins.proxy.guarded_call import (
     exact,
     is_a,
     read_backend,
+    wrong_type,
 )
 from armpy.types import BackendId, DeviceType
 
@@ -39,6 +40,13 @@ T = TypeVar("T")
 
 DEVICE_OPTION = "device"
 """Option by which an application chooses one of several devices."""
+
+_DEVICE_FIELDS: dict[str, type] = {
+    "name": str,
+    "device_type": DeviceType,
+    "feature_level": int,
+    "numerics": Numerics,
+}
 
 # Weak, as a backend is not to live on because it was asked once; by `id`, as its hash and its
 # equality are its own code, that may raise or lie.
@@ -118,12 +126,7 @@ def entries_of(backend_id: BackendId, owner: object, member: str, kind: type[T])
     items = ask_backend(backend_id, tuple, entries)
     for item in items:
         if not is_a(item, kind):
-            raise BackendError(
-                "an entry has the wrong type",
-                where=f"{backend_id} / {member}",
-                expected=kind.__name__,
-                actual=describe(item),
-            )
+            raise wrong_type("an entry", kind, item, f"{backend_id} / {member}")
     return tuple(map(exact, items))  # type: ignore[arg-type]  # of the kind that was checked
 
 
@@ -173,27 +176,16 @@ def _asked_devices(backend_id: BackendId, backend: IBackendInternal) -> tuple[De
 def _checked_device(backend_id: BackendId, device: DeviceInfo) -> DeviceInfo:
     """A device with plain values; figures that cannot be used count as none, with a warning."""
     where = f"{backend_id} / get_devices"
-    kinds = {"name": str, "device_type": DeviceType, "feature_level": int, "numerics": Numerics}
-    for name, kind in kinds.items():
+    for name, kind in _DEVICE_FIELDS.items():
         value = getattr(device, name)
         # True is an int to `isinstance`, and no feature level.
         if not is_a(value, kind) or isinstance(value, bool):
-            raise BackendError(
-                f"{name} of a device has the wrong type",
-                where=where,
-                expected=kind.__name__,
-                actual=describe(value),
-            )
+            raise wrong_type(f"{name} of a device", kind, value, where)
     numerics = {name: getattr(device.numerics, name) for name in Numerics.__slots__}
     for name, value in numerics.items():
         # Exactly bool: to ask anything else whether it is true runs its code.
         if type(value) is not bool:
-            raise BackendError(
-                f"{name} of a device has the wrong type",
-                where=where,
-                expected="bool",
-                actual=describe(value),
-            )
+            raise wrong_type(f"{name} of a device", bool, value, where)
     figures: DeviceFigures | None = None
     if device.figures is not None:
         # Few backends declare any.

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TypeVar
+from dataclasses import fields
+from typing import Any
 
 from armpy.backend import DeviceFigures, PerformanceFigures
 from armpy.errors import BackendError
+from armpy.plugins.proxy.guarded_call import wrong_type
 from armpy.types import BackendId, DataType
 
-KeyT = TypeVar("KeyT")
+_TABLES: dict[str, type] = {"tensors": DataType, "scalars": DataType, "extensions": str}
+"""Fields of `DeviceFigures` that are tables, with the type of their keys; others are figures."""
 
 _LARGEST = 1e9
 """Nothing that can be used is a thousand million times slower than the reference."""
@@ -31,42 +34,22 @@ def check_figures(figures: DeviceFigures, backend_id: BackendId) -> DeviceFigure
     """
     where = f"{backend_id} / get_devices"
     if not isinstance(figures, DeviceFigures):
-        raise BackendError(
-            "the figures are of the wrong type",
-            where=where,
-            expected="DeviceFigures",
-            actual=type(figures).__name__,
-        )
-    return DeviceFigures(
-        _checked_table(figures.tensors, DataType, "tensors", where),
-        _checked_table(figures.scalars, DataType, "scalars", where),
-        _checked_table(figures.extensions, str, "extensions", where),
-        *(
-            _checked(getattr(figures, name), name, where)
-            for name in ("relaxed_tensor", "relaxed_scalar", "if_", "while_")
-        ),
-    )
-
-
-def _checked_table(
-    table: object, kind: type[KeyT], name: str, where: str
-) -> dict[KeyT, PerformanceFigures]:
-    """A table of figures, checked."""
-    if not isinstance(table, Mapping):
-        raise BackendError(f"{name} is no mapping", where=where, actual=type(table).__name__)
-    checked = {}
-    for key, figures in table.items():
-        if not isinstance(key, kind):
-            raise BackendError(
-                f"a key of {name} is of the wrong type",
-                where=where,
-                expected=kind.__name__,
-                actual=type(key).__name__,
-            )
-        answer = _checked(figures, f"{name}[{key}]", where)
-        if answer is not None:
-            checked[key] = answer
-    return checked
+        raise wrong_type("the set of figures", DeviceFigures, figures, where)
+    plain: dict[str, Any] = {}  # Any: by field
+    for each in fields(DeviceFigures):
+        value, name = getattr(figures, each.name), each.name
+        if name not in _TABLES:
+            plain[name] = _checked(value, name, where)
+            continue
+        if not isinstance(value, Mapping):
+            raise wrong_type(name, Mapping, value, where)
+        plain[name] = table = {}
+        for key, entry in value.items():
+            if not isinstance(key, _TABLES[name]):
+                raise wrong_type(f"a key of {name}", _TABLES[name], key, where)
+            if (checked := _checked(entry, f"{name}[{key}]", where)) is not None:
+                table[key] = checked
+    return DeviceFigures(**plain)
 
 
 def _checked(figures: object, name: str, where: str) -> PerformanceFigures | None:
@@ -74,12 +57,7 @@ def _checked(figures: object, name: str, where: str) -> PerformanceFigures | Non
     if figures is None:
         return None
     if not isinstance(figures, PerformanceFigures):
-        raise BackendError(
-            f"{name} is of the wrong type",
-            where=where,
-            expected="PerformanceFigures",
-            actual=type(figures).__name__,
-        )
+        raise wrong_type(name, PerformanceFigures, figures, where)
     return PerformanceFigures(
         check_figure(figures.exec_time, f"{name}.exec_time", where),
         check_figure(figures.power_usage, f"{name}.power_usage", where),

@@ -73,12 +73,17 @@ def ask_backend(
         if problem := why_misnamed(type(answer)):
             raise BackendError(problem, where=_where(backend_id, method))
         return exact(answer)  # type: ignore[return-value]  # just checked
+    raise wrong_type("the answer", kind, answer, _where(backend_id, method))
+
+
+def wrong_type(what: str, kind: type | tuple[type, ...], value: object, where: str) -> BackendError:
+    """Make the error for a value of a backend's that is of another type than `kind`."""
     kinds = kind if isinstance(kind, tuple) else (kind,)
-    raise BackendError(
-        "the answer has the wrong type",
-        where=_where(backend_id, method),
+    return BackendError(
+        f"{what} has the wrong type",
+        where=where,
         expected=" or ".join(k.__name__.replace("NoneType", "None") for k in kinds),
-        actual=describe(answer),
+        actual=describe(value),
     )
 
 
