@@ -31,7 +31,7 @@ from armpy.backend import (
     requested_tuning,
 )
 from armpy.errors import BackendCapabilityError
-from armpy.graph import SubgraphView
+from armpy.graph import Graph, Layer, SubgraphView
 from armpy.ops import PreCompiled, While
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
@@ -40,7 +40,7 @@ from armpy_numba_acc.machine.compiler import missing_compiler
 from armpy_numba_acc.machine.device_figures import device_figures
 from armpy_numba_acc.machine.processors.features import this_processor
 from armpy_numba_acc.options import OPTIONS, ResolvedOptions, known_figures, matrix_unit_state
-from armpy_numba_acc.passes.support import support
+from armpy_numba_acc.passes.support import support, support_of_constants
 from armpy_numba_acc.program.limits import GivenBackError
 from armpy_numba_acc.runtime.factory import ProgramFactory
 from armpy_numba_acc.runtime.profiling import NumbaProfilingContext, recorder_of
@@ -58,6 +58,10 @@ class NumbaLayerSupport(ILayerSupport):
     ) -> Support:
         """Whether there is a lowering that takes the layer."""
         return support(operation, inputs, outputs)
+
+    def is_layer_supported_in(self, layer: Layer, graph: Graph) -> Support:
+        """Whether the layer's constants are numbers that programs do not flush to zero."""
+        return support_of_constants(layer)
 
 
 class NumbaBackend(IBackendInternal):

@@ -179,6 +179,38 @@ def test_quantised_products_are_within_a_step_of_onnx_runtime(
 
 
 @pytest.mark.parametrize("backend", ["CpuRef", "NumbaAcc"])
+@pytest.mark.parametrize(
+    ("b_scale", "y_scale", "expected"),
+    [
+        (0.0, 1e-45, [3, 3]),
+        (1e-45, -0.0, [-128, -128]),
+        (1e-45, -1e-45, [-5, -8]),
+        (-1e-45, 1e-38, [3, 3]),
+        (np.inf, 0.0, [127, 127]),
+        (np.inf, -0.5, [-128, -128]),
+    ],
+)
+def test_constant_scales_without_a_usual_quotient_give_onnxs_answer(
+    backend: str, b_scale: float, y_scale: float, expected: list[int]
+) -> None:
+    """Expected values are onnx.reference's; the sums are 8 and 11."""
+    constants: dict[str, Array] = {
+        "a_scale": np.array(1, np.float32),
+        "b_scale": np.array(b_scale, np.float32),
+        "y_scale": np.array(y_scale, np.float32),
+        "point": np.array(0, np.int8),
+        "y_point": np.array(3, np.int8),
+        "b": np.array([[1, 4], [2, 1]], np.int8),
+    }
+    names = ["a", "a_scale", "point", "b", "b_scale", "point", "y_scale", "y_point"]
+    node = helper.make_node("QLinearMatMul", names, ["y"])
+    given = {"a": np.array([[2, 3]], np.int8)}
+    file = model_of([node], given, {"y": TensorProto.INT8}, constants)
+    backends = [backend] if backend == "CpuRef" else [backend, "CpuRef"]
+    np.testing.assert_array_equal(armpy.load(file, backends=backends)(given["a"]), [expected])
+
+
+@pytest.mark.parametrize("backend", ["CpuRef", "NumbaAcc"])
 def test_dynamic_quantisation_and_its_products_are_those_of_onnx_runtime(backend: str) -> None:
     skip_where_onnx_runtime_saturates()
     rng = np.random.default_rng(0)

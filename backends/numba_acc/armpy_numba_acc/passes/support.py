@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from armpy.backend import ReasonCode, Support
+from armpy.graph import Layer
 from armpy.ops import BinaryOperation, ElementwiseBinary, FusedActivation, Select, Softmax
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
+from armpy.types import DataType
 from armpy_numba_acc import passes
 from armpy_numba_acc.passes.zero_sized import (
     gives_nothing,
@@ -20,6 +24,8 @@ from armpy_numba_acc.program.registry import lowering_of, refusal_of
 _EXACT_OPERATIONS = (BinaryOperation.ADD, BinaryOperation.SUB, BinaryOperation.MUL)
 _LARGEST_SCALE = 2.0**40
 _SMALLEST_CHANNEL = 2.0**-126
+_SMALLEST_DIVISOR = 2.0**-124
+"""A subnormal number divided by this is less than a quarter, and rounds to 0."""
 
 
 def support(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> Support:
@@ -43,6 +49,32 @@ def support(operation: Operation, inputs: OperandInfos, outputs: Sequence[Tensor
     reason = lowering.check(operation, inputs, outputs)
     if reason and not _is_rewritten(operation, inputs, outputs):
         return Support.no(ReasonCode.OTHER, reason)
+    return Support.yes()
+
+
+def support_of_constants(layer: Layer) -> Support:
+    """Whether a layer's constants keep their effect where subnormal numbers count as zero.
+
+    Notes
+    -----
+    A divisor near the smallest normal number makes large numbers of subnormal ones, and a factor
+    that is subnormal itself makes such: quantised models have them as scales.
+    """
+    operation = layer.operation
+    if not isinstance(operation, ElementwiseBinary) or len(layer.inputs) != 2:
+        return Support.yes()
+    for place, value in enumerate(layer.inputs):
+        if value is None or value.data is None or value.info.data_type is not DataType.FLOAT32:
+            continue
+        sizes = np.abs(value.data)
+        if operation.operation is BinaryOperation.DIV:
+            is_lost = place == 1 and bool((sizes < _SMALLEST_DIVISOR).any())
+        else:
+            is_factor = operation.operation is BinaryOperation.MUL and sizes.size == 1
+            is_lost = is_factor and bool((sizes < _SMALLEST_CHANNEL).all() and sizes.any())
+        if is_lost:
+            text = f"a constant of {sizes.min():g} needs arithmetic on subnormal numbers"
+            return Support.no(ReasonCode.OTHER, text)
     return Support.yes()
 
 
