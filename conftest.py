@@ -105,6 +105,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 _UNTRACED = (
     "backends/numba_acc/tests",
+    "extensions/onnx/tests/test_onnx_golden.py",
+    "extensions/onnx/tests/test_onnx_mobilenet.py",
     "tests/caching/test_attacks.py",
     "tests/differential",
     "tests/examples",

@@ -12,9 +12,9 @@ import sys
 import onnx
 from documenting import write_or_check
 
-from armpy.frontends.onnx.operators import converted_kinds, operator_of
-from armpy.frontends.onnx.reading import WITHOUT_SCHEMA
-from armpy.frontends.onnx.structures import structure_of
+from armpy_onnx.operators import converted_kinds, operator_of
+from armpy_onnx.reading import WITHOUT_SCHEMA
+from armpy_onnx.structures import structure_of
 
 HEAD = """# ONNX models
 
@@ -22,8 +22,9 @@ Made by `scripts/document_onnx.py`; do not edit.
 
 `armpy.load("model.onnx")`, `armpy run` and `armpy inspect` take ONNX files as they take others.
 [Metadata](../how_to/metadata.md) tells what a file says of itself.
-The `onnx` package reads and checks them: `pip install "armpy[onnx]"`. Without it, the error says
-so.
+The extension `armpy-onnx` reads them, with the `onnx` package: `pip install armpy-onnx`, or
+`pip install ./extensions/onnx` from a checkout. Without it, the error says so. A trust file that
+lists plugins has to list `onnx`.
 
 ## What is supported
 
@@ -58,7 +59,7 @@ so.
   the file, from shapes, or from integers that a call gives (then what reads them is prepared once
   per value). An input that is a sequence `x` becomes inputs `x[0]`, `x[1]` ...; the option
   `structures='{"x": 2}'` says how many (null: an empty optional; true: one with a tensor). As an
-  output, `x` is its length. Loops that carry sequences are written out. `armpy.model.onnx_backend`,
+  output, `x` is its length. Loops that carry sequences are written out. `armpy_onnx.backend`,
   the interface of the package `onnx`, takes and returns whole sequences and optionals; `armpy.load`
   does not.
 - **Elements beside the model** (external data) are mapped, from regular files in the model's
@@ -86,8 +87,8 @@ they no longer compute the same numbers, whatever their layouts.
 
 ## ONNX's own interface
 
-`armpy.model.onnx_backend` is a backend in ONNX's sense (`prepare`, `run_model`); ONNX's own tests
-run through it in `tests/frontends/onnx/test_backend_suite.py`. What does not pass stands with its
+`armpy_onnx.backend` is a backend in ONNX's sense (`prepare`, `run_model`); ONNX's own tests
+run through it in `extensions/onnx/tests/test_backend_suite.py`. What does not pass stands with its
 reason in `tests/support/onnx_skips.py`.
 
 ## Operators

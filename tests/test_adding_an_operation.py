@@ -17,7 +17,12 @@ ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "docs" / "how_to" / "adding_an_operation.md").read_text("utf-8")
 DEFINITION, WORKLOAD, *ENTRIES = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
 FILES = re.findall(r"^\|.*\| `([\w/]+\.py)` \|$", TEXT, re.MULTILINE)
-PACKAGES = ("armpy", "backends/reference/armpy_reference", "backends/numba_acc/armpy_numba_acc")
+PACKAGES = (
+    "armpy",
+    "backends/reference/armpy_reference",
+    "backends/numba_acc/armpy_numba_acc",
+    "extensions/onnx/armpy_onnx",
+)
 
 DEFINITION_IMPORTS = """
 from collections.abc import Sequence
@@ -108,6 +113,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def onnx_file(tmp_path: Path) -> Path:
     """A model of one operator that has no converter outside the copy."""
+    pytest.importorskip("armpy_onnx")
     onnx = pytest.importorskip("onnx")
     x, y = (onnx.helper.make_tensor_value_info(name, 1, (3,)) for name in "xy")
     node = onnx.helper.make_node("Inverse", ["x"], ["y"], domain="com.microsoft")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 @hookimpl
 def armpy_register_front_end() -> list[FrontEnd]:
-    """TensorFlow Lite, and ONNX."""
-    return [_tflite(), _onnx()]
+    """TensorFlow Lite."""
+    return [_tflite()]
 
 
 @hookimpl
@@ -72,86 +72,6 @@ def _tflite() -> FrontEnd:
         metadata=_tflite_metadata,
         outline=_tflite_outline,
     )
-
-
-def _onnx() -> FrontEnd:
-    """ONNX, whose package reads the files."""
-    return FrontEnd(
-        "onnx",
-        "ONNX",
-        _parse_onnx,
-        suffixes=(".onnx",),
-        recognizes=_is_onnx,
-        describe=_describe_onnx,
-        options=_onnx_options(),
-        metadata=_onnx_metadata,
-        outline=_onnx_outline,
-        requires=("onnx",),
-        install='pip install "armpy[onnx]"',
-    )
-
-
-def _onnx_options() -> tuple[BackendOption, ...]:
-    """What can be said of how .onnx files are parsed."""
-    return (
-        BackendOption(
-            "dimensions",
-            "",
-            'Sizes of dimensions that have names, as JSON: {"batch": 1}.',
-            OptionScope.RUNTIME,
-        ),
-        BackendOption(
-            "structures",
-            "",
-            "What inputs that are no tensors hold, as JSON: the length of a sequence; null for an "
-            "empty optional, true for one that holds a tensor.",
-            OptionScope.RUNTIME,
-        ),
-        BackendOption(
-            "fold_quantization",
-            True,
-            "Compute with integers between DequantizeLinear and QuantizeLinear.",
-            OptionScope.RUNTIME,
-        ),
-    )
-
-
-def _is_onnx(data: memoryview) -> bool:
-    """Whether bytes begin as an ONNX model's do: a version, then another of its fields."""
-    return len(data) > 2 and data[0] == _ONNX_VERSION and data[1] < 0x80 and data[2] in _ONNX_FIELDS
-
-
-_ONNX_VERSION = 1 << 3
-_ONNX_FIELDS = bytes(number << 3 | 2 for number in (2, 3, 4, 6, 7, 8, 14)) + bytes([5 << 3])
-"""First bytes of protocol buffers' fields: producer, domain, text, graph, operator sets."""
-
-
-def _parse_onnx(file: ModelFile, settings: ParseSettings) -> Network:
-    """The network of an .onnx file."""
-    from armpy.frontends.onnx.parser import parse_file
-
-    return parse_file(file, settings)
-
-
-def _describe_onnx(file: ModelFile) -> Mapping[str, str]:
-    """Facts of an .onnx file."""
-    from armpy.frontends.onnx.reading import describe
-
-    return describe(file)
-
-
-def _onnx_metadata(file: ModelFile, signature: str | None) -> ModelMetadata:
-    """What an .onnx file says of itself."""
-    from armpy.frontends.onnx.metadata import read_metadata
-
-    return read_metadata(file, signature)
-
-
-def _onnx_outline(file: ModelFile, signature: str | None) -> FileOutline:
-    """What an .onnx file is made of."""
-    from armpy.frontends.onnx.outline import read_outline
-
-    return read_outline(file)
 
 
 def _parse_tflite(file: ModelFile, settings: ParseSettings) -> Network:

@@ -102,7 +102,9 @@ def load_file(request: LoadRequest, load: Callable[..., object]) -> Model:
             origin.signature_names, partial(origin.open_signature, files), signature
         ),
         read_metadata=partial(origin.metadata, signature),
-        provenance=Provenance(files, are_all=origin.front_end.is_own, data_files=data_files),
+        provenance=Provenance(
+            files, are_all=origin.front_end.notes_other_files, data_files=data_files
+        ),
     )
 
 

@@ -155,7 +155,13 @@ class HookPlugins:
                 raise InvalidArgumentError(f"plugin '{name}' cannot be registered", actual=reason)
 
     def ask(
-        self, hook: str, kind: type[T], *, exactly: bool = False, **arguments: object
+        self,
+        hook: str,
+        kind: type[T],
+        *,
+        exactly: bool = False,
+        own_alone: bool = False,
+        **arguments: object,
     ) -> list[Answer[T]]:
         """Call a hook of every plugin.
 
@@ -167,14 +173,18 @@ class HookPlugins:
             What is answered: nothing (None), one, or a list or tuple of them.
         exactly : bool
             Refuse subclasses, whose attributes may be code.
+        own_alone : bool
+            Call armpy's own plugin alone, and load no other.
 
         Returns
         -------
         list of Answer
             One for each that was given, in the order in which plugins count.
         """
-        self.load(hook)
-        given: list[Answer[object]] = getattr(self._manager.hook, hook)(**arguments)
+        self.load(hook, own_alone=own_alone)
+        others = [plugin for name, plugin in self._manager.list_name_plugin() if name != OWN[0]]
+        asked = self._manager.subset_hook_caller(hook, others if own_alone else [])
+        given: list[Answer[object]] = asked(**arguments)
         # pluggy calls first whoever was registered last.
         given.sort(key=lambda answer: self._position(answer.candidate))
         right: list[Answer[T]] = []
@@ -221,20 +231,23 @@ class HookPlugins:
             return default
         return result
 
-    def load(self, hook: str = "") -> None:
+    def load(self, hook: str = "", *, own_alone: bool = False) -> None:
         """Load every plugin that is not yet.
 
         Parameters
         ----------
         hook : str, optional
             Leave out plugins that implement another hook alone.
+        own_alone : bool
+            Leave out all but armpy's own plugin.
         """
         with self._lock:
             if self._is_loading:  # a plugin that uses armpy while it is imported
                 return
             self._is_loading = True
             try:
-                records = [r for r in self._records if r.candidate.hook in ("", hook) or not hook]
+                chosen = self._records[:1] if own_alone else self._records
+                records = [r for r in chosen if r.candidate.hook in ("", hook) or not hook]
                 self._probe_if_asked(records)
                 for record in records:
                     if record.candidate.status is CandidateStatus.FOUND:

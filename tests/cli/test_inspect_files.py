@@ -57,6 +57,7 @@ def test_operators_that_armpy_does_not_have_are_named_and_the_rest_is_shown(
 def test_a_batch_that_callers_choose_is_shown_with_one_row(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    pytest.importorskip("armpy_onnx")
     pytest.importorskip("onnx")
     path = shared_file("models", "onnx", "magika_standard_v3_3.onnx")
     found = document(capsys, path, "--backends", "CpuRef")

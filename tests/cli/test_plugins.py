@@ -245,13 +245,15 @@ def test_the_doctor_tells_what_plugins_bring_and_what_is_wrong_with_them(
     )
     patient = ("--probe-timeout", "120")  # a busy machine is no problem of a plugin's
     found = {d["id"]: d for d in document(capsys, "doctor", *patient)["plugins"]}
-    assert {name: d["status"] for name, d in found.items()} == {
+    expected = {
         "toy": "ok",
         "twin": "problem",
         "lost": "failed",
         "dead": "crashed",
         "odd": "problem",
     }
+    # Extensions of armpy's may be installed as well.
+    assert {name: found[name]["status"] for name in expected} == expected
     assert found["toy"]["details"]["front_ends"] == [
         {"name": "toy", "title": "toy nets", "suffixes": [".toy"], "missing": [], "install": ""}
     ]
@@ -265,7 +267,7 @@ def test_the_doctor_tells_what_plugins_bring_and_what_is_wrong_with_them(
         "plugin toy 1.0: ok",
         "  front-end toy: toy nets (.toy)",
         "plugin lost 1.0: failed",
-        "candidates: 2, plugins: 5, problems: 4",
+        f"candidates: 2, plugins: {len(found)}, problems: 4",
     ):
         assert line in out
 

@@ -17,7 +17,9 @@ from tests.support.installed import skip_without
 from tests.support.pages import ROOT, blocks, pages
 from tests.support.walkthrough import Reader
 
-skip_without("click", "rich", "pillow", "pip", "setuptools>=77", "onnx", "cryptography")
+skip_without(
+    "click", "rich", "pillow", "pip", "setuptools>=77", "onnx", "armpy-onnx", "cryptography"
+)
 
 ELSEWHERE = {
     "docs/how_to/adding_an_operation.md": "tests/test_adding_an_operation.py",

@@ -128,6 +128,7 @@ def by_name(facts: ModelFacts) -> dict[str, LayerFacts]:
 
 
 def test_onnx_names_what_was_fused_and_what_was_computed_when_loaded() -> None:
+    pytest.importorskip("armpy_onnx")
     pytest.importorskip("onnx")
     layers = by_name(described(shared_model("onnx/mnist.onnx")))
     assert layers["Times212_reshape1"].status is LayerStatus.CONSTANT
@@ -162,6 +163,7 @@ def test_refusals_are_told_of_the_layer() -> None:
 
 
 def test_operators_between_quantisers_are_told_of_as_one(tmp_path: Path) -> None:
+    pytest.importorskip("armpy_onnx")
     onnx = pytest.importorskip("onnx")
     pairs = "QuantizeLinear(x, s, z)", "DequantizeLinear(q, s, z)"
     text = f"""

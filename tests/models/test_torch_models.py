@@ -16,6 +16,7 @@ from armpy.ops import Transpose
 from armpy.ops.operation import Array
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (armpy[torch])")
+pytest.importorskip("armpy_onnx")
 pytest.importorskip("onnx", reason="the onnx package is not installed")
 onnxruntime = pytest.importorskip("onnxruntime", reason="ONNX Runtime is not installed")
 

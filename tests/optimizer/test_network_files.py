@@ -194,7 +194,7 @@ def test_operations_of_vendors_are_not_saved(path: Path) -> None:
 
 
 def test_what_becomes_layers_with_its_sizes_is_not_saved_without(path: Path) -> None:
-    inputs = pytest.importorskip("armpy.frontends.onnx.inputs")
+    inputs = pytest.importorskip("armpy_onnx.inputs")
     net = Network()
     x = net.input("x", TensorInfo((None,), DataType.FLOAT32))
     net.output("y", net.add(RELU, net.add(inputs.TiedDimensions(("x",), (("n",),)), x)))

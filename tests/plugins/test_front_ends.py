@@ -16,13 +16,18 @@ from armpy.backend import BackendOption
 from armpy.errors import GraphValidationError, InvalidArgumentError, ParserError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph, Layer, Value
+from armpy.plugins.discovery.candidate import Candidate, CandidateKind
+from armpy.plugins.front_ends.registry import FrontEnds
+from armpy.plugins.hook_plugins import HookPlugins
 from armpy.plugins.hooks import (
     FrontEnd,
+    FrontEndOptionError,
     Magic,
     ModelFile,
     ModelSignature,
     ParseSettings,
     hookimpl,
+    open_model_file,
 )
 from tests.support.fake_backends import FakeBackend, registry_of
 from tests.support.networks import f32, floats
@@ -113,7 +118,7 @@ def test_contents_count_before_suffixes(tmp_path: Path) -> None:
         assert taken_by(runtime, path) == expected, (name, contents)
     assert taken_by(runtime, b"--AAAA") == "a"
     assert taken_by(runtime, b"?", front_end="b") == "b"
-    with pytest.raises(InvalidArgumentError, match=r"no front-end 'e'.*, onnx, a, b, c, d"):
+    with pytest.raises(InvalidArgumentError, match=r"no front-end 'e'.*tflite, a, b, c, d"):
         taken_by(runtime, b"?", front_end="e")
 
 
@@ -151,7 +156,8 @@ def test_a_file_that_nobody_takes_names_who_is_there_and_who_is_left_out() -> No
     registry.plugins.register("odd", Plugin(3), "odd-plugin 1.0")  # type: ignore[arg-type]
     text = (
         r"not a \.tflite file\. Expected the identifier TFL3 at byte 4; got text\. "
-        r"Other front-ends are toy \(\.toy\)\. Left out is armpy_register_front_end of plugin "
+        r"Other front-ends are toy \(\.toy\)\. To read \.onnx files, run: pip install armpy-onnx "
+        r".*\. Left out is armpy_register_front_end of plugin "
         r"'odd' from odd-plugin 1\.0: it returned 3\. Expected FrontEnd\."
     )
     with pytest.raises(ParserError, match=text):
@@ -604,3 +610,82 @@ def test_metadata_of_wrong_types_are_the_plugins_fault(answer: Any) -> None:
         pytest.raises(ParserError, match=r"'toy' of acme-plugin.*wrong type"),
     ):
         _ = model.metadata
+
+
+def test_a_tflite_file_is_read_without_asking_plugins() -> None:
+    asked: list[str] = []
+
+    class Asked:
+        @hookimpl
+        def armpy_register_front_end(self) -> FrontEnd:
+            asked.append("front-end")
+            return toy()
+
+    registry = registry_of(FakeBackend("A"))
+    registry.plugins.register("acme", Asked())
+    runtime = Runtime(RuntimeOptions(registry=registry))
+    for options in ({}, {"front_end": "tflite"}):
+        armpy.load(DIGITS, runtime=runtime, **options).close()  # type: ignore[arg-type]
+    assert asked == []
+    taken_by(runtime, b"TOY1")
+    assert asked == ["front-end"]
+
+
+@pytest.mark.parametrize("how", ["suffix", "name", "bytes"])
+def test_a_format_of_an_extension_names_the_package_to_install(how: str, tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(b"\x08\x07\x12\x00")
+    runtime = runtime_with(toy())
+    command = r"un: pip install armpy-onnx \(from a checkout: pip install \./extensions/onnx\)"
+    source = path.read_bytes() if how == "bytes" else path
+    name = "onnx" if how == "name" else None
+    with pytest.raises((ParserError, InvalidArgumentError), match=command):
+        armpy.load(source, runtime=runtime, front_end=name)
+
+
+def test_an_extension_that_was_left_out_is_not_to_be_installed_again(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(b"\x08\x07\x12\x00")
+    lost = Candidate(
+        "onnx",
+        "armpy-onnx 0.1.0",
+        CandidateKind.ENTRY_POINT,
+        name="armpy_lost",
+        distribution="armpy-onnx",
+        is_plugin=True,
+        hook="armpy_register_front_end",
+    )
+    choose = FrontEnds(HookPlugins([lost])).choose
+    with pytest.raises(ParserError, match=r"Left out is plugin 'onnx'.*armpy_lost") as caught:
+        choose(open_model_file(path)).parse(open_model_file(path), ParseSettings(None, 1 << 20, {}))
+    assert "pip install" not in str(caught.value)
+
+
+def test_a_wrong_option_stays_an_error_of_the_argument() -> None:
+    error = FrontEndOptionError("the size cannot be used", where="option 'depth'")
+    with pytest.raises(InvalidArgumentError, match=f"{WHERE} / option 'depth': the size"):
+        load(toy(raising(error)))
+
+
+@pytest.mark.parametrize("notes", [False, True])
+def test_other_files_are_all_known_where_a_front_end_notes_them(
+    notes: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / "model.toy"
+    path.write_bytes(b"TOY1")
+    with load(toy(notes_other_files=notes), path) as model:
+        assert model.provenance.is_one_file is notes
+
+
+def test_other_files_get_new_names_where_a_front_end_can_rename_them(tmp_path: Path) -> None:
+    def rename(file: ModelFile, names: Mapping[Path, str]) -> bytes:
+        return bytes(file.data) + b" ".join(name.encode() for name in names.values())
+
+    path = tmp_path / "model.toy"
+    path.write_bytes(b"TOY1 ")
+    file = open_model_file(path)
+    chosen = FrontEnds(runtime_with(toy(rename_other_files=rename)).registry.plugins).choose(file)
+    assert chosen.rename_other_files(file, {tmp_path / "w.bin": "w.0"}) == b"TOY1 w.0"
+    other = FrontEnds(runtime_with(toy()).registry.plugins).choose(file)
+    with pytest.raises(ParserError, match="cannot rename the other files"):
+        other.rename_other_files(file, {})

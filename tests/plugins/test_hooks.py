@@ -21,7 +21,7 @@ from armpy.execution import Runtime, RuntimeOptions
 from armpy.plugins import BackendRegistry, CandidateStatus, PluginOptions
 from armpy.plugins.hooks import hookimpl
 from armpy.plugins.trust.snapshot import distribution_snapshot
-from tests.support.fake_distributions import FakeSite, fake_site
+from tests.support.fake_distributions import FakeSite, fake_site, third_party
 from tests.support.networks import floats
 from tests.support.toy_format import toy_plugin
 
@@ -58,7 +58,7 @@ def test_without_the_plugin_the_format_is_not_understood() -> None:
 def test_listing_imports_no_plugin(site: FakeSite) -> None:
     module = site.install_plugin("toy", toy_plugin())
     registry = BackendRegistry.discover()
-    (found,) = registry.plugins.candidates
+    (found,) = third_party(registry.plugins.candidates)
     assert (found.source, found.status) == ("toy-plugin 1.0", CandidateStatus.FOUND)
     assert module not in sys.modules
     registry.plugins.load()
@@ -144,7 +144,7 @@ def test_a_plugin_that_cannot_be_loaded_stops_no_other(
     registry = BackendRegistry.discover()
     with Runtime(RuntimeOptions(registry=registry)) as runtime:
         np.testing.assert_array_equal(run_toy(runtime=runtime), RELU_X)
-    bad, good = registry.plugins.candidates
+    bad, good = third_party(registry.plugins.candidates)
     assert (bad.status.value, good.status) == (status, CandidateStatus.REGISTERED)
     assert re.search(reason, bad.reason)
     assert [m for m in caplog.messages if m.startswith("plugin 'bad' from bad-plugin 1.0 is left")]
@@ -193,7 +193,7 @@ def test_of_two_plugins_of_one_name_the_first_distribution_counts(site: FakeSite
             source=toy_plugin(),
             group="armpy.plugins",
         )
-    first, second = BackendRegistry.discover().plugins.candidates
+    first, second = third_party(BackendRegistry.discover().plugins.candidates)
     assert (first.source, first.status) == ("one-vendor 1.0", CandidateStatus.FOUND)
     assert second.status is CandidateStatus.DUPLICATE
     assert second.reason == "another plugin has the name 'toy': one-vendor 1.0"
@@ -218,7 +218,8 @@ def test_a_plugin_of_one_hook_is_not_imported_for_another(site: FakeSite) -> Non
         np.testing.assert_array_equal(run_toy(runtime=runtime), RELU_X)
     assert toy in sys.modules
     assert module not in sys.modules
-    assert registry.plugins.ask("armpy_add_cli_commands", object) == []
+    answers = registry.plugins.ask("armpy_add_cli_commands", object)
+    assert third_party(answer.candidate for answer in answers) == ()
     assert module in sys.modules
 
 
@@ -226,7 +227,7 @@ def test_a_plugin_of_one_hook_must_not_implement_another(site: FakeSite) -> None
     site.install("toy", {"toy": "toy"}, source=toy_plugin(), group="armpy.commands")
     registry = BackendRegistry.discover()
     registry.plugins.load()
-    (found,) = registry.plugins.candidates
+    (found,) = third_party(registry.plugins.candidates)
     assert found.status is CandidateStatus.REJECTED
     assert "armpy_register_front_end" in found.reason
     assert "armpy.plugins" in found.reason
@@ -234,7 +235,7 @@ def test_a_plugin_of_one_hook_must_not_implement_another(site: FakeSite) -> None
 
 def test_no_distribution_takes_the_name_of_armpys_own_plugin(site: FakeSite) -> None:
     site.install_plugin("armpy", toy_plugin())
-    (found,) = BackendRegistry.discover().plugins.candidates
+    (found,) = third_party(BackendRegistry.discover().plugins.candidates)
     assert found.status is CandidateStatus.DUPLICATE
 
 
@@ -260,7 +261,7 @@ def test_a_probe_keeps_a_deadly_plugin_out_of_the_process(
     # Of the process's own time: how busy the machine is does not count.
     registry = BackendRegistry.discover(PluginOptions(probe=True, probe_timeout_s=6))
     registry.plugins.load()
-    bad, good = registry.plugins.candidates
+    bad, good = third_party(registry.plugins.candidates)
     assert (bad.status, good.status) == (status, CandidateStatus.REGISTERED)
     assert module not in sys.modules
 
@@ -292,7 +293,7 @@ def test_the_trust_file_says_which_plugins_are_loaded(
     module = site.install_plugin("toy", toy_plugin(), record=True)
     registry = BackendRegistry.discover(trust(tmp_path, text))
     registry.plugins.load()
-    (found,) = registry.plugins.candidates
+    (found,) = third_party(registry.plugins.candidates)
     assert (found.status is CandidateStatus.REGISTERED) == is_allowed
     assert (module in sys.modules) == is_allowed
 
@@ -304,7 +305,7 @@ def test_a_pinned_plugin_is_loaded_from_what_was_hashed(site: FakeSite, tmp_path
     registry = BackendRegistry.discover(options)
     (tmp_path / "toy_plugin.py").write_text("raise RuntimeError('changed')")
     registry.plugins.load()
-    (found,) = registry.plugins.candidates
+    (found,) = third_party(registry.plugins.candidates)
     assert found.status is CandidateStatus.REJECTED  # it has changed before it was imported
     assert "the trust file pins" in found.reason
 
@@ -380,7 +381,7 @@ def test_an_application_registers_a_plugin_by_hand() -> None:
         registry.plugins.register("other", Configuring)
     with pytest.raises(InvalidArgumentError, match="it implements no hook"):
         registry.plugins.register("other", SimpleNamespace())
-    assert [c.backend_id for c in registry.plugins.candidates] == ["mine"]
+    assert [c.backend_id for c in third_party(registry.plugins.candidates)] == ["mine"]
     registry.plugins.ask("armpy_configure_runtime", dict, options={"num_threads": None})
     assert seen == [{"num_threads": None}]
 

@@ -90,7 +90,7 @@ def found() -> Found:
     return {
         (entry.name, entry.distribution, entry.version)
         for entry in installed_entry_points()
-        if entry.distribution != "armpy"
+        if not entry.distribution.startswith("armpy")
     }
 
 
@@ -101,7 +101,7 @@ def asked() -> Found:
     return {
         (entry.name, entry.dist.metadata["Name"], entry.dist.version)
         for entry in entries
-        if entry.dist is not None and entry.dist.metadata["Name"] != "armpy"
+        if entry.dist is not None and not entry.dist.metadata["Name"].startswith("armpy")
     }
 
 

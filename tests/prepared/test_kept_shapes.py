@@ -20,6 +20,7 @@ from armpy.store.archive import checksum_cache as verified
 from armpy.store.archive.container import open_container, write_container
 
 pytest.importorskip("numba", reason="Numba is not installed")
+pytest.importorskip("armpy_onnx")
 onnx = pytest.importorskip("onnx")
 
 

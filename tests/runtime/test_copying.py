@@ -125,6 +125,7 @@ def test_elements_beside_a_model_that_have_changed_are_not_taken_for_what_they_w
     tmp_path: Path,
 ) -> None:
     """Of equal size and time, moved to where the others were."""
+    pytest.importorskip("armpy_onnx")
     onnx = pytest.importorskip("onnx")
     text = '<ir_version: 9, opset_import: ["" : 18]> g (float[N, 4] x) => (float[N, 4] y)'
     model = onnx.parser.parse_model(text + "{ y = Add (x, w) }")

@@ -10,6 +10,7 @@ import pytest
 
 def naming_itself(path: Path, weights: np.ndarray) -> Path:
     """Write a model of ``y = x weights`` whose tensor's external data is the model's own file."""
+    pytest.importorskip("armpy_onnx")
     onnx = pytest.importorskip("onnx")
     pytest.importorskip("onnx.parser")
     rows, columns = weights.shape

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from textwrap import dedent
 
+from armpy.plugins.discovery.candidate import Candidate
 from armpy.plugins.trust.pinned_code import SnapshotFinder
 
 BACKEND_SOURCE = """
@@ -25,6 +26,14 @@ class Backend(ReferenceBackend):
     def get_devices(self):
         return (DeviceInfo(device_type=DeviceType.ACCELERATOR),)
 """
+
+
+_EXTENSIONS = {f"armpy-{name}" for name in ("conformance", "nnapi", "onnx", "serving", "tools")}
+
+
+def third_party(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
+    """Candidates without armpy's own extensions, which may be installed beside it or not."""
+    return tuple(c for c in candidates if c.distribution not in _EXTENSIONS)
 
 
 class FakeSite:

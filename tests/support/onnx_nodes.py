@@ -12,7 +12,7 @@ import onnx
 from onnx.reference import ReferenceEvaluator
 
 import armpy
-from armpy.model.onnx_backend import OnnxBackend
+from armpy_onnx.backend import OnnxBackend
 
 Array = npt.NDArray[Any]
 

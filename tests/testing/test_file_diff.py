@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("armpy_onnx")
 pytest.importorskip("onnx")
 
 import numpy as np

@@ -40,9 +40,9 @@ def environment_digest(found: InstalledEntryPoints | None = None) -> bytes:
 
     Notes
     -----
-    Files are told by size, inode and times, and not read. Those of armpy and of its own backends
-    are not looked at: their version says what they are. Nor are those of packages that a plugin
-    imports; their versions count.
+    Files are told by size, inode and times, and not read. Those of armpy, of its own backends and
+    of its extensions are not looked at: their version says what they are. Nor are those of packages
+    that a plugin imports; their versions count.
     """
     digest = sha256()
     for fact in _facts(installed() if found is None else found):

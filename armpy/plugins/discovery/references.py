@@ -14,8 +14,15 @@ from armpy.core import late
 _REFERENCE = r"(?P<module>[\w.]+)\s*(?::\s*(?P<object>[\w.]+)\s*)?(?:\[.*\]\s*)?$"
 """May end in the names of extras, which do not matter here."""
 
-_OWN_PACKAGES = ("armpy", "armpy_numba_acc", "armpy_reference")
-_OWN_PLACES = ("", "backends/numba_acc", "backends/reference")
+_EXTENSIONS = ("conformance", "nnapi", "onnx", "serving", "tools")
+_OWN_PACKAGES = (
+    *("armpy", "armpy_numba_acc", "armpy_reference"),
+    *(f"armpy_{name}" for name in _EXTENSIONS),
+)
+_OWN_PLACES = (
+    *("", "backends/numba_acc", "backends/reference"),
+    *(f"extensions/{name}" for name in _EXTENSIONS),
+)
 """Where these are, seen from the folder that has armpy: installed, and in a checkout."""
 
 
@@ -55,7 +62,7 @@ def find_top_module(reference: str) -> ModuleSpec | None:
 
 
 def is_own_file(path: str | None) -> bool:
-    """Whether a package's first file is of the running armpy, or one of its backends."""
+    """Whether a package's first file is of the running armpy, its backends or its extensions."""
     # By its real place: in a checkout, packages may be linked.
     return path is not None and os.path.realpath(path) in _own_files()
 

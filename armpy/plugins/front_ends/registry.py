@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from armpy.backend.options import OptionScope, check_options
@@ -17,7 +19,13 @@ from armpy.plugins.front_ends.validate_front_end import (
     plain_front_end,
 )
 from armpy.plugins.hook_plugins import HookPlugins
-from armpy.plugins.hooks import FrontEnd, ModelFile, ModelSignature, ParseSettings
+from armpy.plugins.hooks import (
+    FrontEnd,
+    FrontEndOptionError,
+    ModelFile,
+    ModelSignature,
+    ParseSettings,
+)
 from armpy.plugins.loading import Failure
 from armpy.plugins.proxy.guarded_call import describe, let_user_interrupt, named_error, plain_text
 
@@ -40,26 +48,37 @@ class FrontEnds:
     Notes
     -----
     armpy's own come first, so that no plugin can take their names, suffixes or magic numbers.
+    Plugins are asked only for files that have none of these magic numbers.
     """
 
     def __init__(self, plugins: HookPlugins) -> None:
         self._plugins = plugins
-        self._found: list[FrontEndProxy] = []
-        for answer in plugins.ask(_HOOK, FrontEnd, exactly=True):
-            self._add(answer.candidate, answer.value)
+        self._own = self._registered(own_alone=True)
 
-    def _add(self, candidate: Candidate, answer: FrontEnd) -> None:
-        """Take up what a plugin has registered, if it can be used and nothing of it is taken."""
+    @cached_property
+    def _found(self) -> list[FrontEndProxy]:
+        """Armpy's own front-ends and those of plugins."""
+        return self._registered(own_alone=False)
+
+    def _registered(self, *, own_alone: bool) -> list[FrontEndProxy]:
+        """The front-ends that are registered and can be used."""
+        found: list[FrontEndProxy] = []
+        for answer in self._plugins.ask(_HOOK, FrontEnd, exactly=True, own_alone=own_alone):
+            self._add(found, answer.candidate, answer.value)
+        return found
+
+    def _add(self, found: list[FrontEndProxy], candidate: Candidate, answer: FrontEnd) -> None:
+        """Add what a plugin has registered, if it can be used and nothing of it is taken."""
         front_end = self._plugins.contained(
             candidate, _HOOK, lambda: plain_front_end(answer), default=None
         )
         if front_end is None:
             return
-        taken = _why_taken(front_end, self._found)
+        taken = _why_taken(front_end, found)
         if taken:
             self._plugins.complain(candidate, _HOOK, Failure(taken, ""))
         else:
-            self._found.append(FrontEndProxy(front_end, candidate, self._plugins))
+            found.append(FrontEndProxy(front_end, candidate, self._plugins))
 
     def __iter__(self) -> Iterator[FrontEndProxy]:
         return iter(self._found)
@@ -83,31 +102,24 @@ class FrontEnds:
         """
         if name is not None:
             return self._named(name)
-        found = self._by_magic(file) or self._by_contents(file) or self._by_suffix(file)
-        return found or self._fallback()
+        own = _by_magic(self._own, file)
+        if own is not None:
+            return own
+        found = _by_magic(self._found, file) or self._by_contents(file) or self._by_suffix(file)
+        return found or self._fallback(file)
 
     def _named(self, name: str) -> FrontEndProxy:
         """The front-end of a name."""
-        for front_end in self._found:
-            if front_end.name == name:
-                return front_end
+        front_end = _by_name(self._own, name) or _by_name(self._found, name)
+        if front_end is not None:
+            return front_end
+        command = self._missing_formats().get(f".{name}")
         raise InvalidArgumentError(
             f"there is no front-end '{name}'",
             where="front_end",
             expected="one of " + ", ".join(front_end.name for front_end in self._found),
-            fix=self._left_out(),
+            fix=f"Run: {command}" if command else self._left_out(),
         )
-
-    def _by_magic(self, file: ModelFile) -> FrontEndProxy | None:
-        """The front-end with the longest magic number that fits; armpy's own go first."""
-        fitting = [
-            ((front_end.is_own, len(magic.pattern)), front_end)
-            for front_end in self._found
-            for magic in front_end.magic
-            if magic.fits(file.data)
-        ]
-        # By the key alone: of two that fit as well, the first stays.
-        return max(fitting, key=lambda pair: pair[0])[1] if fitting else None
 
     def _by_contents(self, file: ModelFile) -> FrontEndProxy | None:
         """The first front-end that recognises what is in a file."""
@@ -136,15 +148,44 @@ class FrontEnds:
         ]
         return max(fitting, key=lambda pair: pair[0])[1] if fitting else None
 
-    def _fallback(self) -> FrontEndProxy:
-        """The first of armpy's own front-ends, which says of other files what they look like."""
+    def _fallback(self, file: ModelFile) -> FrontEndProxy:
+        """The first of armpy's own front-ends, which says of other files what they look like.
+
+        Raises
+        ------
+        ParserError
+            If an extension that is not installed takes files of this suffix.
+        """
+        suffix = "" if file.path is None else file.path.suffix.lower()
+        missing = self._missing_formats()
+        if suffix in missing:
+            raise ParserError(
+                f"no installed front-end reads {suffix} files",
+                where=file.label,
+                fix=f"Run: {missing[suffix]}",
+            )
         if not self._found or not self._found[0].is_own:
             raise ParserError("there is no front-end", fix=self._left_out())
         own = self._found[0]
         others = [f"{f.name} ({', '.join(f.suffixes)})" for f in self._found if not f.is_own]
         hints = [f"Other front-ends are {', '.join(others)}"] if others else []
+        if file.path is None:
+            hints += [f"To read {end} files, run: {command}" for end, command in missing.items()]
         hints += filter(None, [self._left_out()])
         return FrontEndProxy(own.front_end, own.candidate, self._plugins, ". ".join(hints))
+
+    def _missing_formats(self) -> dict[str, str]:
+        """Commands that install the extensions which are not installed, by suffix of a file."""
+        # Only errors say how to install.
+        from armpy.plugins.extensions import SUFFIXES, install_command  # noqa: PLC0415
+
+        installed = {candidate.distribution for candidate in self._plugins.candidates}
+        read = {suffix for front_end in self._found for suffix in front_end.suffixes}
+        return {
+            suffix: install_command(distribution)
+            for suffix, distribution in SUFFIXES.items()
+            if distribution not in installed and suffix not in read
+        }
 
     def _left_out(self) -> str:
         """Which plugins may have brought another one, and why they did not."""
@@ -195,6 +236,11 @@ class FrontEndProxy:
     def where(self) -> str:
         """What messages call it."""
         return f"front-end '{self.name}' of {self.candidate.source}"
+
+    @property
+    def notes_other_files(self) -> bool:
+        """Whether every other file that a model is made of is known."""
+        return self.is_own or self.front_end.notes_other_files
 
     @property
     def missing_modules(self) -> list[str]:
@@ -263,6 +309,16 @@ class FrontEndProxy:
             return None
         return self._contained(file, lambda: plain_outline(read(file, signature)))
 
+    def rename_other_files(self, file: ModelFile, names: Mapping[Path, str]) -> bytes:
+        """Bytes of a model file whose other files have new paths; errors as for `parse`."""
+        rename = self.front_end.rename_other_files
+        if rename is None:
+            raise ParserError(
+                "the front-end cannot rename the other files of a model",
+                where=f"{file.label} / {self.where}",
+            )
+        return self._contained(file, lambda: bytes(rename(file, names)))
+
     def _check_signature(self, file: ModelFile, name: str) -> None:
         """Check that a file has a signature."""
         names = [signature.name for signature in self.signatures(file)]
@@ -300,7 +356,7 @@ class FrontEndProxy:
             raise error
         # A copy, as the plugin may raise one object again and again.
         named = named_error(f"{file.label} / {self.where}", error)
-        if isinstance(named, ParserError):
+        if isinstance(named, ParserError | FrontEndOptionError):
             raise named from error.__cause__
         raise ParserError(
             named.failed,
@@ -326,6 +382,23 @@ def _facts(given: Mapping[str, str]) -> dict[str, str]:
     """What a front-end tells of a file, as plain text."""
     # Inside the guarded call: the texts may be of classes whose methods are code.
     return {plain_text(str(name)): plain_text(str(fact)) for name, fact in given.items()}
+
+
+def _by_name(front_ends: Iterable[FrontEndProxy], name: str) -> FrontEndProxy | None:
+    """The front-end of a name; None if there is none."""
+    return next((front_end for front_end in front_ends if front_end.name == name), None)
+
+
+def _by_magic(front_ends: Iterable[FrontEndProxy], file: ModelFile) -> FrontEndProxy | None:
+    """The front-end with the longest magic number that fits; the first of several."""
+    fitting = [
+        (len(magic.pattern), front_end)
+        for front_end in front_ends
+        for magic in front_end.magic
+        if magic.fits(file.data)
+    ]
+    # By the length alone: front-ends have no order.
+    return max(fitting, key=lambda pair: pair[0])[1] if fitting else None
 
 
 def _why_taken(front_end: FrontEnd, others: Iterable[FrontEndProxy]) -> str:

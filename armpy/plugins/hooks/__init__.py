@@ -1,8 +1,14 @@
 """Imports for the author of a plugin: hooks, and what they take and give."""
 
 from armpy.plugins.hooks.custom_operator import CustomOperator, OperatorParts
-from armpy.plugins.hooks.front_end import FrontEnd, Magic, ModelSignature, ParseSettings
-from armpy.plugins.hooks.model_file import ModelFile, ModelSource
+from armpy.plugins.hooks.front_end import (
+    FrontEnd,
+    FrontEndOptionError,
+    Magic,
+    ModelSignature,
+    ParseSettings,
+)
+from armpy.plugins.hooks.model_file import ModelFile, ModelSource, open_model_file
 from armpy.plugins.hooks.outline import FileGraph, FileOperator, FileOutline, FileTensor
 from armpy.plugins.hooks.section import ReportSection
 from armpy.plugins.hooks.specifications import hookimpl
@@ -14,6 +20,7 @@ __all__ = [
     "FileOutline",
     "FileTensor",
     "FrontEnd",
+    "FrontEndOptionError",
     "Magic",
     "ModelFile",
     "ModelSignature",
@@ -22,4 +29,5 @@ __all__ = [
     "ParseSettings",
     "ReportSection",
     "hookimpl",
+    "open_model_file",
 ]

@@ -12,12 +12,21 @@ from armpy.errors import InvalidArgumentError
 from armpy.plugins.hooks.model_file import ModelFile
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from armpy.backend.options import OptionValue
     from armpy.graph import Graph
     from armpy.graph.network import Network
     from armpy.plugins.hooks.custom_operator import CustomConverter
     from armpy.plugins.hooks.metadata import ModelMetadata
     from armpy.plugins.hooks.outline import FileOutline
+
+
+class FrontEndOptionError(InvalidArgumentError):
+    """A front-end option has a value that does not fit the file.
+
+    Parsers raise it; other errors of a parser are the file's, and become a `ParserError`.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +139,13 @@ class FrontEnd:
     outline : callable, optional
         Called with a `ModelFile` and the name of a signature, or None; returns a `FileOutline`:
         the file's operators and tensors under its own names, also those that `parse` refuses.
+    notes_other_files : bool
+        Whether `parse` calls `ModelFile.also_read` for each other file that it reads. Only then
+        the model cache keeps models of one file.
+    rename_other_files : callable, optional
+        Called with a `ModelFile` and new paths, relative to the model's new folder, by the resolved
+        paths of the other files that it is made of; returns the bytes of a model file that refers
+        to these. Paths without a new one become unreadable.
 
     Raises
     ------
@@ -150,6 +166,8 @@ class FrontEnd:
     install: str = ""
     metadata: Callable[[ModelFile, str | None], ModelMetadata] | None = None
     outline: Callable[[ModelFile, str | None], FileOutline] | None = None
+    notes_other_files: bool = False
+    rename_other_files: Callable[[ModelFile, Mapping[Path, str]], bytes] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not _is_plain(self.name):
@@ -159,7 +177,9 @@ class FrontEnd:
                 raise _wrong(field, "text", getattr(self, field))
         if not callable(self.parse):
             raise _wrong("parse", "something that can be called", self.parse)
-        for field in ("recognizes", "signatures", "describe", "metadata", "outline"):
+        if not isinstance(self.notes_other_files, bool):
+            raise _wrong("notes_other_files", "True or False", self.notes_other_files)
+        for field in _CALLABLES:
             given = getattr(self, field)
             if given is not None and not callable(given):
                 raise _wrong(field, "something that can be called, or None", given)
@@ -182,6 +202,12 @@ class FrontEnd:
         ):
             raise _wrong("options", "a tuple of BackendOption", self.options)
 
+
+_CALLABLES = (
+    *("recognizes", "signatures", "describe", "metadata", "outline"),
+    "rename_other_files",
+)
+"""Fields that may be left out and are called otherwise."""
 
 _TUPLES: dict[str, type[Any]] = {"suffixes": str, "magic": Magic, "requires": str}  # Any: of fields
 

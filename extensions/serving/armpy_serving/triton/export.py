@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from armpy.errors import InvalidArgumentError, UnimplementedError
-from armpy.frontends import onnx
 from armpy.model.model import Model
+from armpy.model.model_files import ModelOrigin
+from armpy.plugins.hooks import open_model_file
 from armpy_serving.batching.arguments import batch_sizes
 from armpy_serving.batching.rows import with_open_batch
 from armpy_serving.triton.config import LABELS_FILE, TritonOptions, config_text, model_config
@@ -258,8 +259,11 @@ def _copy(model: Model, source: Path, folder: Path) -> str:
             fix="Give shapes with --shapes, or keep the elements in the model's file",
         )
     names = {path: f"model.data.{number}" for number, path in enumerate(data_files)}
-    # Of armpy's own front-ends only this one reads several files.
-    (folder / name).write_bytes(onnx.with_data_names(source, names))
+    request = model.provenance.request
+    chosen = None if request is None else request.options.front_end
+    file = open_model_file(source)
+    origin = ModelOrigin.find(file, source, model.runtime.registry, chosen)
+    (folder / name).write_bytes(origin.front_end.rename_other_files(file, names))
     for path, new_name in names.items():
         shutil.copyfile(path, folder / new_name)
     return name

@@ -80,6 +80,7 @@ def test_copied_model_is_read_as_it_was_exported(adapter: ModuleType, tmp_path: 
 
 def external(folder: Path, location: str) -> Path:
     """An ONNX model, whose weights lie beside it."""
+    pytest.importorskip("armpy_onnx")
     onnx = pytest.importorskip("onnx")
     pytest.importorskip("onnx.parser")
     head = '<ir_version: 9, opset_import: ["" : 18]>\n'
@@ -147,6 +148,7 @@ def test_a_data_file_is_copied_under_a_generated_name(
 def test_a_data_file_in_a_function_is_copied_under_a_generated_name(
     adapter: ModuleType, tmp_path: Path
 ) -> None:
+    pytest.importorskip("armpy_onnx")
     onnx = pytest.importorskip("onnx")
     path = external(tmp_path, "parts/w.bin")
     model = onnx.load(path, load_external_data=False)

@@ -1,0 +1,1 @@
+"""ONNX front-end of armpy; `armpy.load` finds it by its entry point."""

@@ -1,0 +1,109 @@
+"""Layers that many converters add."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from armpy.graph import Value
+from armpy.ops.elementwise import (
+    BinaryOperation,
+    ElementwiseBinary,
+    ElementwiseUnary,
+    UnaryOperation,
+)
+from armpy.ops.generation import Fill, Range
+from armpy.ops.joining import Concat
+from armpy.ops.movement import Transpose
+from armpy.ops.reduction import Reduce, ReduceOperation
+from armpy.ops.reshaping import Reshape
+from armpy.ops.slicing import Gather, Slice, Splitter
+from armpy.types import DataType
+from armpy_onnx.node import Node
+
+MOST_TABLE_ELEMENTS = 1 << 25
+"""Of what a converter computes itself: a few sizes in a file must not keep it busy for long."""
+
+
+def check_table(node: Node, shape: Sequence[int]) -> None:
+    """Refuse a table of positions or weights that is too large to be made here."""
+    if math.prod(max(size, 1) for size in shape) > MOST_TABLE_ELEMENTS:
+        raise node.error(
+            "the sizes ask for a table that is too large",
+            expected=f"at most {MOST_TABLE_ELEMENTS} elements",
+            actual=tuple(shape),
+        )
+
+
+def counted(node: Node, count: int, start: int = 0) -> Value:
+    """`start`, `start` + 1 ..., int64; a layer, so that limits hold for it."""
+    return node.layer(Range(start, start + count, 1, DataType.SIGNED64))
+
+
+def filled(node: Node, like: Value, shape: Sequence[int], number: int) -> Value:
+    """One number of a value's type everywhere; a layer, so that limits hold for it."""
+    return node.layer(Fill(tuple(shape)), node.like(like, number))
+
+
+def reshaped(node: Node, value: Value, shape: Sequence[int]) -> Value:
+    """A value in another shape; itself if it has that one."""
+    target = tuple(shape)
+    return value if value.info.known_shape == target else node.layer(Reshape(target), value)
+
+
+def transposed(node: Node, value: Value, permutation: Sequence[int]) -> Value:
+    """A value with its axes in another order; itself if that is the one they are in."""
+    order = tuple(permutation)
+    return value if order == tuple(range(len(order))) else node.layer(Transpose(order), value)
+
+
+def scaled(node: Node, value: Value, factor: float) -> Value:
+    """A value multiplied by a number; itself if that is 1."""
+    return value if factor == 1 else binary(node, BinaryOperation.MUL, value, factor)
+
+
+def binary(node: Node, operation: BinaryOperation, lhs: Value | float, rhs: Value | float) -> Value:
+    """A binary operation of two values, one of which may be a number of the other's type."""
+    if not isinstance(lhs, Value):
+        assert isinstance(rhs, Value)  # as there are no layers of numbers alone
+        lhs = node.like(rhs, lhs)
+    elif not isinstance(rhs, Value):
+        rhs = node.like(lhs, rhs)
+    return node.layer(ElementwiseBinary(operation), lhs, rhs)
+
+
+def unary(node: Node, operation: UnaryOperation, value: Value) -> Value:
+    """A function of each element."""
+    return node.layer(ElementwiseUnary(operation), value)
+
+
+def joined(node: Node, values: Sequence[Value], axis: int) -> Value:
+    """Values one behind the other along an axis."""
+    return values[0] if len(values) == 1 else node.layer(Concat(axis), *values)
+
+
+def split(node: Node, value: Value, sizes: Sequence[int], axis: int) -> tuple[Value, ...]:
+    """Parts of a value along an axis."""
+    if len(sizes) == 1:
+        return (value,)
+    return node.layers(Splitter(axis=axis, sizes=tuple(sizes)), [value])
+
+
+def taken(node: Node, value: Value, axis: int, begin: int, end: int) -> Value:
+    """The elements of a value from `begin` up to `end` along an axis."""
+    shape = value.info.known_shape
+    first = tuple(begin if at == axis else 0 for at in range(len(shape)))
+    size = tuple(end - begin if at == axis else dim for at, dim in enumerate(shape))
+    return value if size == shape else node.layer(Slice(first, size), value)
+
+
+def gathered(node: Node, value: Value, indices: Value, axis: int = 0) -> Value:
+    """What indices, which may be negative, find along an axis."""
+    return node.layer(Gather(axis, wraps_negative=True), value, indices)
+
+
+def reduced(
+    node: Node, operation: ReduceOperation, value: Value, axes: Sequence[int], keep_dims: bool
+) -> Value:
+    """A value reduced along axes."""
+    return node.layer(Reduce(operation, tuple(axes), keep_dims=keep_dims), value)

@@ -1,0 +1,228 @@
+"""Elements of tensors that lie in files beside the model.
+
+Notes
+-----
+A file says where they lie, so nothing that it says is trusted: only regular files in the model's
+own folder are opened, wherever links lead, and only as many bytes as the tensor has elements.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto
+
+from armpy.errors import ArmpyError, ParserError
+from armpy.ops.operation import Array
+from armpy.plugins.hooks.model_file import ModelFile
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
+from armpy_onnx.element_types import data_type_of, read_tensor
+from armpy_onnx.reading import external_tensors, is_external, load_model
+
+_BITS = {
+    TensorProto.INT4: 4,
+    TensorProto.UINT4: 4,
+    TensorProto.FLOAT4E2M1: 4,
+    TensorProto.INT2: 2,
+    TensorProto.UINT2: 2,
+}
+"""Of elements of which several lie in one byte."""
+
+
+class ExternalData:
+    """The files beside a model, each mapped once.
+
+    Parameters
+    ----------
+    file : ModelFile, optional
+        The model's, which is told what is read beside it.
+    """
+
+    def __init__(self, file: ModelFile | None = None) -> None:
+        self._file = file
+        self._files: dict[Path, memoryview] = {}
+
+    def read(self, tensor: onnx.TensorProto, where: str) -> tuple[Array, DataType]:
+        """As `read_tensor`, from wherever the elements lie.
+
+        Raises
+        ------
+        ParserError
+            If they are not where they should be, or not as many.
+        """
+        if not is_external(tensor):
+            return read_tensor(tensor, where)
+        part, data_type = self._part(tensor, where)
+        if tensor.data_type in _BITS:
+            return read_tensor(_packed(tensor, part), where)
+        little = data_type.dtype.newbyteorder("<")
+        array = np.frombuffer(part, little).reshape(tuple(tensor.dims))
+        return (array if array.flags.aligned else array.copy()), data_type
+
+    def with_elements(
+        self, attributes: Mapping[str, onnx.AttributeProto], where: str
+    ) -> Mapping[str, onnx.AttributeProto]:
+        """A node's attributes with the elements of tensors in them.
+
+        Raises
+        ------
+        ParserError
+            As of `read`.
+        """
+        found = {name: a for name, a in attributes.items() if is_external(a.t)}
+        if not found:
+            return attributes
+        read = {}
+        for name, attribute in found.items():
+            part, _ = self._part(attribute.t, f"{where}, attribute '{name}'")
+            read[name] = onnx.AttributeProto(
+                name=attribute.name, type=attribute.type, t=_packed(attribute.t, part)
+            )
+        return {**attributes, **read}
+
+    def _part(self, tensor: onnx.TensorProto, where: str) -> tuple[memoryview, DataType]:
+        """The bytes of a tensor in another file, and its data type."""
+        data_type = data_type_of(tensor.data_type, where)
+        entries = {entry.key: entry.value for entry in tensor.external_data}
+        data = self._mapped(entries.get("location", ""), where)
+        offset = _number(entries.get("offset", "0"), where)
+        size = _size_bytes(tensor, data_type, where)
+        length = _number(entries["length"], where) if "length" in entries else size
+        if length != size or offset > len(data) or size > len(data) - offset:
+            raise ParserError(
+                "the tensor does not fit what lies beside the model",
+                where=where,
+                expected=f"{size} bytes",
+                actual=f"{length} bytes at {offset} of {len(data)}",
+            )
+        return data[offset : offset + size], data_type
+
+    def _mapped(self, location: str, where: str) -> memoryview:
+        """A file in the model's folder."""
+        if self._file is None or self._file.path is None:
+            raise ParserError(
+                "the tensor lies in another file",
+                where=where,
+                actual="a model that is not from a file",
+                fix="Load the model by its path",
+            )
+        try:
+            path = find_location(self._file.path.parent.resolve(), location)
+            if path is None:
+                raise ParserError(
+                    "the tensor lies outside of the model's folder",
+                    where=where,
+                    actual=repr(location),
+                )
+            if path not in self._files:
+                self._file.also_read(path)
+                self._files[path] = _mapped(path)
+        except ArmpyError:
+            raise
+        except (OSError, ValueError, RuntimeError) as error:
+            raise ParserError(
+                f"what lies beside the model cannot be read: {error}", where=where
+            ) from error
+        return self._files[path]
+
+
+def find_location(folder: Path, location: str) -> Path | None:
+    """The resolved path of a tensor's data file; None if it is not inside the model's folder.
+
+    Parameters
+    ----------
+    folder : Path
+        The model's, resolved.
+    location : str
+        As the model names the file.
+
+    Raises
+    ------
+    OSError, ValueError, RuntimeError
+        If the path cannot be followed: it holds NUL, or links lead in a circle.
+    """
+    if not location or Path(location).is_absolute():
+        return None
+    path = (folder / location).resolve()
+    return path if path.is_relative_to(folder) else None
+
+
+def _packed(tensor: onnx.TensorProto, part: memoryview) -> onnx.TensorProto:
+    """A tensor with its elements in it."""
+    return TensorProto(data_type=tensor.data_type, dims=tensor.dims, raw_data=bytes(part))
+
+
+def _mapped(path: Path) -> memoryview:
+    """The bytes of a regular file; another kind might never open."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise ValueError("it is no regular file")
+    with path.open("rb") as file:
+        if os.fstat(file.fileno()).st_size == 0:
+            return memoryview(b"")
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+def _number(text: str, where: str) -> int:
+    """An offset or a length."""
+    if not text.isascii() or not text.isdigit() or len(text) > _MOST_DIGITS:
+        raise ParserError("an offset or length cannot be used", where=where, actual=repr(text)[:80])
+    return int(text)
+
+
+_MOST_DIGITS = 19
+
+
+def _size_bytes(tensor: onnx.TensorProto, data_type: DataType, where: str) -> int:
+    """How many bytes a tensor's elements take up in a file."""
+    if any(dim < 0 for dim in tensor.dims):
+        raise ParserError("a dimension is negative", where=where, actual=str(list(tensor.dims)))
+    info = TensorInfo(tuple(tensor.dims), data_type)
+    bits = _BITS.get(tensor.data_type, 8 * data_type.size_bytes)
+    return -(-info.num_elements * bits // 8)
+
+
+def with_data_names(file: ModelFile, names: Mapping[Path, str]) -> bytes:
+    """Contents of a model file in which external data has other names.
+
+    Parameters
+    ----------
+    file : ModelFile
+        With a path.
+    names : mapping of Path to str
+        New locations, relative to the model's new folder, by the resolved paths of the data files.
+        Every other location becomes empty, which no reader accepts.
+
+    Raises
+    ------
+    ParserError
+        If the model file cannot be read.
+
+    References
+    ----------
+    ONNX, "External Data": the entry ``location`` of ``TensorProto.external_data``.
+    """
+    assert file.path is not None  # bytes alone have no data files
+    model = load_model(file)
+    folder = file.path.parent.resolve()
+    for tensor in external_tensors(model):
+        for entry in tensor.external_data:
+            if entry.key == "location":
+                entry.value = _new_name(folder, entry.value, names)
+    contents: bytes = model.SerializeToString()
+    return contents
+
+
+def _new_name(folder: Path, location: str, names: Mapping[Path, str]) -> str:
+    """The new location of a data file; empty if the file does not move with the model."""
+    try:
+        data_file = find_location(folder, location)
+    except (OSError, ValueError, RuntimeError):
+        return ""  # the front-end cannot have read this file either
+    return "" if data_file is None else names.get(data_file, "")

@@ -1,0 +1,197 @@
+"""Images and windows over them, as ONNX writes them: channels first, any number of spatial axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from armpy.graph import Value
+from armpy.ops.shapes import Padding, PaddingSpec
+from armpy_onnx.blocks import reshaped, transposed
+from armpy_onnx.node import Node
+
+Pads = tuple[tuple[int, int], ...]
+"""What is added before and after each spatial axis."""
+
+_MOST_AXES = 3
+
+
+def spatial_sizes(node: Node, index: int = 0) -> tuple[int, ...]:
+    """Sizes of an image's spatial axes, which are 1 to 3."""
+    shape = node.shape(index)
+    if not 3 <= len(shape) <= 2 + _MOST_AXES:
+        raise node.error(
+            f"input {index} has the wrong rank",
+            expected=f"a batch and channels with 1 to {_MOST_AXES} spatial axes",
+            actual=shape,
+        )
+    return shape[2:]
+
+
+def with_two_axes(node: Node, value: Value) -> Value:
+    """An image with at least two spatial axes, channels first; a line becomes one row."""
+    shape = value.info.known_shape
+    return reshaped(node, value, (*shape[:2], 1, *shape[2:])) if len(shape) == 3 else value
+
+
+def channels_last(node: Node, value: Value) -> Value:
+    """An image with its channels at the end, and at least two spatial axes."""
+    image = with_two_axes(node, value)
+    rank = len(image.info.known_shape)
+    return transposed(node, image, (0, *range(2, rank), 1))
+
+
+def channels_first(node: Node, value: Value, num_axes: int) -> Value:
+    """What `channels_last` was given: the channels behind the batch, `num_axes` spatial axes."""
+    rank = len(value.info.known_shape)
+    image = transposed(node, value, (0, rank - 1, *range(1, rank - 1)))
+    shape = image.info.known_shape
+    return reshaped(node, image, (*shape[:2], *shape[rank - num_axes :]))
+
+
+def lifted(numbers: Sequence[int], fill: int) -> tuple[int, ...]:
+    """Numbers per spatial axis for an image that `with_two_axes` made."""
+    return (fill, *numbers) if len(numbers) == 1 else tuple(numbers)
+
+
+def lifted_pads(pads: Pads) -> Pads:
+    """Padding for an image that `with_two_axes` made."""
+    return ((0, 0), *pads) if len(pads) == 1 else pads
+
+
+def spec_of_pads(pads: Pads) -> PaddingSpec:
+    """Padding for an image that `with_two_axes` made; VALID where there is none, as in .tflite."""
+    return lifted_pads(pads) if any(map(any, pads)) else Padding.VALID
+
+
+@dataclass(frozen=True, slots=True)
+class WindowAttributes:
+    """Windows over the spatial axes of an image.
+
+    Parameters
+    ----------
+    kernel, stride, dilation : tuple of int
+        Per spatial axis.
+    pads : pairs of int
+        Before and after each spatial axis.
+    """
+
+    kernel: tuple[int, ...]
+    stride: tuple[int, ...]
+    dilation: tuple[int, ...]
+    pads: Pads
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """How far a window reaches along each axis."""
+        pairs = zip(self.kernel, self.dilation, strict=True)
+        return tuple((kernel - 1) * dilation + 1 for kernel, dilation in pairs)
+
+    def with_pads(self, pads: Sequence[tuple[int, int]]) -> WindowAttributes:
+        """The same windows with other padding."""
+        return WindowAttributes(self.kernel, self.stride, self.dilation, tuple(pads))
+
+    def rounded_up(self, sizes: Sequence[int]) -> WindowAttributes:
+        """With as much at the end of each axis that windows which begin inside are whole.
+
+        Notes
+        -----
+        What ``ceil_mode`` says: a window that would begin in the padding behind the image is
+        left out.
+        """
+        pads = []
+        extents = self.extents
+        for axis, (before, after) in enumerate(self.pads):
+            room = sizes[axis] + before + after - extents[axis]
+            count = -(-room // self.stride[axis]) + 1
+            if (count - 1) * self.stride[axis] >= sizes[axis] + before:
+                count -= 1
+            needed = (count - 1) * self.stride[axis] + extents[axis] - sizes[axis] - before
+            pads.append((before, max(after, needed)))
+        return self.with_pads(pads)
+
+
+def window_attributes(
+    node: Node, sizes: Sequence[int], kernel: Sequence[int] | None = None
+) -> WindowAttributes:
+    """Kernel, strides, dilations and padding of a node over an image.
+
+    Parameters
+    ----------
+    node : Node
+    sizes : sequence of int
+        Of the image's spatial axes.
+    kernel : sequence of int, optional
+        Of the weights; without them the attribute has to be there.
+
+    Raises
+    ------
+    LayerValidationError
+        If there is not one number per axis, or it is too small.
+    """
+    rank = len(sizes)
+    given = per_axis(node, "kernel_shape", rank, 1, kernel)
+    if kernel is not None and given != tuple(kernel):
+        raise node.error(
+            "the attribute 'kernel_shape' is not the weights'",
+            expected=str(tuple(kernel)),
+            actual=given,
+        )
+    stride = per_axis(node, "strides", rank, 1, (1,) * rank)
+    dilation = per_axis(node, "dilations", rank, 1, (1,) * rank)
+    windows = WindowAttributes(given, stride, dilation, ((0, 0),) * rank)
+    return windows.with_pads(_pads(node, sizes, windows))
+
+
+def per_axis(
+    node: Node, name: str, length: int, least: int, default: Sequence[int] | None = None
+) -> tuple[int, ...]:
+    """An attribute of several integers, all of a least size.
+
+    Raises
+    ------
+    LayerValidationError
+        If it has another length, or one is too small.
+    """
+    found = node.integers(name, default)
+    if len(found) != length or any(number < least for number in found):
+        raise node.error(
+            f"the attribute '{name}' cannot be used",
+            expected=f"{length} numbers of {least} or more",
+            actual=found,
+        )
+    return found
+
+
+def explicit_pads(node: Node, rank: int) -> Pads:
+    """The attribute ``pads``: all that is before, then all that is after."""
+    found = per_axis(node, "pads", 2 * rank, 0, (0,) * (2 * rank))
+    return tuple(zip(found[:rank], found[rank:], strict=True))
+
+
+def auto_pad(node: Node) -> str:
+    """The attribute ``auto_pad``; older ones than ``NOTSET`` do not differ from the default."""
+    found = node.text("auto_pad", "NOTSET") or "NOTSET"
+    if found not in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"):
+        raise node.error("the attribute 'auto_pad' cannot be used", actual=repr(found))
+    return found
+
+
+def split_pads(total: int, *, more_before: bool) -> tuple[int, int]:
+    """A number of elements as halves; the odd one is before or after."""
+    less = total // 2
+    return (total - less, less) if more_before else (less, total - less)
+
+
+def _pads(node: Node, sizes: Sequence[int], windows: WindowAttributes) -> Pads:
+    """Padding from ``pads`` or ``auto_pad``."""
+    mode = auto_pad(node)
+    if mode == "NOTSET":
+        return explicit_pads(node, len(sizes))
+    if mode == "VALID":
+        return windows.pads
+    pads = []
+    for size, stride, extent in zip(sizes, windows.stride, windows.extents, strict=True):
+        total = max((-(-size // stride) - 1) * stride + extent - size, 0)
+        pads.append(split_pads(total, more_before=mode == "SAME_LOWER"))
+    return tuple(pads)

@@ -1,0 +1,118 @@
+"""Metadata of an .onnx file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+import onnx
+
+from armpy.plugins.hooks.metadata import ModelMetadata, TensorMetadata
+from armpy.plugins.hooks.model_file import ModelFile
+from armpy_onnx.reading import dimension_name, load_model
+
+_AUTHOR = ("model_author", "author")
+_LICENSE = ("model_license", "license")
+_CLASSICAL = "ai.onnx.ml"
+_PIXEL_RANGE = "Image.NominalPixelRange"
+
+_CONTENTS = {"IMAGE": "image", "AUDIO": "audio"}
+"""What denotations of types mean."""
+
+_NORMALIZATIONS: Mapping[str, tuple[float, float]] = MappingProxyType(
+    {
+        "NominalRange_0_255": (0.0, 1.0),
+        "Normalized_0_1": (0.0, 255.0),
+        "Normalized_1_1": (127.5, 127.5),
+    }
+)
+"""Mean and standard deviation of pixels, by the range that they are to have."""
+
+
+def read_metadata(file: ModelFile, signature: str | None) -> ModelMetadata:
+    """What an .onnx file says of itself.
+
+    Parameters
+    ----------
+    file : ModelFile
+    signature : None
+        ONNX has no signatures.
+
+    Raises
+    ------
+    ParserError
+        If the file is damaged.
+
+    References
+    ----------
+    ONNX, MetadataProps.md and TypeDenotation.md.
+    """
+    model = load_model(file)
+    graph = model.graph
+    properties = {entry.key: entry.value for entry in model.metadata_props}
+    author, license_text = _taken(properties, _AUTHOR), _taken(properties, _LICENSE)
+    initial = {tensor.name for tensor in graph.initializer}
+    inputs = [value for value in graph.input if value.name not in initial]
+    normalization = _NORMALIZATIONS.get(properties.get(_PIXEL_RANGE, ""))
+    outputs = _tensors(graph.output)
+    for name, labels in _labels(graph).items():
+        outputs[name] = replace(outputs.get(name, TensorMetadata()), **labels)
+    return ModelMetadata(
+        graph.name,
+        model.doc_string or graph.doc_string,
+        str(model.model_version or ""),
+        author,
+        license_text,
+        f"{model.producer_name} {model.producer_version}".strip(),
+        _tensors(inputs, normalization),
+        outputs,
+        properties=properties,
+    )
+
+
+def _labels(graph: onnx.GraphProto) -> dict[str, dict[str, Any]]:
+    """Names of columns, as fields of `TensorMetadata`, for outputs that a ZipMap writes."""
+    outputs = {value.name for value in graph.output}
+    found: dict[str, dict[str, Any]] = {}
+    for node in graph.node:
+        is_map = node.domain == _CLASSICAL and node.op_type == "ZipMap"
+        if not is_map or not node.output or node.output[0] not in outputs:
+            continue
+        listed = {each.name: each for each in node.attribute}
+        strings, numbers = (listed.get(f"classlabels_{kind}") for kind in ("strings", "int64s"))
+        names = [] if strings is None else [t.decode("utf-8", "replace") for t in strings.strings]
+        if not names and numbers is not None:
+            names = [str(number) for number in numbers.ints]
+        if names:
+            found[node.output[0]] = {"labels": tuple(names), "label_kind": "axis"}
+    return found
+
+
+def _taken(properties: dict[str, str], names: Iterable[str]) -> str:
+    """The first property of some names, which is taken out; empty if there is none."""
+    found = [properties.pop(name) for name in names if name in properties]
+    return found[0] if found else ""
+
+
+def _tensors(
+    values: Iterable[onnx.ValueInfoProto], normalization: tuple[float, float] | None = None
+) -> dict[str, TensorMetadata]:
+    """What is said of inputs or outputs; images have a normalisation."""
+    found: dict[str, TensorMetadata] = {}
+    for value in values:
+        dims = value.type.tensor_type.shape.dim
+        names = tuple(dimension_name(dim) or dim.denotation for dim in dims)
+        content = _CONTENTS.get(value.type.denotation, "")
+        mean, std = normalization if normalization and content == "image" else (None, None)
+        metadata = TensorMetadata(
+            description=value.doc_string,
+            content=content,
+            mean=() if mean is None else (mean,),
+            std=() if std is None else (std,),
+            dimension_names=names if any(names) else (),
+        )
+        if metadata != TensorMetadata():
+            found[value.name] = metadata
+    return found

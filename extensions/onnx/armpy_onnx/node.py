@@ -1,0 +1,398 @@
+"""One node of a file, as the functions that convert operators see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+import onnx
+
+from armpy.core.numerics import bfloat16_values
+from armpy.core.strings import decoded
+from armpy.errors import LayerValidationError
+from armpy.frontends.building import Layers
+from armpy.graph import SizesValue, Value
+from armpy.ops.composite import Composite, LayerBuilder
+from armpy.ops.operation import Array
+from armpy.tensor import Shape, TensorInfo
+from armpy.types import DataType
+from armpy_onnx.element_types import read_tensor
+
+ChosenT = TypeVar("ChosenT")
+
+TypeSpec: TypeAlias = "int | DataType | Callable[[NodeData, Sequence[DataType | None]], DataType]"
+"""Data type of an output: that of an input by its number, a fixed one, or what a function says
+of the node and the types of its inputs."""
+
+_MOST = int(np.iinfo(np.int64).max)
+"""Largest integer that can be a size or a position."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class NodeData:
+    """Node as the file states it.
+
+    Parameters
+    ----------
+    kind : str
+        ``Conv``; with the domain before it where that is not ONNX's own: ``com.microsoft.Gelu``.
+    name : str
+        Of the node; made up where the file gives none.
+    version : int
+        Of the domain's operator set.
+    attributes : mapping of str to onnx.AttributeProto
+    num_outputs : int
+    used_outputs : tuple of bool
+        Which of them have a name.
+    """
+
+    kind: str
+    name: str
+    version: int
+    attributes: Mapping[str, onnx.AttributeProto]
+    num_outputs: int
+    used_outputs: tuple[bool, ...]
+
+    @property
+    def label(self) -> str:
+        """The node for messages: ``Conv 'conv_3'``."""
+        return f"{self.kind} '{self.name}'"
+
+    def attribute(self, name: str, default: Any = None) -> Any:  # Any: attributes are of many types
+        """An attribute as a Python value: text for strings, a list for several of them.
+
+        Notes
+        -----
+        Tensors are `onnx.TensorProto`, graphs `onnx.GraphProto`.
+        """
+        found = self.attributes.get(name)
+        if found is None:
+            return default
+        value = onnx.helper.get_attribute_value(found)
+        if isinstance(value, bytes):
+            return value.decode("utf-8", "replace")
+        if isinstance(value, onnx.TensorProto | onnx.GraphProto | int | float):
+            return value
+        return [v.decode("utf-8", "replace") if isinstance(v, bytes) else v for v in value]
+
+    def strings(self, name: str) -> tuple[str, ...]:
+        """An attribute that is several strings, as elements of tensors are; empty if left out."""
+        found = self.attributes.get(name)
+        return () if found is None else tuple(decoded(each) for each in found.strings)
+
+    def error(
+        self, failed: str, *, expected: str = "", actual: object = ""
+    ) -> LayerValidationError:
+        """An error about this node."""
+        return LayerValidationError(failed, where=self.label, expected=expected, actual=str(actual))
+
+    def whole(self, elements: Array, what: str) -> tuple[int, ...]:
+        """Elements that decide, flat, as plain integers; an error if they are none."""
+        if elements.dtype.kind not in "iu":
+            raise self.error(f"{what} holds no integers", actual=elements.dtype.name)
+        if elements.dtype == np.uint64 and elements.max(initial=0) > _MOST:
+            raise self.error(
+                f"{what} is too large", expected=f"up to {_MOST}", actual=elements.max()
+            )
+        return tuple(int(item) for item in elements.reshape(-1))
+
+
+class Node(Layers):
+    """A node with its inputs in place, all of known shape.
+
+    Parameters
+    ----------
+    build : LayerBuilder
+        Where layers are added.
+    data : NodeData
+    inputs : sequence of (Value or None)
+        None for one that is left out.
+
+    Notes
+    -----
+    Of the inputs that the converter declares as deciding, the elements are known, too.
+    """
+
+    def __init__(self, build: LayerBuilder, data: NodeData, inputs: Sequence[Value | None]) -> None:
+        super().__init__(build)
+        self.data = data
+        self.inputs = inputs
+
+    def of(self, data: NodeData, inputs: Sequence[Value | None]) -> Node:
+        """Another node, whose layers are added in the same place."""
+        return Node(self._build, data, inputs)
+
+    @property
+    def kind(self) -> str:
+        """As of `NodeData`."""
+        return self.data.kind
+
+    @property
+    def version(self) -> int:
+        """As of `NodeData`."""
+        return self.data.version
+
+    # Attributes
+
+    def attribute(self, name: str, default: Any = None) -> Any:  # Any: attributes are of many types
+        """See `NodeData.attribute`."""
+        return self.data.attribute(name, default)
+
+    def integer(self, name: str, default: int | None = None) -> int:
+        """An attribute that is one integer; without a default it has to be there."""
+        return int(self._typed(name, default, int))
+
+    def real(self, name: str, default: float | None = None) -> float:
+        """An attribute that is one number."""
+        return float(self._typed(name, default, (int, float)))
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        """An attribute that is 0 or 1."""
+        return bool(self._typed(name, int(default), int))
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """An attribute that is text."""
+        return str(self._typed(name, default, str))
+
+    def choice(self, name: str, default: str, table: Mapping[str, ChosenT]) -> ChosenT:
+        """What one of a few words stands for."""
+        word = self.text(name, default)
+        if word not in table:
+            raise self.error(
+                f"the attribute '{name}' cannot be used",
+                expected=", ".join(table),
+                actual=repr(word),
+            )
+        return table[word]
+
+    def integers(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
+        """An attribute that is several integers."""
+        found = self._typed(name, default, (list, tuple))
+        return tuple(int(item) for item in found)
+
+    def strings(self, name: str) -> tuple[str, ...]:
+        """See `NodeData.strings`."""
+        return self.data.strings(name)
+
+    def tensor(self, name: str) -> tuple[Array, DataType]:
+        """An attribute that is a tensor: its stored elements, and their type."""
+        found = self._typed(name, None, onnx.TensorProto)
+        return read_tensor(found, f"{self.data.label}, attribute '{name}'")
+
+    def _typed(
+        self,
+        name: str,
+        default: object,
+        kind: type | tuple[type, ...],
+    ) -> Any:  # Any: of the kind
+        """An attribute of a kind, or its default."""
+        value = self.attribute(name, default)
+        if value is None:
+            raise self.error(f"the attribute '{name}' is missing")
+        if not isinstance(value, kind):
+            raise self.error(f"the attribute '{name}' has the wrong type", actual=repr(value)[:80])
+        return value
+
+    # Inputs
+
+    def has(self, index: int) -> bool:
+        """Whether an input is there."""
+        return index < len(self.inputs) and self.inputs[index] is not None
+
+    def input(self, index: int) -> Value | None:
+        """An input; None if it is left out."""
+        return self.inputs[index] if index < len(self.inputs) else None
+
+    def value(self, index: int) -> Value:
+        """An input that has to be there."""
+        value = self.input(index)
+        if value is None:
+            raise self.error(f"input {index} is missing")
+        return value
+
+    @property
+    def values(self) -> list[Value]:
+        """The inputs that are there."""
+        return [value for value in self.inputs if value is not None]
+
+    def shape(self, index: int) -> tuple[int, ...]:
+        """Shape of an input."""
+        return self.value(index).info.known_shape
+
+    def rank(self, index: int) -> int:
+        """Number of an input's axes."""
+        return len(self.shape(index))
+
+    def type(self, index: int) -> DataType:
+        """Data type of an input."""
+        return self.value(index).info.data_type
+
+    def elements(self, index: int) -> Array | None:
+        """Elements of an input that is constant; None if it is not, or left out."""
+        value = self.input(index)
+        return None if value is None else value.data
+
+    def array(self, index: int) -> Array:
+        """Elements of an input that decides."""
+        data = self.value(index).data
+        if data is None:
+            raise self.error(f"the elements of input {index} are not known")
+        return data
+
+    def ints(self, index: int) -> tuple[int, ...]:
+        """Elements of an input that decides, flat, as integers; traced sizes stay."""
+        value = self.value(index)
+        if isinstance(value, SizesValue):
+            return tuple(value.sizes.flat)
+        return self.data.whole(self.array(index), f"input {index}")
+
+    def whole_number(self, index: int) -> int:
+        """The only element of an input that decides, an integer."""
+        found = self.ints(index)
+        if len(found) != 1:
+            raise self.error(f"input {index} is not one integer", actual=self.shape(index))
+        return found[0]
+
+    def number(self, index: int) -> Any:  # Any: an int or a float
+        """The only element of an input that decides, a finite number."""
+        elements = self.array(index)
+        if self.type(index) is DataType.BFLOAT16:
+            elements = bfloat16_values(elements)
+        if elements.size != 1 or not np.isfinite(elements).all():
+            raise self.error(f"input {index} is not one finite number", actual=elements.shape)
+        return elements.reshape(()).item()
+
+    def axes(
+        self, rank: int, name: str = "axes", index: int | None = None
+    ) -> tuple[int, ...] | None:
+        """Axes from an attribute, or an input that decides, not negative; None if left out.
+
+        Raises
+        ------
+        LayerValidationError
+            If one is out of range.
+        """
+        if index is not None and self.has(index):
+            found: Sequence[int] = self.ints(index)
+        else:
+            if self.attribute(name) is None:
+                return None
+            found = self.integers(name)
+        return tuple(self.axis(axis, rank) for axis in found)
+
+    def axis(self, axis: int, rank: int) -> int:
+        """An axis, counted from the first one."""
+        if not -rank <= axis < rank:
+            raise self.error("the axis is out of range", expected=f"rank {rank}", actual=axis)
+        return axis + rank if axis < 0 else axis
+
+    def error(
+        self, failed: str, *, expected: str = "", actual: object = ""
+    ) -> LayerValidationError:
+        """An error about this node."""
+        return self.data.error(failed, expected=expected, actual=actual)
+
+
+Converter: TypeAlias = Callable[[Node], "Value | Sequence[Value]"]
+"""Adds the layers of one node and returns its outputs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """Conversion of nodes of one kind to layers.
+
+    Parameters
+    ----------
+    convert : callable
+    decides : tuple of int
+        Inputs whose elements must be known: what says *how* (a shape, axes). The node waits until
+        they are.
+    types : tuple of TypeSpec
+        Data types of the outputs, for nodes that wait; further outputs are as the last one.
+    """
+
+    convert: Converter
+    decides: tuple[int, ...] = ()
+    types: tuple[TypeSpec, ...] = (0,)
+
+
+OperatorTable: TypeAlias = Mapping[str, Operator]
+"""Operators by kind, see `NodeData`."""
+
+
+@dataclass(frozen=True, slots=True)
+class OnnxNode(Composite):
+    """A node whose layers wait until shapes, or what decides, are known.
+
+    Attributes
+    ----------
+    data : NodeData
+    operator : Operator
+    """
+
+    data: NodeData
+    operator: Operator
+
+    @property
+    def name(self) -> str:
+        """The node's kind."""
+        return self.data.kind
+
+    @property
+    def num_outputs(self) -> int:
+        """As many as the file names."""
+        return self.data.num_outputs
+
+    def decides(self, index: int) -> bool:
+        """Whether the converter needs the elements of an input."""
+        return index in self.operator.decides
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """Nothing is known yet."""
+        return (None,) * self.num_outputs
+
+    def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
+        """As the operator says."""
+        types = [None if info is None else info.data_type for info in inputs]
+        specs = self.operator.types
+        chosen = (specs[min(i, len(specs) - 1)] for i in range(self.num_outputs))
+        return tuple(_type_of(self.data, spec, types) for spec in chosen)
+
+    def expand(self, build: LayerBuilder, inputs: Sequence[Value | None]) -> Sequence[Value]:
+        """Convert the node."""
+        return convert(build, self.data, self.operator, inputs)
+
+
+def _type_of(data: NodeData, spec: TypeSpec, types: Sequence[DataType | None]) -> DataType:
+    """The data type that a spec stands for."""
+    if isinstance(spec, DataType):
+        return spec
+    if callable(spec):
+        return spec(data, types)
+    found = types[spec] if spec < len(types) else None
+    if found is None:
+        raise data.error(f"input {spec} is missing")
+    return found
+
+
+def convert(
+    build: LayerBuilder, data: NodeData, operator: Operator, inputs: Sequence[Value | None]
+) -> Sequence[Value]:
+    """Outputs of a node that is ready, as many as the file names.
+
+    Raises
+    ------
+    LayerValidationError
+        If it gives fewer, or armpy cannot express it.
+    """
+    made = operator.convert(Node(build, data, inputs))
+    outputs = [made] if isinstance(made, Value) else list(made)
+    if len(outputs) < data.num_outputs:
+        raise data.error(
+            "the number of outputs is wrong",
+            expected=f"at most {len(outputs)}",
+            actual=data.num_outputs,
+        )
+    return outputs[: data.num_outputs]

@@ -1,0 +1,54 @@
+"""Operators that say what is there: constants, copies, shapes."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from armpy.core.symbolic import elements_of
+from armpy.errors import LayerValidationError
+from armpy.graph import Value
+from armpy.types import DataType
+from armpy_onnx.node import Node, Operator, OperatorTable
+
+
+def _identity(node: Node) -> Value:
+    return node.value(0)
+
+
+def _constant(node: Node) -> Value:
+    if node.attribute("value") is not None:
+        array, data_type = node.tensor("value")
+        return node.constant(array, data_type)
+    for name, data_type in _CONSTANTS.items():
+        found = node.attribute(name)
+        if found is not None:
+            return node.constant(found, data_type)
+    raise LayerValidationError("the constant has no value that is supported", where=node.data.label)
+
+
+_CONSTANTS = {
+    "value_float": DataType.FLOAT32,
+    "value_floats": DataType.FLOAT32,
+    "value_int": DataType.SIGNED64,
+    "value_ints": DataType.SIGNED64,
+}
+
+
+def _shape(node: Node) -> Value:
+    shape = node.shape(0)
+    start, end = node.integer("start", 0), node.integer("end", len(shape))
+    return node.constant(elements_of(shape[slice(start, end)], np.int64))
+
+
+def _size(node: Node) -> Value:
+    return node.constant(elements_of((math.prod(node.shape(0)),), np.int64).reshape(()))
+
+
+OPERATORS: OperatorTable = {
+    "Identity": Operator(_identity),
+    "Constant": Operator(_constant),
+    "Shape": Operator(_shape, types=(DataType.SIGNED64,)),
+    "Size": Operator(_size, types=(DataType.SIGNED64,)),
+}

@@ -1,0 +1,260 @@
+"""Operators that multiply matrices of quantised elements."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from armpy.graph import Value
+from armpy.ops.dense import BatchMatMul, FullyConnected
+from armpy.ops.elementwise import BinaryOperation
+from armpy.ops.operation import Array
+from armpy.ops.reduction import Reduce, ReduceOperation
+from armpy.ops.reshaping import Reshape
+from armpy.tensor import Quantization, TensorInfo
+from armpy.types import DataType
+from armpy_onnx.node import Node, Operator, OperatorTable
+from armpy_onnx.operators.quantization import dynamically_quantized, rounded
+from armpy_onnx.quantized import (
+    QUANTIZED,
+    as_integers,
+    as_quantized,
+    binary,
+    check_bytes,
+    quantization_of,
+    real_elements,
+    transposed_weights,
+)
+
+_SUMS = TensorInfo(None, DataType.SIGNED32)
+_ONE = 1.0
+
+
+def _matrix(node: Node, index: int, is_left: bool) -> Value:
+    """An input of bytes as matrices; a vector is a row on the left, a column on the right."""
+    value = node.value(index)
+    check_bytes(node, index)
+    if not node.rank(index):
+        raise node.error(f"input {index} has the wrong rank", expected="1 or more", actual=0)
+    if node.rank(index) > 1:
+        return value
+    return node.layer(Reshape((1, -1) if is_left else (-1, 1)), value)
+
+
+def _without_vectors(node: Node, lhs: int, rhs: int, made: Value) -> Value:
+    """A product without the axes that `_matrix` has added."""
+    shape = list(made.info.known_shape)
+    if node.rank(rhs) == 1:
+        del shape[-1]
+    if node.rank(lhs) == 1:
+        del shape[-1 if node.rank(rhs) == 1 else -2]
+    is_same = len(shape) == len(made.info.known_shape)
+    return made if is_same else node.layer(Reshape(tuple(shape)), made)
+
+
+def _products(
+    node: Node, a: Value, b: Value, of_a: Quantization, of_b: Quantization, output: TensorInfo
+) -> Value:
+    """Products of matrices of bytes; constant ones on the right are weights."""
+    left = as_quantized(node, a, of_a)
+    if b.data is not None and b.info.rank == 2:
+        weights = transposed_weights(node, b, of_b, a.info.data_type)
+        return node.layer(FullyConnected(keep_num_dims=True), left, weights, output=output)
+    return node.layer(BatchMatMul(), left, as_quantized(node, b, of_b), output=output)
+
+
+def _known_point(node: Node, value: Value | None) -> int | None:
+    """A zero point that is one number for a whole tensor; None if it is not known, or several."""
+    if value is None:
+        return 0
+    points = () if value.data is None else node.data.whole(value.data, "a zero point")
+    return points[0] if len(points) == 1 else None
+
+
+def _integers_of(node: Node, value: Value, point: int) -> Value:
+    """Bytes less a zero point, in int32."""
+    wide = node.cast(value, DataType.SIGNED32)
+    return binary(node, BinaryOperation.SUB, wide, node.like(wide, point)) if point else wide
+
+
+def integer_product(
+    node: Node, a: Value, b: Value, a_point: Value | None, b_point: Value | None
+) -> Value:
+    """Sums of products of bytes less their zero points, in int32.
+
+    Parameters
+    ----------
+    node : Node
+    a, b : Value, int8 or uint8, shapes (..., rows, depth) and (..., depth, columns)
+    a_point, b_point : Value or None
+        One for all, or one per row of `a`, per column of `b`.
+
+    Notes
+    -----
+    Zero points that are not constant are taken off behind: ``(a - p) (b - q)`` is
+    ``a b - p sum(b) - sum(a) q + depth p q``.
+    """
+    known_a, known_b = (_known_point(node, point) for point in (a_point, b_point))
+    of_a, of_b = (Quantization.per_tensor(_ONE, known or 0) for known in (known_a, known_b))
+    sums = _products(node, a, b, of_a, of_b, _SUMS)
+    add_up = ReduceOperation.SUM
+    others: list[Value] = []
+    if known_a is None and a_point is not None:
+        of_rows = node.cast(a_point, DataType.SIGNED32)
+        if a_point.info.rank == 1 and a_point.info.num_elements > 1:
+            of_rows = node.layer(Reshape((-1, 1)), of_rows)
+        columns = node.layer(Reduce(add_up, (-2,), True), _integers_of(node, b, known_b or 0))
+        sums = binary(node, BinaryOperation.SUB, sums, _times(node, of_rows, columns))
+        others.append(of_rows)
+    if known_b is None and b_point is not None:
+        of_columns = node.cast(b_point, DataType.SIGNED32)
+        rows = node.layer(Reduce(add_up, (-1,), True), _integers_of(node, a, known_a or 0))
+        sums = binary(node, BinaryOperation.SUB, sums, _times(node, rows, of_columns))
+        others.append(of_columns)
+    if len(others) == 2:
+        depth = node.constant(np.int32(a.info.known_shape[-1]))
+        both = _times(node, _times(node, others[0], others[1]), depth)
+        sums = binary(node, BinaryOperation.ADD, sums, both)
+    return sums
+
+
+def _times(node: Node, lhs: Value, rhs: Value) -> Value:
+    """Product element by element."""
+    return binary(node, BinaryOperation.MUL, lhs, rhs)
+
+
+def _mat_mul_integer(node: Node) -> Value:
+    a, b = _matrix(node, 0, True), _matrix(node, 1, False)
+    made = integer_product(node, a, b, node.input(2), node.input(3))
+    return _without_vectors(node, 0, 1, made)
+
+
+def scaled_sums(
+    node: Node, sums: Value, a_scale: Value, b_scale: Value, bias: Value | None = None
+) -> Value:
+    """Sums of products as real numbers."""
+    scale = _times(node, *(node.cast(one, DataType.FLOAT32) for one in (a_scale, b_scale)))
+    real = _times(node, node.cast(sums, DataType.FLOAT32), scale)
+    return real if bias is None else binary(node, BinaryOperation.ADD, real, bias)
+
+
+def _rows(node: Node, value: Value) -> Value:
+    """Scales of rows, if there are several, as a column."""
+    shape = value.info.known_shape
+    return node.layer(Reshape((-1, 1)), value) if len(shape) == 1 and shape[0] > 1 else value
+
+
+def _q_linear_mat_mul(node: Node) -> Value:
+    a, b = _matrix(node, 0, True), _matrix(node, 3, False)
+    made = _quantized_product(node, a, b)
+    if made is None:
+        sums = integer_product(node, a, b, node.input(2), node.input(5))
+        real = scaled_sums(node, sums, _rows(node, node.value(1)), node.value(4))
+        scale = node.cast(_rows(node, node.value(6)), DataType.FLOAT32)
+        steps = binary(node, BinaryOperation.DIV, real, scale)
+        made = rounded(node, steps, _rows(node, node.value(7)), node.type(7))
+    return _without_vectors(node, 0, 3, made)
+
+
+def _quantized_product(node: Node, a: Value, b: Value) -> Value | None:
+    """QLinearMatMul as one layer; None if there is none for these types and scales."""
+    rank = b.info.rank or 0
+    of_a = quantization_of(node, 1, 2, 2)
+    of_b = quantization_of(node, 4, 5, rank, -1)
+    of_y = quantization_of(node, 6, 7, 2)
+    if of_a is None or of_b is None or of_y is None or node.type(7) is not a.info.data_type:
+        return None
+    is_weights = b.data is not None and rank == 2
+    is_mixed = a.info.data_type is not b.info.data_type
+    has_several = of_b.axis is not None and (any(of_b.zero_points) or not is_weights)
+    if of_a.axis is not None or of_y.axis is not None or has_several:
+        return None
+    if is_mixed and not is_weights:
+        return None
+    output = TensorInfo(None, QUANTIZED[node.type(7)], of_y)
+    return as_integers(node, _products(node, a, b, of_a, of_b, output))
+
+
+def _to_float(node: Node) -> Value:
+    a, b = _matrix(node, 0, True), _matrix(node, 1, False)
+    sums = integer_product(node, a, b, node.input(4), node.input(5))
+    real = scaled_sums(node, sums, node.value(2), node.value(3), node.input(6))
+    return _without_vectors(node, 0, 1, real)
+
+
+def _dynamic_product(node: Node) -> Value:
+    """DynamicQuantizeMatMul."""
+    a, a_scale, a_point = dynamically_quantized(node, node.value(0))
+    sums = integer_product(node, a, _matrix(node, 1, False), a_point, node.input(3))
+    return scaled_sums(node, sums, a_scale, node.value(2), node.input(4))
+
+
+def _mat_mul_n_bits(node: Node) -> Value:
+    """MatMulNBits: weights of few bits in blocks, which become floats once.
+
+    Notes
+    -----
+    a (..., K); b uint8 (N, blocks, bytes), the first number in the lowest bits; scales
+    (N * blocks); zero points as `b`, (N * blocks' bytes), or floats; the middle without them.
+    """
+    bits, block = node.integer("bits", 4), node.integer("block_size")
+    depth, units = node.integer("K"), node.integer("N")
+    if bits not in (2, 4, 8) or block < 1 or depth < 1 or units < 1:
+        raise node.error("the attributes cannot be used", expected="2, 4 or 8 bits, sizes above 0")
+    blocks, scales = -(-depth // block), real_elements(node, 2)
+    packed = node.array(1)
+    fits = packed.dtype == np.uint8 and packed.size * 8 == units * blocks * block * bits
+    if not fits or scales is None or scales.size != units * blocks:
+        raise node.error(
+            "the weights or their scales do not fit the attributes",
+            expected=f"{units} rows of {blocks} blocks of {block * bits // 8} bytes",
+            actual=f"{packed.dtype} {packed.shape}",
+        )
+    numbers = _unpacked(packed.reshape(units, -1), bits).reshape(units, blocks, block)
+    points = np.full((units, blocks), 1 << (bits - 1), np.float32)
+    if node.has(3):
+        given = node.array(3)
+        if given.dtype == np.uint8:
+            row = -(-blocks * bits // 8)
+            if given.size != units * row:
+                raise node.error("the zero points do not fit", expected=f"{units * row} bytes")
+            points = _unpacked(given.reshape(units, row), bits)[:, :blocks].astype(np.float32)
+        elif given.size == points.size:
+            points = np.asarray(real_elements(node, 3)).reshape(points.shape)
+        else:
+            raise node.error("the zero points do not fit", expected=f"{points.size} numbers")
+    rows = numbers.reshape(units, -1)[:, :depth]
+    of_blocks = _blocks_of(node, depth, block, blocks)
+    real = (rows - points[:, of_blocks]) * scales.reshape(units, blocks)[:, of_blocks]
+    weights = node.constant(real.astype(np.float32))
+    value = node.cast(node.value(0), DataType.FLOAT32)
+    bias = node.input(5)
+    terms = None if bias is None else node.cast(bias, DataType.FLOAT32)
+    made = node.layer(FullyConnected(keep_num_dims=True), value, weights, terms)
+    return node.cast(made, node.type(0))
+
+
+def _blocks_of(node: Node, depth: int, block: int, blocks: int) -> Array:
+    """The block, whose scale it has, of each row of the weights."""
+    if not node.has(4):
+        return np.asarray(np.arange(depth) // block)
+    given = np.asarray(node.ints(4), np.int64)[:depth]
+    if given.shape != (depth,) or given.min() < 0 or given.max() >= blocks:
+        raise node.error("the blocks of the rows do not fit", expected=f"{depth} below {blocks}")
+    return given
+
+
+def _unpacked(packed: Array, bits: int) -> Array:
+    """Numbers of few bits, rows of bytes (rows, n), one per byte: (rows, n * 8 / bits)."""
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    return ((packed[..., None] >> shifts) & ((1 << bits) - 1)).reshape(len(packed), -1)
+
+
+_PARAMETERS = (1, 2, 4, 5, 6, 7)
+
+OPERATORS: OperatorTable = {
+    "MatMulInteger": Operator(_mat_mul_integer, types=(DataType.SIGNED32,)),
+    "QLinearMatMul": Operator(_q_linear_mat_mul, _PARAMETERS, (7,)),
+    "com.microsoft.MatMulNBits": Operator(_mat_mul_n_bits, (1, 2, 3, 4)),
+    "com.microsoft.MatMulIntegerToFloat": Operator(_to_float, types=(2,)),
+    "com.microsoft.DynamicQuantizeMatMul": Operator(_dynamic_product),
+}

@@ -1,0 +1,311 @@
+"""Attention as ONNX Runtime's tools write it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from armpy.graph import Value
+from armpy.ops.attention import Attention
+from armpy.ops.elementwise import BinaryOperation, Comparison, ComparisonOperation, Select
+from armpy.types import DataType
+from armpy_onnx.blocks import (
+    binary,
+    counted,
+    joined,
+    reshaped,
+    split,
+    taken,
+    transposed,
+)
+from armpy_onnx.heads import apart, rotated, together, with_past
+from armpy_onnx.node import Node, Operator, OperatorTable
+from armpy_onnx.operators.matrices import matrix_product
+
+
+def _attention(node: Node) -> Sequence[Value]:
+    """One input for queries, keys and values, whose weights are one matrix."""
+    made = matrix_product(node, node.value(0), node.value(1))
+    if node.has(2):
+        made = binary(node, BinaryOperation.ADD, made, node.value(2))
+    _refuse(node, 6, "a past that shares its buffer with the present is not supported")
+    return attended(node, made, node.input(3), node.input(4), node.input(5))
+
+
+def attended(
+    node: Node, made: Value, mask: Value | None, past: Value | None, added: Value | None = None
+) -> Sequence[Value]:
+    """Attention of queries, keys and values side by side, with a node's attributes.
+
+    Parameters
+    ----------
+    node : Node
+    made : Value, shape (batch, sequence, 3 * width)
+    mask : Value or None
+        In one of the forms that ONNX Runtime has for them.
+    past : Value or None, shape (2, batch, heads, sequence, head size)
+    added : Value or None
+        To the scores.
+    """
+    heads = _heads(node, "num_heads")
+    width = made.info.known_shape[-1]
+    sizes = node.integers("qkv_hidden_sizes", ()) or (width // 3,) * 3
+    if len(sizes) != 3 or sum(sizes) != width:
+        raise node.error(
+            "the sizes of queries, keys and values do not fit the weights",
+            expected=str(width),
+            actual=str(sizes),
+        )
+    if node.flag("do_rotary"):
+        raise node.error("rotated queries are not supported here (do_rotary)")
+    query, key, value = (apart(node, part, heads) for part in split(node, made, sizes, 2))
+    num_past = 0
+    if past is not None:
+        if len(past.info.known_shape) != 5 or past.info.known_shape[0] != 2:
+            raise node.error(
+                "the past has the wrong shape",
+                expected="(2, batch, heads, sequence, head size)",
+                actual=past.info.known_shape,
+            )
+        num_past = past.info.known_shape[3]
+        parts = [
+            reshaped(node, part, past.info.known_shape[1:]) for part in split(node, past, (1, 1), 0)
+        ]
+        key, value = with_past(node, parts[0], key), with_past(node, parts[1], value)
+    mask = _with_bias(node, _mask(node, mask, key.info.known_shape), added, query)
+    operation = Attention(
+        scale=node.real("scale", 0.0), is_causal=node.flag("unidirectional"), num_past=num_past
+    )
+    found = together(node, node.layer(operation, query, key, value, mask))
+    if node.data.num_outputs < 2:
+        return (found,)
+    rows = [reshaped(node, part, (1, *part.info.known_shape)) for part in (key, value)]
+    return found, joined(node, rows, 0)
+
+
+def _multi_head_attention(node: Node) -> Sequence[Value]:
+    """Queries, keys and values apart, or packed."""
+    heads = _heads(node, "num_heads")
+    for index in (8, 9):
+        _refuse(node, index, "beams and shared buffers are not supported")
+    if node.data.num_outputs > 3:
+        raise node.error("the output of the scores is not supported")
+    query, key, value = _packed(node, heads)
+    past_key, past_value = node.input(6), node.input(7)
+    if (past_key is None) != (past_value is None):
+        raise node.error("past_key and past_value do not come together")
+    num_past = past_key.info.known_shape[2] if past_key is not None else 0
+    key, value = with_past(node, past_key, key), with_past(node, past_value, value)
+    mask = _with_bias(node, _mask(node, node.input(4), key.info.known_shape), node.input(5), query)
+    operation = Attention(
+        scale=node.real("scale", 0.0), is_causal=node.flag("unidirectional"), num_past=num_past
+    )
+    found = together(node, node.layer(operation, query, key, value, mask))
+    return found, key, value
+
+
+def _packed(node: Node, heads: int) -> tuple[Value, Value, Value]:
+    """Queries, keys and values with the bias added, as (batch, heads, sequence, size)."""
+    query, rank = node.value(0), node.rank(0)
+    if rank == 5:  # (batch, sequence, heads, 3, size)
+        query, key, value = _unpacked(node, query, 3)
+        return query, key, value
+    biases: Sequence[Value | None] = (None,) * 3
+    if node.has(3):
+        width = node.shape(0)[-1]
+        rest = node.shape(3)[0] - 2 * width
+        biases = split(node, node.value(3), (width, width, rest), 0)
+    parts = [_by_heads(node, query, biases[0], heads)]
+    if node.has(1) and node.rank(1) == 5:  # (batch, sequence, heads, 2, size)
+        key, value = _unpacked(node, node.value(1), 2)
+        return parts[0], key, value
+    for index in (1, 2):
+        value = node.value(index)
+        if node.rank(index) == 4:  # of another sequence, with its heads apart
+            parts.append(value)
+        else:
+            parts.append(_by_heads(node, value, biases[index], heads))
+    return parts[0], parts[1], parts[2]
+
+
+def _unpacked(node: Node, value: Value, count: int) -> tuple[Value, ...]:
+    """(batch, sequence, heads, count, size) as that many of (batch, heads, sequence, size)."""
+    batch, length, heads, _, size = value.info.known_shape
+    parts = split(node, value, (1,) * count, 3)
+    rows = (reshaped(node, part, (batch, length, heads, size)) for part in parts)
+    return tuple(transposed(node, row, (0, 2, 1, 3)) for row in rows)
+
+
+def _by_heads(node: Node, value: Value, bias: Value | None, heads: int) -> Value:
+    """An operand with its bias, by heads."""
+    if bias is not None:
+        value = binary(node, BinaryOperation.ADD, value, bias)
+    return apart(node, value, heads)
+
+
+def _mask(node: Node, given: Value | None, keys: Sequence[int]) -> Value | None:
+    """Which keys each query sees: (batch, 1, 1 or queries, keys)."""
+    if given is None:
+        return None
+    batch, length, shape = keys[0], keys[2], given.info.known_shape
+    if shape == (batch,) and shape != (3 * batch + 2,):  # lengths
+        places = node.cast(counted(node, length), given.info.data_type)
+        lengths = reshaped(node, given, (batch, 1, 1, 1))
+        less = Comparison(ComparisonOperation.LESS)
+        return node.layer(less, reshaped(node, places, (1, 1, 1, length)), lengths)
+    if shape in ((batch, length), (1, length)):
+        marks = reshaped(node, given, (shape[0], 1, 1, length))
+    elif len(shape) == 3 and shape[0] in (1, batch) and shape[2] == length:
+        marks = reshaped(node, given, (shape[0], 1, *shape[1:]))
+    elif len(shape) == 4:
+        marks = given
+    else:
+        raise node.error(
+            "the mask has a shape that is not supported",
+            expected=f"({batch}), ({batch}, {length}) or ({batch}, queries, {length})",
+            actual=shape,
+        )
+    return node.cast(marks, DataType.BOOLEAN)
+
+
+def _with_bias(node: Node, mask: Value | None, bias: Value | None, query: Value) -> Value | None:
+    """A mask and what is added to the scores, as one operand."""
+    if bias is None:
+        return mask
+    bias = node.cast(bias, query.info.data_type)
+    if mask is None:
+        return bias
+    return node.layer(Select(), mask, bias, node.like(bias, -np.inf))
+
+
+def _group_query_attention(node: Node) -> Sequence[Value]:
+    """Several heads of queries per head of keys, with a past and rotated operands."""
+    heads, groups = _heads(node, "num_heads"), _heads(node, "kv_num_heads")
+    _refuse(node, 11, "sinks of heads are not supported")
+    for index in (12, 13, 14, 15):
+        _refuse(node, index, "quantised or normalised keys are not supported")
+    if node.flag("smooth_softmax") or node.data.num_outputs > 3:
+        raise node.error("smoothed softmax and the output of the scores are not supported")
+    query, key, value = _grouped(node, heads, groups)
+    length, total = query.info.known_shape[2], node.whole_number(6)
+    num_past = total - length
+    lengths = np.array(node.ints(5)) + 1
+    if num_past < 0 or (num_past > 0 and bool(np.any(lengths != total))):
+        raise node.error(
+            "sequences of several lengths are supported at their begin only",
+            expected=f"{total} keys",
+            actual=str(lengths.tolist()),
+        )
+    if node.flag("do_rotary"):
+        places = node.input(9)
+        if places is None:
+            places = reshaped(node, counted(node, length, num_past), (1, length))
+        query, key = (
+            rotated(
+                node,
+                part,
+                node.value(7),
+                node.value(8),
+                places,
+                node.flag("rotary_interleaved"),
+                _rotated_size(node),
+            )
+            for part in (query, key)
+        )
+    key, value = (
+        with_past(node, _past(node, index, num_past), part)
+        for index, part in ((3, key), (4, value))
+    )
+    window = node.integer("local_window_size", -1)
+    operation = Attention(
+        scale=node.real("scale", 0.0),
+        softcap=node.real("softcap", 0.0),
+        is_causal=node.flag("causal", True),
+        left_window=window - 1 if window > 0 else -1,
+        num_past=num_past,
+    )
+    bias = node.input(10)
+    if bias is not None:
+        bias = taken(node, node.cast(bias, query.info.data_type), 3, 0, total)
+    found = together(node, node.layer(operation, query, key, value, bias))
+    return found, _present(node, 3, key), _present(node, 4, value)
+
+
+def _grouped(node: Node, heads: int, groups: int) -> tuple[Value, Value, Value]:
+    """Queries, keys and values by heads; the first input may hold all of them."""
+    if node.has(1):
+        return (
+            apart(node, node.value(0), heads),
+            apart(node, node.value(1), groups),
+            apart(node, node.value(2), groups),
+        )
+    count = heads + 2 * groups
+    parts = split(node, apart(node, node.value(0), count), (heads, groups, groups), 1)
+    return parts[0], parts[1], parts[2]
+
+
+def _rotated_size(node: Node) -> int:
+    """How many features are rotated: two per cosine."""
+    return 2 * node.shape(7)[1]
+
+
+def _past(node: Node, index: int, length: int) -> Value | None:
+    """What of a buffer of the past is filled."""
+    past = node.input(index)
+    if past is None or not length:
+        return None
+    return taken(node, past, 2, 0, length)
+
+
+def _present(node: Node, index: int, value: Value) -> Value:
+    """Keys or values for the next call: in a buffer of the past's size, if that is more."""
+    past = node.input(index)
+    size = value.info.known_shape[2]
+    if past is None or past.info.known_shape[2] <= size:
+        return value
+    return joined(node, (value, taken(node, past, 2, size, past.info.known_shape[2])), 2)
+
+
+def _rotary_embedding(node: Node) -> Value:
+    """With positions in place of rows of the tables, or only the first one."""
+    value, shape = node.value(0), node.shape(0)
+    if node.flag("is_packed_batching") or node.real("scale", 1.0) != 1:
+        raise node.error("packed batches and a scale are not supported")
+    length = node.integer("rotary_embedding_dim", 0)
+    if len(shape) == 4:
+        by_heads = value
+    else:
+        heads = node.integer("num_heads", 0)
+        size = 2 * node.shape(2)[1]
+        by_heads = apart(node, value, heads or shape[2] // size)
+    positions, count = node.value(1), by_heads.info.known_shape[2]
+    if positions.info.num_elements == 1 and len(positions.info.known_shape) < 2:
+        offsets = reshaped(node, counted(node, count), (1, count))
+        offsets = node.cast(offsets, positions.info.data_type)
+        positions = binary(node, BinaryOperation.ADD, offsets, reshaped(node, positions, (1, 1)))
+    interleaved = node.flag("interleaved")
+    made = rotated(node, by_heads, node.value(2), node.value(3), positions, interleaved, length)
+    return made if len(shape) == 4 else together(node, made)
+
+
+def _heads(node: Node, name: str) -> int:
+    """A number of heads."""
+    heads = node.integer(name)
+    if heads < 1:
+        raise node.error(f"{name} cannot be used", expected="1 or more", actual=heads)
+    return heads
+
+
+def _refuse(node: Node, index: int, reason: str) -> None:
+    """Refuse an input."""
+    if node.has(index):
+        raise node.error(reason)
+
+
+OPERATORS: OperatorTable = {
+    "com.microsoft.Attention": Operator(_attention),
+    "com.microsoft.MultiHeadAttention": Operator(_multi_head_attention),
+    "com.microsoft.GroupQueryAttention": Operator(_group_query_attention, decides=(5, 6)),
+    "com.microsoft.RotaryEmbedding": Operator(_rotary_embedding),
+}

@@ -1,0 +1,210 @@
+"""Operators that convolve quantised images."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from armpy.graph import Value
+from armpy.ops.activations import FusedActivation
+from armpy.ops.convolution import Convolution2d, DepthwiseConvolution2d
+from armpy.ops.elementwise import BinaryOperation
+from armpy.ops.operation import Array
+from armpy.tensor import Quantization, TensorInfo
+from armpy.types import DataType
+from armpy_onnx.blocks import filled
+from armpy_onnx.images import (
+    WindowAttributes,
+    channels_first,
+    channels_last,
+    lifted,
+    spatial_sizes,
+    spec_of_pads,
+    window_attributes,
+)
+from armpy_onnx.node import Node, Operator, OperatorTable
+from armpy_onnx.operators.convolution import check_groups
+from armpy_onnx.operators.quantization import rounded
+from armpy_onnx.quantized import (
+    QUANTIZED,
+    as_integers,
+    as_quantized,
+    binary,
+    check_bytes,
+    fused_activation,
+    quantization_of,
+    quantized_bias,
+    quantized_weights,
+    real_elements,
+    tensor_quantization,
+)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Filters:
+    """Constant weights of bytes, and the windows that they are for.
+
+    Parameters
+    ----------
+    data : ndarray, int8 or uint8, shape (o, i / groups, h, w)
+    quantization : Quantization
+    windows : WindowAttributes
+    groups : int
+    """
+
+    data: Array
+    quantization: Quantization
+    windows: WindowAttributes
+    groups: int
+
+
+def _filters(node: Node, weights: int, quantization: Quantization) -> _Filters:
+    """The weights of a node with its attributes."""
+    check_bytes(node, 0, weights)
+    value, data = node.value(weights), node.array(weights)
+    sizes = spatial_sizes(node)
+    if data.ndim != len(sizes) + 2:
+        raise node.error(
+            "the weights have the wrong rank", expected=f"{len(sizes) + 2}", actual=data.shape
+        )
+    windows = window_attributes(node, sizes, data.shape[2:])
+    groups = check_groups(node, node.value(0), value)
+    if len(sizes) > 2:
+        raise node.error("convolutions of quantised volumes are not supported")
+    return _Filters(
+        data.reshape(*data.shape[:2], *lifted(data.shape[2:], 1)), quantization, windows, groups
+    )
+
+
+def _convolved(
+    node: Node,
+    image: Value,
+    filters: _Filters,
+    bias: Value | None,
+    output: TensorInfo,
+    activation: FusedActivation = FusedActivation.NONE,
+) -> Value:
+    """Convolve a quantised image, its channels behind the batch.
+
+    Notes
+    -----
+    bias int32 (o). The output is quantised, or int32 for plain sums.
+    """
+    windows, data, of_image = filters.windows, filters.data, image.info
+    is_depthwise = 1 < filters.groups == of_image.known_shape[1]
+    perm, axis = ((1, 2, 3, 0), 3) if is_depthwise else ((0, 2, 3, 1), 0)
+    given = filters.quantization
+    turned = Quantization(given.scales, given.zero_points, None if given.axis is None else axis)
+    plain = DataType.SIGNED8 if of_image.data_type is DataType.QASYMM_S8 else DataType.UNSIGNED8
+    weights = quantized_weights(node, np.ascontiguousarray(data.transpose(perm)), turned, plain)
+    make = DepthwiseConvolution2d if is_depthwise else Convolution2d
+    operation = make(
+        lifted(windows.stride, 1),  # type: ignore[arg-type]  # two of each
+        lifted(windows.dilation, 1),  # type: ignore[arg-type]
+        spec_of_pads(windows.pads),
+        activation,
+        rounds_once=output.data_type.is_quantized,
+    )
+    last = node.layer(operation, channels_last(node, image), weights, bias, output=output)
+    return channels_first(node, last, len(windows.kernel))
+
+
+def _q_linear_conv(node: Node) -> Value:
+    of_x, of_y = tensor_quantization(node, 1, 2), tensor_quantization(node, 6, 7)
+    of_weights = quantization_of(node, 4, 5, node.rank(3), 0)
+    if of_weights is None:
+        raise node.error("the weights' scales cannot be used", expected="positive numbers")
+    filters = _filters(node, 3, of_weights)
+    if of_weights.axis is not None and len(of_weights.scales) != len(filters.data):
+        raise node.error(
+            "the number of scales is wrong",
+            expected=f"{len(filters.data)}",
+            actual=len(of_weights.scales),
+        )
+    bias = quantized_bias(node, 8, of_x.scale, of_weights)
+    has_points = of_weights.axis is not None and any(of_weights.zero_points)
+    activation = fused_activation(node)
+    if node.type(7) is node.type(0) and not has_points:
+        image = as_quantized(node, node.value(0), of_x)
+        output = TensorInfo(None, QUANTIZED[node.type(7)], of_y)
+        return as_integers(node, _convolved(node, image, filters, bias, output, activation))
+    if activation is not FusedActivation.NONE:
+        raise node.error("these types have no fused activation")
+    sums = _sums(node, filters, of_x.zero_point, bias)
+    return _requantized(node, sums, of_y)
+
+
+def _requantized(node: Node, sums: Value, of_y: Quantization) -> Value:
+    """Sums by real arithmetic, for types and zero points that no layer takes."""
+    scales, of_x = real_elements(node, 4), real_elements(node, 1)
+    assert scales is not None
+    assert of_x is not None
+    factors = of_x.reshape(-1)[0] * scales / np.float32(of_y.scale)
+    if factors.size > 1:
+        factors = factors.reshape(-1, *(1,) * (node.rank(0) - 2))
+    real = binary(
+        node,
+        BinaryOperation.MUL,
+        node.cast(sums, DataType.FLOAT32),
+        node.constant(factors.astype(np.float32).reshape(factors.shape or ())),
+    )
+    return rounded(node, real, node.value(7), node.type(7))
+
+
+def _sums(node: Node, filters: _Filters, point: int, bias: Value | None) -> Value:
+    """Sums of products less the zero points, which may differ from filter to filter."""
+    image = as_quantized(node, node.value(0), Quantization.per_tensor(1.0, point))
+    return _sums_of(node, image, filters, bias)
+
+
+def _sums_of(node: Node, image: Value, filters: _Filters, bias: Value | None) -> Value:
+    """Sums of an image that carries its zero point."""
+    output = TensorInfo(None, DataType.SIGNED32)
+    points = filters.quantization.zero_points
+    plain = Quantization.per_tensor(1.0, points[0])
+    if len(set(points)) == 1:
+        same = _Filters(filters.data, plain, filters.windows, filters.groups)
+        return _convolved(node, image, same, bias, output)
+    # Bytes less zero points of bytes take 9 bits: what is beyond 8 is a convolution of its own.
+    less = np.array(points).reshape(-1, 1, 1, 1)
+    wide = filters.data.astype(np.int16) - less
+    near = np.clip(wide, -128, 127)
+    parts: list[Value] = []
+    for data in (near, wide - near):
+        zero = Quantization.per_tensor(1.0)
+        part = _Filters(data.astype(np.int8), zero, filters.windows, filters.groups)
+        parts.append(_convolved(node, image, part, None if parts else bias, output))
+    return binary(node, BinaryOperation.ADD, *parts)
+
+
+def _conv_integer(node: Node) -> Value:
+    points = node.elements(3)
+    numbers = (0,) if points is None else node.data.whole(points, "a zero point")
+    scales = (1.0,) * len(numbers)
+    filters = _filters(node, 1, Quantization(scales, numbers, 0 if len(numbers) > 1 else None))
+    if len(numbers) not in (1, len(filters.data)):
+        raise node.error(
+            "the number of the weights' zero points is wrong",
+            expected=f"1 or {len(filters.data)}",
+            actual=len(numbers),
+        )
+    point = node.input(2)
+    if point is None or point.data is not None:
+        known = 0 if point is None else node.whole_number(2)
+        return _sums(node, filters, known, None)
+    # Padding is the zero point, too: what it adds is that of an image of ones without padding's.
+    none = Quantization.per_tensor(1.0)
+    value = node.value(0)
+    sums = _sums_of(node, as_quantized(node, value, none), filters, None)
+    ones = filled(node, value, (1, *value.info.known_shape[1:]), 1)
+    of_ones = _sums_of(node, as_quantized(node, ones, none), filters, None)
+    moved = binary(node, BinaryOperation.MUL, node.cast(point, DataType.SIGNED32), of_ones)
+    return binary(node, BinaryOperation.SUB, sums, moved)
+
+
+OPERATORS: OperatorTable = {
+    "ConvInteger": Operator(_conv_integer, (1, 3), (DataType.SIGNED32,)),
+    "QLinearConv": Operator(_q_linear_conv, (1, 2, 3, 4, 5, 6, 7, 8), (7,)),
+    "armpy.QLinearConv": Operator(_q_linear_conv, (1, 2, 3, 4, 5, 6, 7, 8), (7,)),
+}

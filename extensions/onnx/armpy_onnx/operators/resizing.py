@@ -1,0 +1,328 @@
+"""Operators that change the resolution of images."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from armpy.core.numerics import resize as plain
+from armpy.core.numerics.rounding import Int64Array
+from armpy.graph import Value
+from armpy.ops.dense import BatchMatMul
+from armpy.ops.elementwise import BinaryOperation, ElementwiseBinary, Select
+from armpy.ops.resizing import Resize, ResizeMethod
+from armpy.ops.slicing import Gather
+from armpy.types import DataType
+from armpy_onnx import sampling
+from armpy_onnx.blocks import check_table, reshaped
+from armpy_onnx.images import channels_first, channels_last
+from armpy_onnx.node import Node, Operator, OperatorTable
+from armpy_onnx.sampling import AxisScaling, Filter, Float64Array, Taps
+
+_FEW_TAPS = 4
+"""Up to so many, elements are gathered and added up; more are a product with a matrix."""
+
+_TABLES = 2
+"""Of taps: which elements, and what they weigh."""
+
+_SHARPEST = 100.0
+"""Of cubic interpolation; those that are used are -0.5 and -0.75."""
+
+_RULES: tuple[tuple[bool, bool], ...] = ((False, True), (True, False), (False, False))
+"""Choices of `Resize`: align_corners, half_pixel_centers."""
+
+Scalings = Mapping[int, AxisScaling]
+"""How long axes become, by their numbers."""
+
+
+# Sizes
+
+
+def _scalings(node: Node, scales: Sequence[float], sizes: Sequence[int]) -> Scalings:
+    """Scaling of each axis, from scales or else from sizes, which may be for some axes only."""
+    shape = node.shape(0)
+    axes = node.axes(len(shape)) or tuple(range(len(shape)))
+    given = scales or sizes
+    if len(given) != len(axes) or len(set(axes)) < len(axes):
+        raise node.error(
+            "there is not one scale or size per axis", expected=f"{len(axes)}", actual=len(given)
+        )
+    before = [shape[axis] for axis in axes]
+    if scales:
+        if not all(0 < scale < math.inf for scale in scales):
+            raise node.error("a scale cannot be used", expected="above 0", actual=scales)
+        after = [math.floor(size * scale) for size, scale in zip(before, scales, strict=True)]
+        factors = list(scales)
+    else:
+        after, factors = _fitted(node, before, sizes)
+    if any(old == 0 != new for old, new in zip(before, after, strict=True)):
+        raise node.error("an axis without elements cannot be resized", actual=shape)
+    if any(old and new < 1 for old, new in zip(before, after, strict=True)):
+        raise node.error("nothing is left of an axis", expected="1 or more", actual=after)
+    starts, ends = _region(node, len(axes))
+    return {
+        axis: AxisScaling(old, *numbers)
+        for axis, old, *numbers in zip(axes, before, after, factors, starts, ends, strict=True)
+        if old  # an axis without elements stays as it is
+    }
+
+
+def _fitted(
+    node: Node, before: Sequence[int], sizes: Sequence[int]
+) -> tuple[list[int], list[float]]:
+    """Sizes and scales where sizes are given; one scale for all if the node asks for it."""
+    factors = [size / (old or 1) for size, old in zip(sizes, before, strict=True)]
+    policy = node.text("keep_aspect_ratio_policy", "stretch")
+    if policy == "stretch":
+        return list(sizes), factors
+    if policy not in ("not_larger", "not_smaller"):
+        raise node.error("the attribute 'keep_aspect_ratio_policy' cannot be used", actual=policy)
+    counted = [factor for factor, old in zip(factors, before, strict=True) if old] or [1.0]
+    factor = min(counted) if policy == "not_larger" else max(counted)
+    return [math.floor(old * factor + 0.5) for old in before], [factor] * len(before)
+
+
+def _region(node: Node, count: int) -> tuple[Sequence[float], Sequence[float]]:
+    """Starts and ends of the region that is shown."""
+    if not _is_cropped(node):
+        return (0.0,) * count, (1.0,) * count
+    roi = [float(x) for x in node.array(1).reshape(-1)]
+    if len(roi) != 2 * count or not all(map(math.isfinite, roi)):
+        raise node.error("the region has the wrong form", expected=f"{2 * count}", actual=roi)
+    return roi[:count], roi[count:]
+
+
+# Attributes
+
+
+def _transformation(node: Node) -> sampling.Transformation:
+    """Of ``coordinate_transformation_mode``; what it was before there was one."""
+    if node.version < 11 or node.kind == "Upsample":
+        return sampling.TRANSFORMATIONS["asymmetric"]
+    name = "coordinate_transformation_mode"
+    return node.choice(name, "half_pixel", sampling.TRANSFORMATIONS)
+
+
+def _is_cropped(node: Node) -> bool:
+    """Whether a region is shown."""
+    return _transformation(node) is sampling.TRANSFORMATIONS["tf_crop_and_resize"]
+
+
+def _rounding(node: Node, axis: AxisScaling) -> sampling.Rounding:
+    """Of ``nearest_mode``; what it was before there was one."""
+    if node.version < 11 or node.kind == "Upsample":
+        return sampling.ROUNDINGS["ceil" if axis.scale < 1 else "floor"]
+    return node.choice("nearest_mode", "round_prefer_floor", sampling.ROUNDINGS)
+
+
+_MODES = {"bilinear": "linear", **{name: name for name in ("cubic", "linear", "nearest")}}
+"""Modes by their names, the oldest one of linear among them."""
+
+
+def _mode(node: Node) -> str:
+    """The attribute ``mode``."""
+    return node.choice("mode", "nearest", _MODES)
+
+
+# Layers
+
+
+def _resized(node: Node, scalings: Scalings) -> Value:
+    """Resize axis by axis, or in one layer where `Resize` has the same rule."""
+    transformation = _transformation(node)
+    value = node.value(0)
+    for scaling in scalings.values():
+        check_table(node, (scaling.out_size,))
+    where = {a: sampling.positions(axis, transformation) for a, axis in scalings.items()}
+    if _mode(node) == "nearest":
+        chosen = {
+            a: sampling.nearest(axis, where[a], _rounding(node, axis))
+            for a, axis in scalings.items()
+        }
+        chosen = {a: at for a, at in chosen.items() if not _is_identity(at, scalings[a].size)}
+        rule = _nearest_rule({a: scalings[a] for a in chosen}, chosen)
+        found = _in_one_layer(node, value, scalings, chosen, ResizeMethod.NEAREST_NEIGHBOR, rule)
+        if found is None:
+            found = value
+            for axis, indices in chosen.items():
+                found = _gathered(node, found, axis, indices)
+        return _extrapolated(node, found, scalings, where)
+    number = DataType.FLOAT64 if value.info.data_type is DataType.FLOAT64 else DataType.FLOAT32
+    result = _interpolated(node, node.cast(value, number), scalings, where)
+    return node.cast(_extrapolated(node, result, scalings, where), value.info.data_type)
+
+
+def _interpolated(
+    node: Node, value: Value, scalings: Scalings, where: Mapping[int, Float64Array]
+) -> Value:
+    """Interpolate along all axes."""
+    sharpness = node.real("cubic_coeff_a", -0.75)
+    if not abs(sharpness) < _SHARPEST:
+        raise node.error("the attribute 'cubic_coeff_a' cannot be used", actual=sharpness)
+    kernel = Filter(
+        _mode(node),
+        sharpness,
+        node.flag("antialias"),
+        node.flag("exclude_outside"),
+    )
+    for scaling in scalings.values():
+        check_table(node, (scaling.out_size, sampling.num_taps(scaling, kernel), _TABLES))
+    found = {a: sampling.taps(axis, where[a], kernel) for a, axis in scalings.items()}
+    found = {a: t for a, t in found.items() if not _keeps_all(t, scalings[a].size)}
+    if kernel == Filter("linear", kernel.sharpness):
+        rule = _linear_rule({a: scalings[a] for a in found}, found)
+        made = _in_one_layer(node, value, scalings, found, ResizeMethod.BILINEAR, rule)
+        if made is not None:
+            return made
+    for axis, taps in found.items():
+        value = _combined(node, value, axis, taps, scalings[axis].size)
+    return value
+
+
+def _keeps_all(taps: Taps, size: int) -> bool:
+    """Whether every element is its own only part."""
+    dense = np.isclose(taps.weights, 1) & (taps.indices == np.arange(len(taps.indices))[:, None])
+    return len(taps.indices) == size and bool(dense.any(axis=1).all())
+
+
+def _is_identity(indices: Int64Array, size: int) -> bool:
+    """Whether every element stays."""
+    return len(indices) == size and bool((indices == np.arange(size)).all())
+
+
+def _nearest_rule(scalings: Scalings, chosen: Mapping[int, Int64Array]) -> tuple[bool, bool] | None:
+    """The choices with which `Resize` takes the same elements."""
+    for align, half in _RULES:
+        options = {"align_corners": align, "half_pixel_centers": half}
+        pairs = (
+            (plain.nearest_positions(axis.size, axis.out_size, **options), chosen[a])
+            for a, axis in scalings.items()
+        )
+        if all(np.array_equal(own, wanted) for own, wanted in pairs):
+            return align, half
+    return None
+
+
+def _linear_rule(scalings: Scalings, found: Mapping[int, Taps]) -> tuple[bool, bool] | None:
+    """The choices with which `Resize` interpolates at the same positions."""
+    for align, half in _RULES:
+        options = {"align_corners": align, "half_pixel_centers": half}
+        for a, axis in scalings.items():
+            own = plain.real_samples(axis.size, axis.out_size, **options)
+            centres = own.lower * own.lower_weights + own.upper * own.upper_weights
+            if not np.allclose(centres, found[a].centres, rtol=1e-6, atol=1e-5):
+                break
+        else:
+            return align, half
+    return None
+
+
+def _in_one_layer(
+    node: Node,
+    value: Value,
+    scalings: Scalings,
+    changed: Mapping[int, object],
+    method: ResizeMethod,
+    rule: tuple[bool, bool] | None,
+) -> Value | None:
+    """A `Resize` of an image; None where there is none that does the same."""
+    rank = len(value.info.known_shape)
+    is_float = value.info.data_type in (DataType.FLOAT32, DataType.FLOAT16)
+    if rule is None or not changed or rank not in (3, 4) or not is_float:
+        return None
+    size = [axis.out_size for _, axis in sorted(scalings.items())]
+    sizes = {a: scalings[a].out_size for a in changed}
+    shape = value.info.known_shape
+    if rank == 4 and set(changed) <= {1, 2}:
+        size = [sizes.get(a, shape[a]) for a in (1, 2)]
+        return node.layer(Resize((size[0], size[1]), method, *rule), value)
+    if min(changed) < 2:
+        return None
+    size = [sizes.get(a, shape[a]) for a in range(2, rank)]
+    both = (size[-2] if rank == 4 else 1, size[-1])
+    image = node.layer(Resize(both, method, *rule), channels_last(node, value))
+    return channels_first(node, image, rank - 2)
+
+
+def _gathered(node: Node, value: Value, axis: int, indices: Int64Array) -> Value:
+    """Elements of an axis by their numbers."""
+    return node.layer(Gather(axis), value, node.constant(indices, DataType.SIGNED32))
+
+
+def _combined(node: Node, value: Value, axis: int, taps: Taps, size: int) -> Value:
+    """Weighted sums of elements along an axis."""
+    shape = value.info.known_shape
+    out_size, count = taps.indices.shape
+    if count > _FEW_TAPS:
+        check_table(node, (out_size, size))
+        matrix = np.zeros((out_size, size))
+        np.add.at(matrix, (np.arange(out_size)[:, None], taps.indices), taps.weights)
+        rows = (math.prod(shape[:axis]), size, math.prod(shape[axis + 1 :]))
+        product = node.layer(
+            BatchMatMul(), node.like(value, matrix[None]), reshaped(node, value, rows)
+        )
+        return reshaped(node, product, (*shape[:axis], out_size, *shape[axis + 1 :]))
+    total: Value | None = None
+    column = (out_size, *(1,) * (len(shape) - axis - 1))
+    for number in range(count):
+        part = _gathered(node, value, axis, taps.indices[:, number])
+        weights = node.like(value, taps.weights[:, number].reshape(column))
+        part = node.layer(ElementwiseBinary(BinaryOperation.MUL), part, weights)
+        if total is not None:
+            part = node.layer(ElementwiseBinary(BinaryOperation.ADD), total, part)
+        total = part
+    assert total is not None  # a filter has taps
+    return total
+
+
+def _extrapolated(
+    node: Node, value: Value, scalings: Scalings, where: Mapping[int, Float64Array]
+) -> Value:
+    """A constant in place of what lies outside of the input, where the node says so."""
+    if not _is_cropped(node):
+        return value
+    rank = len(value.info.known_shape)
+    check_table(node, [scaling.out_size for scaling in scalings.values()])
+    outside = np.zeros((1,) * rank, bool)
+    for axis, scaling in scalings.items():
+        along = (where[axis] < 0) | (where[axis] > scaling.size - 1)
+        outside = outside | along.reshape(-1, *(1,) * (rank - axis - 1))
+    if not outside.any():
+        return value
+    number = node.like(value, node.real("extrapolation_value", 0.0))
+    return node.layer(Select(), node.constant(outside), number, value)
+
+
+def _resize(node: Node) -> Value:
+    if node.version < 11:
+        return _resized(node, _scalings(node, _numbers(node, 1), ()))
+    scales = _numbers(node, 2)
+    sizes = node.ints(3) if node.has(3) and not scales else ()
+    if not scales and not sizes:
+        raise node.error("neither scales nor sizes are given")
+    return _resized(node, _scalings(node, scales, sizes))
+
+
+def _numbers(node: Node, index: int) -> tuple[float, ...]:
+    """Elements of an input that decides; () if it is left out."""
+    if not node.has(index):
+        return ()
+    return tuple(float(number) for number in node.array(index).reshape(-1))
+
+
+def _upsample(node: Node) -> Value:
+    if node.version >= 9:
+        return _resized(node, _scalings(node, _numbers(node, 1), ()))
+    if node.version >= 7:
+        scales = [float(scale) for scale in node.attribute("scales", ())]
+        return _resized(node, _scalings(node, scales, ()))
+    pair = (node.real("height_scale"), node.real("width_scale"))
+    return _resized(node, _scalings(node, (1.0, 1.0, *pair), ()))
+
+
+OPERATORS: OperatorTable = {
+    "Resize": Operator(_resize, decides=(1, 2, 3)),
+    "Upsample": Operator(_upsample, decides=(1,)),
+}

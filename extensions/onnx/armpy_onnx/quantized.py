@@ -1,0 +1,299 @@
+"""Quantised tensors of ONNX: stored integers, with scales and zero points beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+from types import MappingProxyType
+
+import numpy as np
+
+from armpy.core.numerics import bfloat16_values
+from armpy.graph import Value
+from armpy.ops.activations import FusedActivation
+from armpy.ops.elementwise import BinaryOperation, ElementwiseBinary
+from armpy.ops.movement import BroadcastTo
+from armpy.ops.operation import Array
+from armpy.ops.quantizing import Cast
+from armpy.ops.reshaping import Reshape
+from armpy.ops.slicing import Slice
+from armpy.tensor import Quantization, TensorInfo
+from armpy.types import DataType
+from armpy_onnx.node import Node
+
+__all__ = [
+    "BYTES",
+    "QUANTIZED",
+    "as_integers",
+    "as_quantized",
+    "binary",
+    "check_bytes",
+    "fused_activation",
+    "output_of_bytes",
+    "quantization_of",
+    "quantized_bias",
+    "quantized_weights",
+    "real_elements",
+    "spread",
+    "tensor_quantization",
+    "transposed_weights",
+]
+
+QUANTIZED: Mapping[DataType, DataType] = MappingProxyType(
+    {
+        DataType.UNSIGNED8: DataType.QASYMM_U8,
+        DataType.SIGNED8: DataType.QASYMM_S8,
+        DataType.UNSIGNED16: DataType.QASYMM_U16,
+        DataType.SIGNED16: DataType.QSYMM_S16,
+    }
+)
+"""What integers are called that stand for real numbers."""
+
+BYTES = (DataType.UNSIGNED8, DataType.SIGNED8)
+
+_PLAIN = {
+    **{quantized: plain for plain, quantized in QUANTIZED.items()},
+    DataType.QSYMM_S8: DataType.SIGNED8,
+}
+
+_BEYOND_INT64 = 2.0**63
+
+
+def quantization_of(
+    node: Node, scale: int, zero_point: int | None, rank: int, axis: int = 0
+) -> Quantization | None:
+    """How integers stand for real numbers, if scale and zero point are constant.
+
+    Parameters
+    ----------
+    node : Node
+    scale, zero_point : int
+        Numbers of the inputs; a zero point that is left out is 0.
+    rank : int
+        Of the quantised tensor.
+    axis : int
+        Along which several scales run.
+
+    Returns
+    -------
+    Quantization or None
+        None where it is not known, in blocks, or none that armpy's operations compute with:
+        zero points of 16-bit integers with a sign, scales of 0.
+    """
+    scales = real_elements(node, scale)
+    points = None if zero_point is None else node.input(zero_point)
+    if scales is None or (points is not None and points.data is None):
+        return None
+    if points is not None and not np.all(np.abs(points.data.astype(np.float64)) < _BEYOND_INT64):  # type: ignore[union-attr]  # not None, as above
+        return None
+    numbers = np.zeros(1, np.int64) if points is None else points.data.astype(np.int64).reshape(-1)  # type: ignore[union-attr]  # not None, see above
+    if points is not None and points.info.data_type is DataType.SIGNED16 and numbers.any():
+        return None
+    if scales.ndim > 1 or not np.all((scales > 0) & np.isfinite(scales)) or not scales.size:
+        return None
+    if scales.size == 1 and numbers.size == 1:
+        return Quantization.per_tensor(float(scales.reshape(())), int(numbers[0]))
+    if numbers.size not in (1, scales.size):
+        raise node.error(
+            "scale and zero point are of different shapes",
+            expected=f"{scales.size} zero points",
+            actual=numbers.size,
+        )
+    points_each = tuple(np.broadcast_to(numbers, scales.shape).tolist())
+    return Quantization(tuple(scales.astype(float).tolist()), points_each, node.axis(axis, rank))
+
+
+def real_elements(node: Node, index: int) -> Array | None:
+    """Elements of a floating-point input that is constant, in float32."""
+    value = node.input(index)
+    if value is None or value.data is None:
+        return None
+    if value.info.data_type is DataType.BFLOAT16:
+        return bfloat16_values(value.data)
+    # Doubles beyond float32 are infinite scales, which the callers handle.
+    with np.errstate(over="ignore"):
+        return value.data.astype(np.float32)
+
+
+def tensor_quantization(node: Node, scale: int, zero_point: int) -> Quantization:
+    """The one scale and zero point of a tensor.
+
+    Raises
+    ------
+    LayerValidationError
+        If there are several, or they cannot be used.
+    """
+    found = quantization_of(node, scale, zero_point, 0)
+    if found is None or found.axis is not None:
+        raise node.error(
+            f"the scale, input {scale}, cannot be used", expected="one positive number"
+        )
+    return found
+
+
+def quantized_bias(node: Node, index: int, scale: float, weights: Quantization) -> Value | None:
+    """A bias as int32 whose steps are those of the sums that it is added to.
+
+    Parameters
+    ----------
+    node : Node
+    index : int
+        Of the input, which is constant: int32 in these steps already, or floats.
+    scale : float
+        Of what is multiplied by the weights.
+    weights : Quantization
+    """
+    if not node.has(index):
+        return None
+    steps = np.float32(scale) * np.array(weights.scales, np.float32)
+    data = node.array(index).reshape(-1)
+    if node.type(index) is not DataType.SIGNED32:
+        real = real_elements(node, index)
+        assert real is not None
+        limits = np.iinfo(np.int32)
+        with np.errstate(all="ignore"):
+            wide = np.nan_to_num(np.rint(real.reshape(-1).astype(np.float64) / steps))
+        data = np.clip(wide, limits.min, limits.max).astype(np.int32)
+    axis = None if weights.axis is None else 0
+    of_sums = Quantization(tuple(steps.tolist()), (0,) * len(steps), axis)
+    return node.constant(data, DataType.SIGNED32, of_sums)
+
+
+def fused_activation(node: Node) -> FusedActivation:
+    """What follows an operation of a folded model."""
+    name = node.text("activation", "NONE")
+    found = FusedActivation.__members__.get(name)
+    if found is None:
+        raise node.error("the attribute 'activation' cannot be used", actual=name)
+    return found
+
+
+def check_bytes(node: Node, *indexes: int) -> None:
+    """Check that inputs are int8 or uint8."""
+    for index in indexes:
+        if node.type(index) not in BYTES:
+            raise node.error(
+                f"input {index} has the wrong type",
+                expected=" or ".join(one.name for one in BYTES),
+                actual=node.type(index).name,
+            )
+
+
+def output_of_bytes(node: Node, scale: int, like: DataType) -> TensorInfo:
+    """Info of an output of bytes: its scale is an input, and the zero point behind it.
+
+    Raises
+    ------
+    LayerValidationError
+        If the scale cannot be used, or the zero point, or else the type `like`, is no byte.
+    """
+    kind = node.type(scale + 1) if node.has(scale + 1) else like
+    if kind not in BYTES:
+        raise node.error(
+            "the output has the wrong type",
+            expected=" or ".join(one.name for one in BYTES),
+            actual=kind.name,
+        )
+    return TensorInfo(None, QUANTIZED[kind], tensor_quantization(node, scale, scale + 1))
+
+
+def as_quantized(node: Node, value: Value, quantization: Quantization) -> Value:
+    """Integers as the real numbers that they stand for; nothing is computed."""
+    data_type = QUANTIZED.get(value.info.data_type)
+    if data_type is None:
+        raise node.error(
+            "what has a scale is no integer",
+            expected=", ".join(one.name for one in QUANTIZED),
+            actual=value.info.data_type.name,
+        )
+    if value.data is not None:
+        return node.constant(value.data, data_type, quantization)
+    return node.layer(Cast(), value, output=TensorInfo(None, data_type, quantization))
+
+
+def quantized_weights(
+    node: Node, data: Array, quantization: Quantization, input_type: DataType
+) -> Value:
+    """Constant bytes as weights, for which kernels want a sign where the input has one.
+
+    Parameters
+    ----------
+    node : Node
+    data : ndarray, int8 or uint8
+    quantization : Quantization
+        As it is of `data`; several scales have no zero points.
+    input_type : DataType
+        Of what is multiplied by the weights.
+    """
+    points = quantization.zero_points
+    if data.dtype == np.uint8 and (input_type is DataType.SIGNED8 or quantization.axis is not None):
+        data = (data.astype(np.int16) - 128).astype(np.int8)
+        points = tuple(point - 128 for point in points)
+    kind = DataType.QASYMM_U8
+    if data.dtype == np.int8:
+        kind = DataType.QASYMM_S8 if any(points) else DataType.QSYMM_S8
+    return node.constant(data, kind, Quantization(quantization.scales, points, quantization.axis))
+
+
+def transposed_weights(
+    node: Node, value: Value, quantization: Quantization, input_type: DataType
+) -> Value:
+    """A constant matrix (depth, units) as weights (units, depth)."""
+    assert value.data is not None
+    axis = None if quantization.axis is None else 0
+    turned = Quantization(quantization.scales, quantization.zero_points, axis)
+    return quantized_weights(node, np.ascontiguousarray(value.data.T), turned, input_type)
+
+
+def as_integers(node: Node, value: Value) -> Value:
+    """Quantised elements as the integers that are stored; nothing is computed."""
+    return node.cast(value, _PLAIN[value.info.data_type])
+
+
+def binary(node: Node, operation: BinaryOperation, lhs: Value, rhs: Value) -> Value:
+    """Two tensors combined element by element."""
+    return node.layer(ElementwiseBinary(operation), lhs, rhs)
+
+
+def spread(node: Node, value: Value, shape: tuple[int, ...], axis: int, block_size: int) -> Value:
+    """Scales or zero points as a tensor that broadcasts to what they belong to.
+
+    Parameters
+    ----------
+    node : Node
+    value : Value
+        One element, one per index along the axis, or one per block of the tensor.
+    shape : tuple of int
+        Of the tensor.
+    axis, block_size : int
+        A size of 0 says that there are no blocks.
+
+    Raises
+    ------
+    LayerValidationError
+        If their number does not fit the tensor.
+    """
+    given = value.info.known_shape
+    if prod(given) == 1:
+        return node.layer(Reshape(()), value) if given else value
+    axis = node.axis(axis, len(shape))
+    if not block_size:
+        if given != (shape[axis],):
+            raise node.error(
+                "scales and zero points do not fit the axis",
+                expected=f"1 or {shape[axis]} elements",
+                actual=given,
+            )
+        return node.layer(Reshape((-1, *(1,) * (len(shape) - axis - 1))), value)
+    blocks = -(-shape[axis] // block_size)
+    if block_size < 0 or given != (*shape[:axis], blocks, *shape[axis + 1 :]):
+        raise node.error(
+            "scales and zero points do not fit the blocks",
+            expected=f"shape {(*shape[:axis], blocks, *shape[axis + 1 :])}",
+            actual=given,
+        )
+    before, after = given[: axis + 1], given[axis + 1 :]
+    apart = node.layer(Reshape((*before, 1, *after)), value)
+    repeated = node.layer(BroadcastTo((*before, block_size, *after)), apart)
+    joined = node.layer(Reshape((*given[:axis], blocks * block_size, *after)), repeated)
+    return node.layer(Slice((0,) * len(shape), shape), joined)

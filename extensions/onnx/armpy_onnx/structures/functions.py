@@ -1,0 +1,265 @@
+"""Bodies of functions: operators that a file, or ONNX itself, writes out as other operators."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+import onnx
+
+from armpy.errors import ParserError
+from armpy.tensor import TensorInfo
+from armpy_onnx.element_types import DATA_TYPES
+from armpy_onnx.external_data import ExternalData
+from armpy_onnx.items import Form
+from armpy_onnx.reading import FreeNames, kind_of, nodes_inside, versions_of
+
+_ELEMENT_TYPES = {data_type: number for number, data_type in reversed([*DATA_TYPES.items()])}
+
+Attributes = Mapping[str, onnx.AttributeProto]
+"""Attributes of a node by name."""
+
+MOST_NESTED = 32
+"""How deep functions and graphs may lie in each other; far more than any model has."""
+
+MOST_WRITTEN_OUT = 8192
+"""Nodes that functions and loops may become, however small the file."""
+
+MOST_COPIES = 16
+"""How often a large file's nodes may be written out on average."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class FunctionBody:
+    """A function as one node calls it.
+
+    Parameters
+    ----------
+    inputs, outputs : tuple of str
+        What the body calls its operands.
+    nodes : sequence of onnx.NodeProto
+    versions : mapping of str to int
+        Of the operator sets that it is written in, by domain.
+    attributes : mapping of str to onnx.AttributeProto
+        What its nodes' references stand for.
+    """
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    nodes: Sequence[onnx.NodeProto]
+    versions: Mapping[str, int]
+    attributes: Attributes
+
+
+class Functions:
+    """The functions that a model's nodes may call, and the files that its tensors may lie in.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+    external : ExternalData, optional
+
+    Attributes
+    ----------
+    most_written_out : int
+        Nodes that functions and loops may become: a small file must not become a large network.
+    forms : dict
+        What nodes that run graphs give, and what has to live as long as that is remembered.
+    free_names : dict
+        See `armpy_onnx.reading.free_names`.
+
+    Raises
+    ------
+    ParserError
+        If the functions that the graph calls lie too deep in each other, or become too many nodes.
+    """
+
+    def __init__(self, model: onnx.ModelProto, external: ExternalData | None = None) -> None:
+        self.external = external or ExternalData()
+        self.forms: dict[Hashable, tuple[tuple[Form, ...], object]] = {}
+        self.free_names: FreeNames = {}
+        self._local = {
+            (function.domain, function.name, function.overload): function
+            for function in model.functions
+        }
+        bodies = (model.graph.node, *(function.node for function in model.functions))
+        in_file = sum(1 for body in bodies for _ in nodes_inside(body))
+        self.most_written_out = MOST_WRITTEN_OUT + MOST_COPIES * in_file
+        self.check_count(self._written_out(model.graph.node, {}, ()))
+
+    def check_count(self, count: int) -> None:
+        """Check that no more nodes than allowed are, or will be, written out.
+
+        Raises
+        ------
+        ParserError
+            If there are more.
+        """
+        if count > self.most_written_out:
+            raise ParserError(
+                "functions and loops are too long",
+                expected=f"at most {self.most_written_out} nodes, written out",
+                actual=str(count),
+                fix="Merge calls of functions that call others, or loops in loops",
+            )
+
+    def _written_out(
+        self,
+        nodes: Sequence[onnx.NodeProto],
+        counts: dict[tuple[str, str, str], int],
+        around: tuple[tuple[str, str, str], ...],
+    ) -> int:
+        """How many nodes some become when every function is in the place of what calls it."""
+        total = 0
+        for node in nodes_inside(nodes):
+            total += 1
+            key = _key(node)
+            if key not in self._local:
+                continue
+            if len(around) == MOST_NESTED:
+                raise too_deep()
+            if key not in counts:
+                counts[key] = self._written_out(self._local[key].node, counts, (*around, key))
+            total += counts[key]
+        return total
+
+    def has(self, node: onnx.NodeProto, version: int) -> bool:
+        """Whether there is a function for a node, as far as that is known without its inputs."""
+        return _key(node) in self._local or bool(_schema_versions(node, version))
+
+    def body(
+        self,
+        node: onnx.NodeProto,
+        version: int,
+        attributes: Attributes,
+        inputs: Sequence[TensorInfo | None],
+    ) -> FunctionBody | None:
+        """The function that a node calls; None if there is none.
+
+        Parameters
+        ----------
+        node : onnx.NodeProto
+        version : int
+            Of the node's operator set.
+        attributes : mapping of str to onnx.AttributeProto
+            The node's, with what they refer to in their places.
+        inputs : sequence of (TensorInfo or None)
+            Some of ONNX's functions depend on them.
+
+        Raises
+        ------
+        ParserError
+            If ONNX cannot write the function out.
+        """
+        function = self._local.get(_key(node))
+        if function is None:
+            function = _schema_function(node, version, attributes, inputs)
+            if function is None:
+                return None
+            schema = onnx.defs.get_schema(node.op_type, version, node.domain)
+            defaults = {
+                name: attribute.default_value
+                for name, attribute in schema.attributes.items()
+                if attribute.default_value.type != onnx.AttributeProto.UNDEFINED
+            }
+        else:
+            defaults = {attribute.name: attribute for attribute in function.attribute_proto}
+        return FunctionBody(
+            tuple(function.input),
+            tuple(function.output),
+            function.node,
+            versions_of(function),
+            {**defaults, **attributes},
+        )
+
+
+def too_deep() -> ParserError:
+    """The error for functions and graphs that lie in too many others."""
+    return ParserError(
+        "functions and graphs lie in each other too deeply", expected=f"at most {MOST_NESTED}"
+    )
+
+
+def bound_attributes(node: onnx.NodeProto, attributes: Attributes) -> Attributes:
+    """A node's attributes with those of the function around it that they refer to."""
+    found = {}
+    for attribute in node.attribute:
+        bound: onnx.AttributeProto | None = attribute
+        if attribute.ref_attr_name:
+            bound = attributes.get(attribute.ref_attr_name)
+        if bound is not None:
+            found[attribute.name] = bound
+    return found
+
+
+def _key(node: onnx.NodeProto) -> tuple[str, str, str]:
+    """What a file's functions are told apart by."""
+    return (node.domain, node.op_type, node.overload)
+
+
+def _schema_versions(node: onnx.NodeProto, version: int) -> list[int]:
+    """Operator sets in which ONNX writes a node out as a function, the newest last."""
+    try:
+        schema = onnx.defs.get_schema(node.op_type, version, node.domain)
+    except onnx.defs.SchemaError:
+        return []
+    return sorted(found for found in schema.all_function_opset_versions if found <= version)
+
+
+def _schema_function(
+    node: onnx.NodeProto,
+    version: int,
+    attributes: Attributes,
+    inputs: Sequence[TensorInfo | None],
+) -> onnx.FunctionProto | None:
+    """The function by which ONNX itself defines an operator."""
+    versions = _schema_versions(node, version)
+    if not versions:
+        return None
+    schema = onnx.defs.get_schema(node.op_type, version, node.domain)
+    newest = versions[-1]
+    if newest in schema.function_opset_versions:
+        written = schema.get_function_with_opset_version(newest)
+    else:
+        call = onnx.NodeProto()
+        call.CopyFrom(node)
+        del call.attribute[:]
+        for name, attribute in attributes.items():
+            call.attribute.add().CopyFrom(attribute)
+            call.attribute[-1].name = name
+        types = [_type_proto(info).SerializeToString() for info in inputs]
+        _check_operands(schema, inputs)
+        try:
+            written = schema.get_context_dependent_function_with_opset_version(
+                newest, call.SerializeToString(), types
+            )
+        except Exception as error:  # whatever the library raises, the file is the cause
+            raise ParserError(
+                f"ONNX cannot write the operator out as a function: {error}", where=kind_of(node)
+            ) from error
+    function = onnx.FunctionProto()
+    function.ParseFromString(written)
+    return function if function.node else None
+
+
+def _check_operands(schema: onnx.defs.OpSchema, inputs: Sequence[TensorInfo | None]) -> None:
+    """Check that nothing is missing that ONNX's code would read without looking."""
+    required = onnx.defs.OpSchema.FormalParameterOption.Single
+    count = sum(operand.option == required for operand in schema.inputs)
+    given = [*inputs, *(None,) * count][: max(count, len(inputs))]
+    missing = [number for number, info in enumerate(given[:count]) if info is None]
+    if missing or len(inputs) > schema.max_input:
+        raise ParserError(
+            "the operands do not fit",
+            where=schema.name,
+            expected=f"{count} to {schema.max_input} tensors",
+            actual=f"{len(inputs)}, without {missing}" if missing else str(len(inputs)),
+        )
+
+
+def _type_proto(info: TensorInfo | None) -> onnx.TypeProto:
+    """ONNX's type of a tensor; an empty one for what is left out."""
+    if info is None or info.data_type not in _ELEMENT_TYPES:
+        return onnx.TypeProto()
+    shape = None if info.shape is None else [dim if dim is not None else "" for dim in info.shape]
+    return onnx.helper.make_tensor_type_proto(_ELEMENT_TYPES[info.data_type], shape)

@@ -1,0 +1,275 @@
+"""What surrounds a model: files beside it, names of dimensions, complaints that do not matter."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx")
+
+import onnx
+import onnx.parser
+
+import armpy
+from armpy.errors import InvalidArgumentError, LayerValidationError, ParserError
+
+HEAD = '<ir_version: 9, opset_import: ["" : 18]>\n'
+W = np.random.default_rng(3).standard_normal((5, 3)).astype(np.float32)
+X = np.random.default_rng(4).standard_normal((2, 5)).astype(np.float32)
+
+
+def _product(array: Any = W, **entries: str) -> onnx.ModelProto:
+    """A product with weights that lie in another file."""
+    text = "graph (float[2, 5] x) => (float[2, 3] y) { y = MatMul (x, w) }"
+    model = onnx.parser.parse_model(HEAD + text)
+    tensor = onnx.numpy_helper.from_array(array, "w")
+    tensor.ClearField("raw_data")
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    for key, value in {"location": "w.bin", **entries}.items():
+        tensor.external_data.add(key=key, value=value)
+    model.graph.initializer.add().CopyFrom(tensor)
+    return model
+
+
+def _saved(folder: Path, model: onnx.ModelProto, data: bytes = W.tobytes()) -> Path:
+    """A model in a folder, with data beside it."""
+    folder.mkdir(exist_ok=True)
+    (folder / "w.bin").write_bytes(data)
+    path = folder / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+@pytest.mark.parametrize("offset", [0, 4, 7, 4096])
+def test_elements_beside_the_model_are_read_at_their_offset(tmp_path: Path, offset: int) -> None:
+    """Whatever it is a multiple of."""
+    model = _product(offset=str(offset), length=str(W.nbytes))
+    path = _saved(tmp_path / "m", model, bytes(offset) + W.tobytes() + b"more")
+    (y,) = armpy.load(path, backends=["CpuRef"]).run({"x": X}).values()
+    np.testing.assert_allclose(y, X @ W, rtol=1e-5)
+
+
+def test_elements_beside_the_model_are_mapped(tmp_path: Path) -> None:
+    """The network's constant is a view of the file, not a copy."""
+    from armpy.plugins.hooks import ModelFile
+    from armpy_onnx.external_data import ExternalData
+
+    path = _saved(tmp_path / "m", _product())
+    array, _ = ExternalData(ModelFile(memoryview(b""), str(path), path)).read(
+        _product().graph.initializer[0], "w"
+    )
+    assert not array.flags.owndata
+    np.testing.assert_array_equal(array, W)
+
+
+@pytest.mark.parametrize(
+    "location",
+    ["../secret.bin", "/etc/passwd", "sub/../../secret.bin", "", ".", "link.bin", "a\0b"],
+)
+def test_no_path_leaves_the_folder(tmp_path: Path, location: str) -> None:
+    """Also not through links, and nothing but regular files is opened."""
+    (tmp_path / "secret.bin").write_bytes(W.tobytes())
+    path = _saved(tmp_path / "m", _product(location=location))
+    (path.parent / "link.bin").symlink_to(tmp_path / "secret.bin")
+    with pytest.raises(ParserError, match=r"'w'.*(outside|cannot be read)"):
+        armpy.load(path)
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        {"offset": "1"},
+        {"length": "8"},
+        {"length": str(W.nbytes + 1)},
+        {"offset": "-4"},
+        {"offset": "1e3"},
+        {"offset": str(2**62), "length": str(W.nbytes)},
+        {"length": "9" * 5000},
+    ],
+)
+def test_sizes_are_checked(tmp_path: Path, entries: dict[str, str]) -> None:
+    """Nothing behind the end of the file is read."""
+    path = _saved(tmp_path / "m", _product(**entries))
+    with pytest.raises(ParserError, match="'w'"):
+        armpy.load(path)
+
+
+def test_elements_in_another_file_need_a_path() -> None:
+    """Bytes have no folder."""
+    with pytest.raises(ParserError, match="Load the model by its path"):
+        armpy.load(_product().SerializeToString())
+
+
+def _in_places(place: str) -> onnx.ModelProto:
+    """A product with weights of another file: of a Constant node, in a branch, in a function."""
+    texts = {
+        "node": "graph (float[2, 5] x) => (float[2, 3] y) { w = Constant () y = MatMul (x, w) }",
+        "branch": """graph (float[2, 5] x, bool k) => (float[2, 3] y) {
+          y = If (k) <
+            then_branch = then () => (float[2, 3] a) { a = MatMul (x, w) },
+            else_branch = else () => (float[2, 3] b) { w = Constant () b = MatMul (x, w) }
+          >
+        }""",
+        "function": """graph (float[2, 5] x) => (float[2, 3] y) { y = own.F (x) }
+        <domain: "own", opset_import: ["" : 18]> F (x) => (y) { w = Constant () y = MatMul (x, w) }
+        """,
+    }
+    head = HEAD.replace('"" : 18', '"" : 18, "own" : 1')
+    model = onnx.parser.parse_model(head + texts[place])
+    weights = _product().graph.initializer[0]
+    nodes = [*model.graph.node, *(node for f in model.functions for node in f.node)]
+    nodes += [node for outer in nodes for a in outer.attribute for node in a.g.node]
+    for node in nodes:
+        if node.op_type == "Constant":
+            held = node.attribute.add(name="value", type=onnx.AttributeProto.TENSOR)
+            held.t.CopyFrom(weights)
+        for attribute in node.attribute:
+            if attribute.name == "then_branch":
+                attribute.g.initializer.add().CopyFrom(weights)
+    return model
+
+
+@pytest.mark.parametrize("place", ["node", "branch", "function"])
+def test_elements_beside_the_model_are_found_wherever_they_are_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """Whatever the process's folder is, and not in that folder."""
+    path = _saved(tmp_path / "m", _in_places(place))
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "w.bin").write_bytes(bytes(W.nbytes))
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    model = armpy.load(path, backends=["CpuRef"])
+    for condition in (True, False):
+        given = {"x": X, "k": np.array(condition)}
+        y = model.run({spec.name: given[spec.name] for spec in model.inputs})["y"]
+        np.testing.assert_allclose(y, X @ W, rtol=1e-5)
+    with pytest.raises(ParserError, match="Load the model by its path"):
+        armpy.load(path.read_bytes(), backends=["CpuRef"])
+
+
+def test_a_signature_is_refused_as_the_format_has_none() -> None:
+    text = "graph (float[2] x) => (float[2] y) { y = Neg (x) }"
+    with pytest.raises(ParserError, match=r"no signature 'infer'\. Expected none, as it has no"):
+        armpy.load(onnx.parser.parse_model(HEAD + text).SerializeToString(), signature="infer")
+
+
+def test_inputs_that_share_a_dimension_must_agree() -> None:
+    """The error names the dimension, both inputs and both sizes."""
+    text = """graph (float[batch, 3] a, float[batch, n] b) => (float[batch, m] y) {
+      y = Concat <axis = 1> (a, b)
+    }"""
+    model = armpy.load(onnx.parser.parse_model(HEAD + text).SerializeToString())
+    for size in (1, 4):
+        outputs = model.run({"a": np.ones((size, 3), "f4"), "b": np.ones((size, 2), "f4")})
+        assert outputs["y"].shape == (size, 5)
+    text = r"input 'b': the dimension 'batch' has two sizes. Expected 2 as of input 'a'; got 3"
+    with pytest.raises(LayerValidationError, match=text):
+        model.run({"a": np.ones((2, 3), "f4"), "b": np.ones((3, 2), "f4")})
+
+
+def test_one_input_may_have_a_dimension_twice() -> None:
+    """A square."""
+    text = "graph (float[n, n] a) => (float[n, n] y) { y = Neg (a) }"
+    model = armpy.load(onnx.parser.parse_model(HEAD + text).SerializeToString())
+    assert model.run({"a": np.ones((2, 2), "f4")})["y"].shape == (2, 2)
+    with pytest.raises(LayerValidationError, match="'n' has two sizes"):
+        model.run({"a": np.ones((2, 3), "f4")})
+
+
+def _relu(shape: list[Any], output_shape: list[Any] | None = None) -> bytes:
+    """A model of one Relu whose input and output have a declared shape."""
+    kinds = zip("xy", (shape, output_shape or shape), strict=True)
+    values = [onnx.helper.make_tensor_value_info(name, 1, dims) for name, dims in kinds]
+    for value in values:
+        for dim, size in zip(value.type.tensor_type.shape.dim, shape, strict=True):
+            if isinstance(size, int):
+                dim.dim_value = size
+    node = onnx.helper.make_node("Relu", ["x"], ["y"])
+    graph = onnx.helper.make_graph([node], "g", values[:1], values[1:])
+    opsets = [onnx.helper.make_opsetid("", 13)]
+    model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    data: bytes = model.SerializeToString()
+    return data
+
+
+@pytest.mark.parametrize("size", [-1, -7])
+def test_a_negative_dimension_is_open(size: int) -> None:
+    """PaddlePaddle's exporter writes -1."""
+    model = armpy.load(_relu([size, 3]), backends=["CpuRef"])
+    assert model.inputs[0].shape == model.outputs[0].shape == (None, 3)
+    np.testing.assert_array_equal(model(X[:, :3]), np.maximum(X[:, :3], 0))
+
+
+@pytest.mark.parametrize("name", ["?", "", "-1", "None"])
+def test_placeholders_do_not_name_a_dimension(name: str) -> None:
+    model = armpy.load(_relu([name, name]), backends=["CpuRef"])
+    assert model.run({"x": X})["y"].shape == (2, 5)
+    with pytest.raises(InvalidArgumentError, match="Expected no names"):
+        armpy.load(_relu([name, name]), front_end_options={"dimensions": json.dumps({name: 2})})
+
+
+def test_the_declared_shape_of_an_output_is_known_before_the_first_call() -> None:
+    """Programs read the number of classes before they call a model."""
+    text = "graph (float[n, 5] x) => (float[n, 3] y) { y = MatMul (x, w) }"
+    model = onnx.parser.parse_model(HEAD + text)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(W, "w"))
+    with armpy.load(model.SerializeToString(), backends=["CpuRef"]) as loaded:
+        assert loaded.outputs[0].shape == (None, 3)
+        assert loaded.run({"x": X})["y"].shape == (2, 3)
+
+
+def test_a_wrong_declaration_of_an_output_changes_nothing() -> None:
+    with armpy.load(_relu(["n", 5], ["n", 7]), backends=["CpuRef"]) as model:
+        np.testing.assert_array_equal(model(X), np.maximum(X, 0))
+
+
+def _newer(model: onnx.ModelProto) -> None:
+    model.ir_version = 100
+
+
+def _without_name(model: onnx.ModelProto) -> None:
+    model.graph.ClearField("name")
+
+
+def _without_types(model: onnx.ModelProto) -> None:
+    model.graph.output[0].ClearField("type")
+
+
+def _without_rank(model: onnx.ModelProto) -> None:
+    model.graph.input[0].type.tensor_type.ClearField("shape")
+
+
+@pytest.mark.parametrize("change", [_newer, _without_name, _without_types, _without_rank])
+def test_complaints_of_the_checker_that_do_not_matter(change: Any) -> None:
+    """Files that other tools write and run."""
+    text = "graph (float[2, 5] x) => (float[2, 5] y) { y = Neg (x) }"
+    model = onnx.parser.parse_model(HEAD + text)
+    change(model)
+    if change is not _without_types:
+        with pytest.raises(onnx.checker.ValidationError):
+            onnx.checker.check_model(model)
+    outputs = armpy.load(model.SerializeToString(), backends=["CpuRef"]).run({"x": X})
+    np.testing.assert_array_equal(outputs["y"], -X)
+
+
+def test_complaints_that_matter_are_not_lost_beside_those_that_do_not() -> None:
+    """What else is wrong is still found."""
+    text = "graph (float[2, 5] x) => (float[2, 5] y) { y = Neg (x) }"
+    model = onnx.parser.parse_model(HEAD + text)
+    _newer(model)
+    model.graph.node[0].attribute.add().CopyFrom(onnx.helper.make_attribute("odd", 1))
+    with pytest.raises(ParserError, match="Unrecognized attribute: odd"):
+        armpy.load(model.SerializeToString())
+
+
+def test_two_outputs_of_one_name_are_an_error_of_the_file() -> None:
+    """Not of the caller."""
+    text = "graph (float[2, 5] x) => (float[2, 5] y) { y = Neg (x) }"
+    model = onnx.parser.parse_model(HEAD + text)
+    model.graph.output.add().CopyFrom(model.graph.output[0])
+    with pytest.raises(ParserError, match=r"output 'y': two outputs have one name"):
+        armpy.load(model.SerializeToString())

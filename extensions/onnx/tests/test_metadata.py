@@ -1,0 +1,55 @@
+"""Metadata of .onnx files."""
+
+from __future__ import annotations
+
+import onnx
+import pytest
+
+import armpy
+from armpy import ModelMetadata, TensorMetadata
+from armpy.errors import ParserError
+from armpy.plugins.hooks.model_file import open_model_file
+from armpy_onnx.metadata import read_metadata
+
+
+def model_bytes(**properties: str) -> bytes:
+    """A model of an image and of something else."""
+    text = """<ir_version: 9, opset_import: ["" : 18], producer_name: "torch",
+    producer_version: "2", model_version: 3, doc_string: "twice">
+    double (float[batch, 3] x, float[1, 3] z) => (float[batch, 3] y) { y = Add (x, z) }"""
+    model = onnx.parser.parse_model(text)
+    model.graph.input[0].type.denotation = "IMAGE"
+    model.graph.output[0].doc_string = "the double"
+    onnx.helper.set_model_props(model, properties)
+    return bytes(model.SerializeToString())
+
+
+def test_an_onnx_file_tells_what_it_says_of_itself() -> None:
+    content = model_bytes(
+        model_author="me",
+        license="MIT",
+        task="none",
+        **{"Image.NominalPixelRange": "Normalized_1_1"},
+    )
+    with armpy.load(content, backends=["CpuRef"]) as model:
+        found = model.metadata
+    assert found == ModelMetadata(
+        "double",
+        "twice",
+        "3",
+        "me",
+        "MIT",
+        "torch 2",
+        inputs={
+            "x": TensorMetadata(
+                content="image", mean=(127.5,), std=(127.5,), dimension_names=("batch", "")
+            )
+        },
+        outputs={"y": TensorMetadata(description="the double", dimension_names=("batch", ""))},
+        properties={"task": "none", "Image.NominalPixelRange": "Normalized_1_1"},
+    )
+
+
+def test_a_damaged_file_is_a_parser_error() -> None:
+    with pytest.raises(ParserError, match="not a sound ONNX file"):
+        read_metadata(open_model_file(model_bytes()[:-3]), None)

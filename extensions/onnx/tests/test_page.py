@@ -1,0 +1,81 @@
+"""What users read of ONNX: the page, and what `armpy inspect` and `armpy run` say."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx")
+
+import onnx
+import onnx.parser
+
+from armpy.cli.__main__ import main
+from armpy_onnx.operators import converted_kinds
+
+ROOT = Path(__file__).parents[3]
+TEXT = """<ir_version: 9, opset_import: ["" : 18], producer_name: "mine">
+graph (float[batch, 3] x) => (float[batch, 3] y) { y = Neg (x) }"""
+
+
+def test_the_page_is_up_to_date() -> None:
+    script = ROOT / "scripts" / "document_onnx.py"
+    done = subprocess.run(
+        [sys.executable, str(script), "--check"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    """A model with a named dimension."""
+    file = tmp_path / "model.onnx"
+    file.write_bytes(onnx.parser.parse_model(TEXT).SerializeToString())
+    return str(file)
+
+
+def test_inspect_tells_operator_sets_producer_and_names_of_dimensions(
+    path: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["inspect", path]) == 0
+    output = capsys.readouterr().out
+    for text in ("ai.onnx 18", "mine", "batch", "ONNX"):
+        assert text in output
+
+
+def test_run_takes_arrays_and_options_of_the_front_end(
+    path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.save(tmp_path / "x.npy", np.ones((2, 3), np.float32))
+    option = 'dimensions={"batch": 2}'
+    arguments = ["run", path, "--input", f"x={tmp_path / 'x.npy'}", "--front-end-option", option]
+    assert main(arguments) == 0
+    assert "-1" in capsys.readouterr().out
+
+
+def test_every_operator_has_one_converter() -> None:
+    """Of two, one would never be used."""
+    kinds = converted_kinds()
+    assert [kind for kind in kinds if kinds.count(kind) > 1] == []
+
+
+def test_without_the_package_the_error_says_what_to_install(path: str) -> None:
+    program = f"""
+import importlib.util, sys
+found = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *more: None if name == "onnx" else found(name, *more)
+sys.modules["onnx"] = None
+import armpy
+try:
+    armpy.load({path!r})
+except armpy.errors.ParserError as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert "Run: pip install 'onnx>=1.17'" in done.stdout, done.stderr
