@@ -99,19 +99,19 @@ STARTS = [
         "load what is prepared",
         "import armpy; model = armpy.load('PREPARED'); model.inputs; model.outputs",
         37,
-        LIGHT | {"hashlib"},
+        LIGHT,
     ),
     Start(
         "run what is prepared",
         "$ armpy run PREPARED",
         68,  # and what takes working memory at the first execution, and gives it back
-        LIGHT - OF_COMMANDS,  # NumPy's random numbers load OpenSSL
+        LIGHT - OF_COMMANDS,
     ),
     Start(
         "load what was loaded before",
         f"import armpy; model = armpy.load({MODEL!r}); model.inputs; model.outputs",
         40,
-        LIGHT | {"hashlib"},
+        LIGHT,
         keeps_models=True,
     ),
     Start(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from armpy.core.sha256 import content_digest
+from armpy.core.file_digest import content_digest
 from armpy.errors import InvalidArgumentError, ParserError
 from armpy.execution.runtime import Runtime
 from armpy.model.load_request import FileState, LoadRequest, check_unchanged

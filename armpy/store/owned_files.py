@@ -6,10 +6,10 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from hashlib import sha256
 from typing import NoReturn
 
 from armpy.core.file_ownership import make_own_folder
-from armpy.core.sha256 import sha256
 
 SWITCH_VARIABLE = "ARMPY_COMPILED_CACHE"
 """Environment variable that switches what armpy keeps for later starts ``off``."""

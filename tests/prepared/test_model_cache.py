@@ -14,8 +14,8 @@ import pytest
 import armpy
 from armpy.backend import request_tuning
 from armpy.core import file_ownership as places
+from armpy.core.file_digest import content_digest
 from armpy.core.file_ownership import mark_choices
-from armpy.core.sha256 import content_digest
 from armpy.model import model_files
 from armpy.model.archive import model_cache
 from armpy.model.archive.kept_models import ModelCache

@@ -530,7 +530,6 @@ print(*sorted(name for name in sys.modules if name.startswith("armpy")))
         "armpy.core",
         "armpy.core.file_ownership",
         "armpy.core.lazy",
-        "armpy.core.sha256",
         "armpy.errors",
         "armpy.store",
         "armpy.store.archive",

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from armpy.backend import GroupedCacheEntry
+from armpy.core.file_digest import content_digest
 from armpy.core.file_ownership import cache_directory, make_own_folder
-from armpy.core.sha256 import content_digest
 from armpy.errors import ArmpyError
 from armpy.model.archive.model_cache import (
     FOLDER,

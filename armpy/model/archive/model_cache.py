@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import os
 import sys
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from armpy import __version__
+from armpy.core.file_digest import content_digest
 from armpy.core.file_ownership import cache_folder, choices_state
-from armpy.core.sha256 import content_digest, sha256
 from armpy.model import late
 from armpy.plugins.discovery.environment import environment_digest
 from armpy.store.owned_files import SWITCH_VARIABLE

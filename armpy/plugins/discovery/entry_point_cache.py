@@ -15,12 +15,12 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from hashlib import sha256
 from importlib.machinery import PathFinder
 from typing import NamedTuple
 
 from armpy.core import late
 from armpy.core.file_ownership import cache_folder
-from armpy.core.sha256 import sha256
 from armpy.store.owned_files import is_switched_off, read_checked, write_checked
 
 BACKENDS_GROUP = "armpy.backends"

@@ -6,9 +6,9 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
+from hashlib import sha256
 
 from armpy.core.file_ownership import links_to
-from armpy.core.sha256 import sha256
 from armpy.plugins.discovery.entry_point_cache import InstalledEntryPoints, installed
 from armpy.plugins.discovery.references import find_top_module, is_own_file
 

@@ -17,9 +17,9 @@ import json
 import os
 import time
 from collections.abc import Sequence
+from hashlib import sha256
 
 from armpy.core.file_ownership import FileStamp, cache_folder, make_own_folder
-from armpy.core.sha256 import sha256
 from armpy.store.archive.container import Container
 from armpy.store.owned_files import UnusableError, is_switched_off, opened, write_whole
 

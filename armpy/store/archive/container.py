@@ -15,11 +15,11 @@ import os
 import stat
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
-from armpy.core.sha256 import sha256
 from armpy.errors import InvalidArgumentError, ParserError
 from armpy.store.archive.magic import MAGIC
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from armpy.compiler import specialize
-from armpy.core.sha256 import content_digest
+from armpy.core.file_digest import content_digest
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph
 from armpy.model.load import load

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import armpy
-from armpy.core.sha256 import content_digest
+from armpy.core.file_digest import content_digest
 
 if TYPE_CHECKING:
     from armpy.cli.load_request import CliLoadRequest

@@ -12,9 +12,9 @@ from __future__ import annotations
 import json
 import sys
 from functools import cache
+from hashlib import sha256
 from types import ModuleType
 
-from armpy.core.sha256 import sha256
 from armpy_numba_acc.machine import core_arbiter, execution
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.space import Space

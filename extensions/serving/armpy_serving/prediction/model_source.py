@@ -8,12 +8,13 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from armpy import __version__
+from armpy.core.file_digest import content_digest
 from armpy.core.file_ownership import choices_state
-from armpy.core.sha256 import content_digest, sha256
 from armpy.errors import ArmpyError, InvalidArgumentError, ParserError
 from armpy.model.load import load
 from armpy.model.load_options import LoadOptions

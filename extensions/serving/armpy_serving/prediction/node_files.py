@@ -8,8 +8,8 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from armpy.core.file_digest import content_digest
 from armpy.core.file_ownership import cache_directory, make_own_folder
-from armpy.core.sha256 import content_digest
 from armpy.model.archive.model_cache import (
     NODE_FOLDER,
     NODE_LIMIT_BYTES,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
 import ray
 
+from armpy.core.file_digest import content_digest
 from armpy.core.file_ownership import why_exposed
-from armpy.core.sha256 import content_digest, sha256
 from armpy.errors import ParserError
 from armpy.model.load_request import as_source, begins_prepared
 from armpy_serving.prediction.node_files import received_file
