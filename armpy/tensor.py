@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from armpy.core import late
 from armpy.errors import InvalidArgumentError
 from armpy.types import DataType
 
@@ -314,7 +313,9 @@ _DIMENSION_TYPES = (int, type(None))
 
 def _stays(dim: object) -> bool:
     """Whether a dimension is not to be converted: a traced size would be fixed by that."""
-    return dim is None or isinstance(dim, late.Size)
+    from armpy.core.symbolic import Size  # noqa: PLC0415
+
+    return dim is None or isinstance(dim, Size)
 
 
 def _as_shape(dims: object) -> Shape:

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from armpy.core import late
-
 if TYPE_CHECKING:
     from logging import Logger
 
@@ -32,12 +30,14 @@ class CommandSettings:
 
     def raise_verbosity(self, verbosity: int) -> None:
         """Say at least this much from now on."""
+        import logging  # noqa: PLC0415
+
         self.verbosity = max(self.verbosity, verbosity)
-        levels = (late.WARNING, late.INFO, late.DEBUG)
+        levels = (logging.WARNING, logging.INFO, logging.DEBUG)
         if self.root_logger is not None and self.verbosity:
             self.root_logger.setLevel(levels[min(self.verbosity, 2)])
             # Pillow describes every chunk of a picture file.
-            late.getLogger("PIL").setLevel(late.INFO)
+            logging.getLogger("PIL").setLevel(logging.INFO)
 
     @contextmanager
     def without_reasons(self) -> Iterator[None]:
@@ -45,10 +45,12 @@ class CommandSettings:
 
         It is for commands that print the reasons themselves.
         """
-        logger = late.getLogger("armpy.plugins")
+        import logging  # noqa: PLC0415
+
+        logger = logging.getLogger("armpy.plugins")
         before = logger.level
         if not self.verbosity:
-            logger.setLevel(late.ERROR)
+            logger.setLevel(logging.ERROR)
         try:
             yield
         finally:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from armpy.backend import CacheUse
-from armpy.core import late
 from armpy.core.units import counted
 from armpy.types import BackendId, Preference
 
@@ -264,7 +263,7 @@ class Placement:
 
     def to_json(self, indent: int | None = None) -> str:
         """The complete report as JSON text."""
-        return json.dumps(late.asdict(self) | {"peak_bytes": self.peak_bytes}, indent=indent)
+        return json.dumps(asdict(self) | {"peak_bytes": self.peak_bytes}, indent=indent)
 
 
 def _short(alternative: Alternative) -> str:

@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from armpy.core import late
 from armpy.core.arguments import check_instance
 from armpy.core.symbolic import is_traced
 from armpy.errors import ArmpyError, GraphValidationError, InvalidArgumentError
@@ -399,7 +398,9 @@ def _native(data: object, where: str) -> Array:
 def _strings(array: Array, where: str) -> Array:
     """An array of canonical strings; `array` itself if it is one."""
     try:
-        return late.as_strings(array)
+        from armpy.core.strings import as_strings  # noqa: PLC0415 - few networks have strings
+
+        return as_strings(array)
     except ArmpyError as error:
         raise located(lambda: where, error) from error.__cause__
 

@@ -13,7 +13,6 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from armpy.errors import InvalidArgumentError
-from armpy.model import late
 
 if TYPE_CHECKING:
     from armpy.execution.options import RuntimeOptions
@@ -290,7 +289,9 @@ class LoadOptions:
             If there is a runtime, and options that it would not look at.
         """
         if self.runtime is None:
-            return late.RuntimeOptions(**self.of_runtime())
+            from armpy.execution.options import RuntimeOptions  # noqa: PLC0415
+
+            return RuntimeOptions(**self.of_runtime())
         ignored = {n: v for n, v in self.given().items() if not OPTIONS[n].beside_runtime}
         if ignored:
             raise InvalidArgumentError(
@@ -301,9 +302,10 @@ class LoadOptions:
                 + ", ".join(f"{name}={value!r}" for name, value in ignored.items()),
                 fix="Make the runtime with these RuntimeOptions, or leave it out",
             )
-        late.check_instance(
-            self.runtime, "load's runtime", late.Runtime, fix="Write Runtime(options)"
-        )
+        from armpy.core.arguments import check_instance  # noqa: PLC0415
+        from armpy.execution.runtime import Runtime  # noqa: PLC0415
+
+        check_instance(self.runtime, "load's runtime", Runtime, fix="Write Runtime(options)")
         return self.runtime.options
 
 

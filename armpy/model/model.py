@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Self
 from armpy.errors import InvalidArgumentError, tells_of_memory, without_memory
 from armpy.execution.arrays.tensor_spec import TensorSpec, TensorSpecs
 from armpy.execution.calls.run import run_by_name, run_in_order
-from armpy.model import late
 from armpy.model.network_handle import NetworkHandle, closed_error
 from armpy.model.output_subsets import OutputSubsets
 from armpy.model.provenance import Derivation, Provenance
@@ -206,8 +205,10 @@ class Model:
             or memory is not None
             or debug is not None
         ):
+            from armpy.execution.calls.invocation import Invocation  # noqa: PLC0415
+
             stored, finish = self._as_stored(outputs)
-            asked = late.Invocation(
+            asked = Invocation(
                 inputs,
                 stored,
                 self.quantize_inputs,
@@ -233,7 +234,9 @@ class Model:
 
     def _real_outputs(self, outputs: Mapping[str, object] | None) -> RealOutputs:
         """Outputs of a call that callers get as other arrays than the stored ones."""
-        return late.RealOutputs.of(self.outputs, outputs, dequantizes=self.dequantize_outputs)
+        from armpy.execution.calls.real_numbers import RealOutputs  # noqa: PLC0415
+
+        return RealOutputs.of(self.outputs, outputs, dequantizes=self.dequantize_outputs)
 
     @tells_of_memory
     def start(
@@ -273,12 +276,15 @@ class Model:
         >>> future = model.start({"image": image}, deadline_s=0.1)  # doctest: +SKIP
         >>> scores = future.result()["scores"]                      # doctest: +SKIP
         """
+        from armpy.execution.calls.async_execution import start  # noqa: PLC0415
+        from armpy.execution.calls.invocation import Invocation  # noqa: PLC0415
+
         if outputs is not None and not isinstance(outputs, Mapping):
             chosen = self.with_outputs(outputs)
             return chosen.start(inputs, priority=priority, deadline_s=deadline_s)
         network = self.handle.loaded
         stored, finish = self._as_stored(outputs)
-        asked = late.Invocation(
+        asked = Invocation(
             inputs,
             stored,
             self.quantize_inputs,
@@ -287,7 +293,7 @@ class Model:
             deadline_s=deadline_s,
             keep_alive=self,
         )
-        return late.start(network, asked)
+        return start(network, asked)
 
     async def run_async(
         self,
@@ -303,8 +309,10 @@ class Model:
         --------
         >>> scores = (await model.run_async({"image": image}))["scores"]  # doctest: +SKIP
         """
+        import asyncio  # noqa: PLC0415
+
         future = self.start(inputs, outputs, priority=priority, deadline_s=deadline_s)
-        return await late.wrap_future(future)
+        return await asyncio.wrap_future(future)
 
     @tells_of_memory
     def bind(
@@ -356,6 +364,8 @@ class Model:
         >>> camera.read_into(image)                                 # doctest: +SKIP
         >>> scores = execution()["scores"]                          # doctest: +SKIP
         """
+        from armpy.execution.calls.invocation import Invocation  # noqa: PLC0415
+
         if outputs is not None and not isinstance(outputs, Mapping):
             return self.with_outputs(outputs).bind(
                 inputs,
@@ -364,7 +374,7 @@ class Model:
                 deadline_s=deadline_s,
                 cancellable=cancellable,
             )
-        asked = late.Invocation(
+        asked = Invocation(
             inputs,
             outputs,
             debug=debug,
@@ -449,10 +459,12 @@ class Model:
         compiled in the background is not waited for, which `warm_up` does. Where shapes depend on
         elements, what is behind these is prepared when a call knows them.
         """
+        from armpy.model.preparation import input_shapes  # noqa: PLC0415
+
         if self.handle.choose(shapes or {}):
             return
         network = self.handle.loaded
-        network.prepare(late.input_shapes(network.graph, shapes))
+        network.prepare(input_shapes(network.graph, shapes))
 
     def resize(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
         """`prepare`, by the name that TensorFlow Lite has for it."""
@@ -497,11 +509,13 @@ class Model:
         --------
         >>> model.warm_up([{"image": (n, 224, 224, 3)} for n in (1, 8)])  # doctest: +SKIP
         """
+        from armpy.model.preparation import warm_up  # noqa: PLC0415
+
         several = [shapes] if shapes is None or isinstance(shapes, Mapping) else [*shapes]
         if self.handle.warm_up(several):
             return
         network, most = self.handle.loaded, self.runtime.options.plan_cache_size
-        late.warm_up(network, several, most, timeout_s)
+        warm_up(network, several, most, timeout_s)
 
     def reshape(self, shapes: Mapping[str, Sequence[int | None]]) -> Model:
         """The same network for inputs of other shapes, also where the file has fixed them.
@@ -537,7 +551,9 @@ class Model:
         >>> four = model.reshape({"image": (4, 224, 224, 3)})       # doctest: +SKIP
         >>> any_number = model.reshape({"image": (None, 224, 224, 3)})  # doctest: +SKIP
         """
-        graph = late.with_input_shapes(self.handle.source, shapes)
+        from armpy.execution.arrays.reshaping import with_input_shapes  # noqa: PLC0415
+
+        graph = with_input_shapes(self.handle.source, shapes)
         return self._derived(graph, self.derive("reshape", dict(shapes)))
 
     def with_outputs(self, names: Sequence[str]) -> Model:
@@ -563,12 +579,16 @@ class Model:
         --------
         >>> model.with_outputs(["block_3/relu"]).run({"image": image})  # doctest: +SKIP
         """
-        chosen = late.checked_names(names)
+        from armpy.execution.arrays.reshaping import checked_names  # noqa: PLC0415
+
+        chosen = checked_names(names)
         if self.is_closed:
             raise closed_error()
 
         def make() -> Model:
-            graph = late.with_outputs(self.handle.source, chosen)
+            from armpy.execution.arrays.reshaping import with_outputs  # noqa: PLC0415
+
+            graph = with_outputs(self.handle.source, chosen)
             if any(variable.key is None for variable in graph.variables):
                 raise InvalidArgumentError(
                     "the model has variables that another network cannot share",
@@ -608,10 +628,12 @@ class Model:
         method, given = derivation.method, derivation.given
 
         def again() -> object:
+            from armpy.model.pickling import derived_recipe, waiting  # noqa: PLC0415
+
             model = reference()
             if model is None:
                 raise InvalidArgumentError("the model that this one was made of is gone")
-            return late.waiting(late.derived_recipe(model.derive(method, given)))
+            return waiting(derived_recipe(model.derive(method, given)))
 
         return again
 
@@ -638,8 +660,10 @@ class Model:
         MemoryLimitError
             If there is no memory left; a backend's own ArmpyErrors are raised as they are.
         """
+        from armpy.model.preparation import input_shapes  # noqa: PLC0415
+
         network = self.handle.loaded
-        chosen = None if shapes is None else late.input_shapes(network.graph, shapes)
+        chosen = None if shapes is None else input_shapes(network.graph, shapes)
         return network.create_working_memory(chosen)
 
     def free_working_memory(self) -> None:
@@ -716,13 +740,17 @@ class Model:
         >>> armpy.load("model.tflite").save("model.armpy")          # doctest: +SKIP
         >>> model = armpy.load("model.armpy")                       # doctest: +SKIP
         """
-        return late.save_model(self.contents(), path, targets=targets, sign=sign)
+        from armpy.model.save import save_model  # noqa: PLC0415
+
+        return save_model(self.contents(), path, targets=targets, sign=sign)
 
     def contents(self) -> ModelContents:
         """Gather what a file of the model is written of."""
+        from armpy.model.save import ModelContents  # noqa: PLC0415
+
         network, name = self.handle.loaded, self._signatures.first_name
         network.settle()
-        return late.ModelContents(
+        return ModelContents(
             network, name, self._others(name), self.runtime.options, lambda: self.metadata
         )
 
@@ -828,7 +856,9 @@ class Model:
         ('background', 'tench, Tinca tinca')
         """
         if self._metadata is None:
-            self._metadata = (self._read_metadata or late.ModelMetadata)()
+            from armpy.plugins.hooks.metadata import ModelMetadata  # noqa: PLC0415
+
+            self._metadata = (self._read_metadata or ModelMetadata)()
         return self._metadata
 
     def reset_state(self) -> None:
@@ -864,7 +894,9 @@ class Model:
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        await late.to_thread(self.close)  # which may wait for executions
+        import asyncio  # noqa: PLC0415
+
+        await asyncio.to_thread(self.close)  # which may wait for executions
 
     def __reduce__(self) -> tuple[object, ...]:
         """Say how it is made again: what it was loaded from, with its options; not its state.
@@ -876,7 +908,9 @@ class Model:
         ParserError
             If its file has changed since it was loaded.
         """
-        return late.make, (self._recipe(),)
+        from armpy.model.pickling import make  # noqa: PLC0415
+
+        return make, (self._recipe(),)
 
     def __deepcopy__(self, memo: object) -> Model:
         """Make another model of the same, with state of its own."""
@@ -885,29 +919,35 @@ class Model:
 
     def _recipe(self) -> ModelRecipe:
         """The recipe by which it is made again; errors as for ``__reduce__``."""
+        from armpy.model.pickling import model_recipe  # noqa: PLC0415
+
         if self.is_closed:
             raise closed_error()
         reals = {
             "quantize_inputs": self.quantize_inputs,
             "dequantize_outputs": self.dequantize_outputs,
         }
-        return late.model_recipe(self.provenance, self.handle, Model, reals)
+        return model_recipe(self.provenance, self.handle, Model, reals)
 
     def derive(self, method: str, given: object) -> Derivation:
         """Note that one of the methods makes a model of this one, which is made again so."""
         return Derivation(self._recipe, method, given)
 
     def __repr__(self) -> str:
+        from armpy.model.display import backends_of, describe  # noqa: PLC0415
+
         name = type(self).__name__
         if self.is_closed:
             return f"{name}(closed)"
         # Of a light model, nothing is loaded for that.
-        where = "prepared" if self.is_light else late.backends_of(self.placement)
-        return f"{name}({late.describe(self.title, self.inputs, self.outputs, where)})"
+        where = "prepared" if self.is_light else backends_of(self.placement)
+        return f"{name}({describe(self.title, self.inputs, self.outputs, where)})"
 
     def _repr_html_(self) -> str:
         """Show it to a notebook."""
+        from armpy.model.display import model_html  # noqa: PLC0415
+
         if self.is_closed:
             return "<p>Model (closed)</p>"
         title = self.title or type(self).__name__
-        return late.model_html(title, self.inputs, self.outputs, self.placement)
+        return model_html(title, self.inputs, self.outputs, self.placement)

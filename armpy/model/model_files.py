@@ -21,7 +21,6 @@ from armpy.errors import (
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph
 from armpy.graph.network import Network
-from armpy.model import late
 from armpy.model.load_request import FileState, LoadRequest, check_unchanged, file_state
 from armpy.model.model import Model
 from armpy.model.network_handle import NetworkHandle
@@ -79,7 +78,9 @@ def load_file(request: LoadRequest, load: Callable[..., object]) -> Model:
     given = None if is_own else options
 
     def again() -> object:
-        return late.waiting(late.loaded_recipe(load, settled, files, given))
+        from armpy.model.pickling import loaded_recipe, waiting  # noqa: PLC0415
+
+        return waiting(loaded_recipe(load, settled, files, given))
 
     if runtime is None:
         runtime = Runtime(options, found=registry)

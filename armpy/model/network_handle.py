@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from armpy.errors import InvalidArgumentError
 from armpy.execution.calls.archived_network import MOST_SHAPES, ArchivedNetwork
-from armpy.model import late
 
 if TYPE_CHECKING:
     from armpy.compiler import OptimizedNetwork
@@ -100,11 +99,19 @@ class NetworkHandle:
         ArmpyError
             As from `Runtime.load_network`.
         """
+        from armpy.core.arguments import check_instance  # noqa: PLC0415
+        from armpy.execution.properties import NetworkProperties  # noqa: PLC0415
+        from armpy.execution.runtime import Runtime  # noqa: PLC0415
+
         closes_runtime = closes_runtime or runtime is None
         if runtime is None:
-            runtime = late.Runtime()
-        late.check_instance(runtime, "Model.runtime", late.Runtime, fix="Write Runtime(options)")
-        properties = late.NetworkProperties.checked(properties)
+            runtime = Runtime()
+        check_instance(runtime, "Model.runtime", Runtime, fix="Write Runtime(options)")
+        properties = NetworkProperties.checked(properties)
+        if read_source is None:
+            from armpy.execution.arrays.reshaping import graph_of  # noqa: PLC0415
+
+            read_source = partial(graph_of, network)
         try:
             other = None if shares_state_with is None else shares_state_with.id_on(runtime)
             number = runtime.load_network(network, properties, shares_state_with=other, again=again)
@@ -118,7 +125,7 @@ class NetworkHandle:
             number,
             properties,
             closes_runtime=closes_runtime,
-            read_source=read_source or partial(late.graph_of, network),
+            read_source=read_source,
             in_background=again is not None,
         )
 
@@ -215,7 +222,9 @@ class NetworkHandle:
     def properties(self) -> NetworkProperties:
         """How the network is loaded."""
         if self._properties is None:
-            self._properties = late.NetworkProperties()
+            from armpy.execution.properties import NetworkProperties  # noqa: PLC0415
+
+            self._properties = NetworkProperties()
         return self._properties
 
     @property

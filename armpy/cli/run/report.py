@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from armpy.cli.printer import Printer, print_json
-from armpy.core import late
 from armpy.tensor import format_shape
 
 if TYPE_CHECKING:
@@ -149,6 +149,6 @@ def without_empty_last(
 
 def run_document(model: str, report: RunReport) -> dict[str, object]:
     """A run as a JSON document; its placement is an object with the text in it."""
-    document: dict[str, object] = {"model": model, **late.asdict(report)}
+    document: dict[str, object] = {"model": model, **asdict(report)}
     document["placement"] = document.pop("placed") or {"text": report.placement}
     return document

@@ -22,8 +22,8 @@ from armpy.compiler.files.layout import (
 from armpy.compiler.files.plain import PlainReader, read_key
 from armpy.compiler.memory.memory_copies import PlannedImport
 from armpy.compiler.memory.plan import ArenaId, MemoryPlan, PlannedTensor
-from armpy.core import late
 from armpy.core.field_types import field_types
+from armpy.core.strings import unpacked
 from armpy.errors import ArmpyError, ParserError
 from armpy.graph import Graph, Layer, Value, Variable, verify_graph
 from armpy.ops.attributes import check_attributes
@@ -214,7 +214,7 @@ class _GraphReader(Generic[NetworkT]):
             )
         stored = data[begin : begin + size]
         if is_strings:
-            return late.unpacked(stored, info.num_elements).reshape(info.known_shape)
+            return unpacked(stored, info.num_elements).reshape(info.known_shape)
         # NumPy relies on it that truth values have no other bytes.
         if info.data_type is DataType.BOOLEAN and size and stored.max() > 1:
             raise ParserError("a truth value is neither 0 nor 1", where=where)

@@ -26,7 +26,7 @@ from armpy.compiler.files.layout import (
     VariableRecord,
 )
 from armpy.compiler.files.plain import plain
-from armpy.core import late
+from armpy.core.strings import packed
 from armpy.errors import ArmpyError, UnimplementedError
 from armpy.graph import Graph, Layer, Value, Variable, nested_graphs
 from armpy.ops.backend_internal import PreCompiled
@@ -120,7 +120,7 @@ class ArrayStore:
             self._kept.append(array)
             # By contents: graphs of one model have equal constants in different objects.
             is_strings = array.dtype.hasobject
-            stored = late.packed(array) if is_strings else array
+            stored = packed(array) if is_strings else array
             kind, digest = _contents(stored)
             contents = ("strings" if is_strings else kind, digest)
             number = self._by_contents.setdefault(contents, len(self._arrays))

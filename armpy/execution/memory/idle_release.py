@@ -8,11 +8,12 @@ import time
 import weakref
 from typing import TYPE_CHECKING, Protocol
 
-from armpy.core import late
 from armpy.execution.memory.arena_pool import arena_pool
 from armpy.execution.scheduling.daemons import start_daemon, start_nameless
 
 if TYPE_CHECKING:
+    from logging import Logger
+
     from armpy.types import BackendId
 
     class IdleHolder(Protocol):
@@ -59,9 +60,7 @@ def _look_later() -> None:
         start_nameless(_sweep)
         _is_watching = True
     except RuntimeError as error:  # memory goes with the models then, or when it is told to
-        late.getLogger(_LOG).debug(
-            "nobody looks after what idles, as there can be no thread: %s", error
-        )
+        _logger().debug("nobody looks after what idles, as there can be no thread: %s", error)
         _is_watching = False
 
 
@@ -86,7 +85,7 @@ def _sweep() -> None:
     try:
         start_daemon(_look, "armpy-idling")
     except RuntimeError as error:  # there may be threads again the next time
-        late.getLogger(_LOG).debug("nobody looks after what idles now: %s", error)
+        _logger().debug("nobody looks after what idles now: %s", error)
         with _lock:
             _look_later()
 
@@ -104,7 +103,7 @@ def _look() -> None:
                 released.append(holder)
         arena_pool.discard_oversized()
     except Exception:  # noqa: BLE001 - as where there is no memory: there may be the next time
-        late.getLogger(_LOG).exception("what idles could not be given back")
+        _logger().exception("what idles could not be given back")
     with _lock:
         _watched.difference_update(released)
         _is_watching = False
@@ -122,3 +121,10 @@ def _reset() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_reset)
+
+
+def _logger() -> Logger:
+    """The logger; `logging` is imported for the first message, as few starts log."""
+    import logging  # noqa: PLC0415
+
+    return logging.getLogger(_LOG)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from armpy.core import late
 from armpy.errors import InvalidArgumentError
 from armpy.frontends.tflite.quantization import read_element_type, read_type
 from armpy.frontends.tflite.reader import TableReader, Tables
@@ -244,7 +243,9 @@ def _strings(tensor: Tensor, stored: npt.NDArray[np.uint8]) -> Array:
     if not count:
         return np.empty(tensor.known_shape, object)
     try:
-        strings = late.unpacked(stored, count)
+        from armpy.core.strings import unpacked  # noqa: PLC0415 - few networks have strings
+
+        strings = unpacked(stored, count)
     except InvalidArgumentError as error:
         raise tensor.table.error(
             error.failed, expected=error.expected, actual=error.actual

@@ -18,7 +18,7 @@ from armpy.execution.programs.archived_program import (
     ArchivedTensor,
 )
 from armpy.execution.programs.program import StepProgram
-from armpy.model import archive, late
+from armpy.model import archive
 from armpy.model.archive.prepared_file import WRONG_FORM, PreparedFile, signatures_of
 from armpy.model.load_request import LoadRequest, begins_prepared
 from armpy.model.model import Model
@@ -135,7 +135,9 @@ def _open_entry(request: LoadRequest, path: str, kind: str) -> PreparedFile:
 
 def _say(text: str, *about: object) -> None:
     """Log why more than programs are loaded, which may take its time."""
-    late.getLogger("armpy.execution").info(text, *about)
+    import logging  # noqa: PLC0415
+
+    logging.getLogger("armpy.execution").info(text, *about)
 
 
 def open_prepared(request: LoadRequest, kind: str = KIND_MODEL) -> PreparedFile:

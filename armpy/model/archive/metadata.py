@@ -9,7 +9,6 @@ from armpy.backend.caches import CacheUse
 from armpy.compiler.files.plain import PlainReader
 from armpy.compiler.placement import Placement
 from armpy.errors import InvalidArgumentError
-from armpy.model import late
 from armpy.model.archive.prepared_file import signature_records
 from armpy.store.archive.magic import METADATA, PLACEMENT
 
@@ -76,6 +75,8 @@ def read_metadata(container: Container) -> ModelMetadata:
     ParserError
         If it cannot be read.
     """
+    from armpy.plugins.hooks.metadata import ModelMetadata  # noqa: PLC0415 - brings pluggy
+
     if METADATA not in container.sections:
-        return late.ModelMetadata()
-    return PlainReader().read(late.ModelMetadata, container.document(METADATA), METADATA)
+        return ModelMetadata()
+    return PlainReader().read(ModelMetadata, container.document(METADATA), METADATA)

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 from armpy import __version__
 from armpy.core.file_digest import content_digest
 from armpy.core.file_ownership import cache_folder, choices_state
-from armpy.model import late
 from armpy.plugins.discovery.environment import environment_digest
 from armpy.store.owned_files import SWITCH_VARIABLE
 
@@ -76,8 +75,9 @@ def cached_path(request: LoadRequest) -> str | None:
     name = os.fspath(path)
     if isinstance(name, bytes):
         return None
-    # Who has not imported it does not tune.
-    if "armpy.backend.tuning" in sys.modules and late.requested_tuning() is not None:
+    # A process that has not imported it does not tune.
+    tuning = sys.modules.get("armpy.backend.tuning")
+    if tuning is not None and tuning.requested_tuning() is not None:
         return None
     if any(map(os.environ.get, _ORDINARY)):
         return None

@@ -19,7 +19,6 @@ from hashlib import sha256
 from importlib.machinery import PathFinder
 from typing import NamedTuple
 
-from armpy.core import late
 from armpy.core.file_ownership import cache_folder
 from armpy.store.owned_files import is_switched_off, read_checked, write_checked
 
@@ -152,7 +151,9 @@ def _described(distribution: object) -> tuple[str, str]:
         name = metadata["Name"] if metadata else None
         return (str(name), str(metadata["Version"])) if metadata and name else ("", "")
     except Exception as error:  # noqa: BLE001 - plugin boundary: one damaged distribution
-        late.getLogger("armpy.plugins").debug("metadata cannot be read: %s", error)
+        import logging  # noqa: PLC0415
+
+        logging.getLogger("armpy.plugins").debug("metadata cannot be read: %s", error)
         return "", ""
 
 

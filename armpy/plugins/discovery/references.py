@@ -9,8 +9,6 @@ import re
 from functools import cache
 from importlib.machinery import ModuleSpec
 
-from armpy.core import late
-
 _REFERENCE = r"(?P<module>[\w.]+)\s*(?::\s*(?P<object>[\w.]+)\s*)?(?:\[.*\]\s*)?$"
 """May end in the names of extras, which do not matter here."""
 
@@ -57,7 +55,9 @@ def find_top_module(reference: str) -> ModuleSpec | None:
         # Of the outermost one only: to find a part of a package, Python would import the package.
         return importlib.util.find_spec(name)
     except Exception as error:  # noqa: BLE001 - finders are anybody's code
-        late.getLogger("armpy.plugins").debug("module '%s' cannot be found: %s", name, error)
+        import logging  # noqa: PLC0415
+
+        logging.getLogger("armpy.plugins").debug("module '%s' cannot be found: %s", name, error)
         return None
 
 

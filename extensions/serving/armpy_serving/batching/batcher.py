@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
 import time
@@ -17,7 +18,6 @@ from armpy.errors import (
 )
 from armpy.execution.scheduling.executors import default_num_executors
 from armpy.execution.scheduling.stop_signal import deadline_in
-from armpy.model import late
 from armpy_serving.batching.arguments import checked_arguments, checked_seconds
 from armpy_serving.batching.direct_calls import DirectCalls
 from armpy_serving.batching.entrance import Entrance, take_back
@@ -245,7 +245,7 @@ class Batcher:
         item = self._read(inputs, deadline_s, future)
         item.own_arrays()
         await self._entrance.enter_async(item)
-        return await late.wrap_future(future)
+        return await asyncio.wrap_future(future)
 
     def _read(
         self,
@@ -306,7 +306,7 @@ class Batcher:
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        await late.to_thread(self.close)
+        await asyncio.to_thread(self.close)
 
     def __repr__(self) -> str:
         state = "closed" if self.is_closed else f"{len(self._items)} waiting"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from functools import partial
 
 from armpy.errors import ExecutionCancelledError, QueueFullError
 from armpy.execution.scheduling.deadlines import Watch
-from armpy.model import late
 from armpy_serving.batching.item import Answer, Item, too_late
 from armpy_serving.batching.statistics import BatchCounter
 from armpy_serving.batching.waiting_items import WaitingItems
@@ -74,7 +74,7 @@ class Entrance:
         room = self._add(item)
         if isinstance(room, Future):
             try:
-                await late.wait_for(late.wrap_future(room), item.remaining_s)
+                await asyncio.wait_for(asyncio.wrap_future(room), item.remaining_s)
             except TimeoutError:
                 self._tally.count("expired")
                 raise too_late() from None

@@ -8,9 +8,9 @@ import numpy as np
 
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.execution.arrays.conversion import as_input
+from armpy.execution.arrays.reshaping import with_input_shapes
 from armpy.execution.arrays.tensor_spec import TensorSpec
 from armpy.execution.calls.run import as_dict
-from armpy.model import late
 from armpy.model.model import Model
 from armpy.ops.operation import Array
 from armpy.tensor import Shape, format_shape
@@ -71,8 +71,8 @@ def _check_opened(model: Model, max_batch: int) -> None:
         source = model.handle.source
         # Tried with a batch that no file fixes by chance: a constant that happens to be the file's
         # batch shows as an error here, and not as wrong rows later.
-        late.with_input_shapes(source, _shapes(model.inputs, max_batch + 1))
-        opened = late.with_input_shapes(source, _shapes(model.inputs, None))
+        with_input_shapes(source, _shapes(model.inputs, max_batch + 1))
+        opened = with_input_shapes(source, _shapes(model.inputs, None))
     except ArmpyError as error:
         raise InvalidArgumentError(
             f"the model's batch is fixed, and cannot be changed: {error}", where="Batcher"
