@@ -141,7 +141,7 @@ def test_objects_are_told_and_drawn_for_one_picture_and_for_many(tmp_path: Path)
         image=path, labels=str(tmp_path / "labels.txt"), save_pictures=str(tmp_path / "drawn")
     )
     report = run_model(detector(), request)
-    files = PictureFiles(None, str(tmp_path / "all"))
+    files = PictureFiles([path], None, str(tmp_path / "all"))
     many = PictureRun(detector(), request, sink=Sink(files)).run([path])
     for findings in (report.findings, many.pictures[0].findings):
         assert findings is not None

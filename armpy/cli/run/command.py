@@ -73,13 +73,13 @@ DEFAULT_TOP = 5
 @click.option(
     *OUTPUT,
     type=click.Path(writable=True),
-    help="Write the results to FILE.csv, FILE.jsonl or FILE.npz; each output to a folder "
-    "as .npy otherwise.",
+    help="Write the results to FILE.csv, FILE.jsonl or FILE.npz; otherwise to a folder: "
+    "each output as .npy, and of several pictures a result file for each.",
 )
 @click.option(
     "--resume",
     is_flag=True,
-    help="Go on where the same command has stopped; what it has written to --output stays.",
+    help="Skip pictures whose result files are whole in the folder of --output.",
 )
 @click.option(
     "--save-pictures",
@@ -116,7 +116,7 @@ def command() -> None:
     PICTURES are files, folders, or patterns such as 'photos/*.jpg'. One file gets a report, several
     pictures get a table with a row for each; one that cannot be read is told in its row, and the
     exit code is 1 at the end. Of very many, the table has the first and the last; --output has all,
-    each as soon as it is there, so that --resume can go on behind an interrupt (exit code 130).
+    each as soon as it is there; with a folder, --resume goes on after an interrupt (exit code 130).
 
     A picture is stretched to the size of the input, and turned grey for an input of one channel.
     Its pixels become what the input's type and quantisation say, normalised as the file's metadata

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,8 +15,9 @@ from armpy.cli.pictures.find import find_pictures
 from armpy.cli.pictures.ground_truth import Truths, read_truths
 from armpy.cli.run.jobs.document_spool import DocumentSpool
 from armpy.cli.run.jobs.job_facts import job_facts
-from armpy.cli.run.jobs.job_output import JobOutput
 from armpy.cli.run.jobs.progress_lines import ProgressLines
+from armpy.cli.run.jobs.result_file import ResultFile
+from armpy.cli.run.jobs.result_folder import ResultFolder
 from armpy.cli.run.output_path import is_result_file
 from armpy.cli.run.picture_files import PictureFiles
 from armpy.cli.run.picture_result import EarlierPart, PictureOutcome
@@ -42,7 +43,7 @@ class PicturesRequest:
     options : dict
         Fields of `RunRequest`.
     resume : bool
-        Whether a job that has stopped is taken up.
+        Whether pictures with a whole result file are skipped.
     """
 
     load_request: CliLoadRequest
@@ -68,25 +69,29 @@ def run_on_pictures(
     Raises
     ------
     InvalidArgumentError
-        If there are no pictures, or what has stopped was another job.
+        If there are no pictures, or results to be skipped were made otherwise.
     """
     truths = None if request.truth is None else read_truths(request.truth)
     paths = _paths(request, truths)
     run_request = RunRequest(image=paths[0], **request.options)
-    files = PictureFiles(run_request.output, run_request.save_pictures, run_request.min_score)
-    earlier = EarlierPart()
+    files = PictureFiles(
+        paths, run_request.output, run_request.save_pictures, run_request.min_score
+    )
+    labels = [""] * len(paths) if truths is None else truths.labels_of(paths)
+    left, earlier = paths, EarlierPart()
     with ExitStack() as stack:
-        output = None
-        if run_request.output is not None:
-            labels = [] if truths is None else truths.labels_of(paths)
-            load_request, batch = request.load_request, request.batch
-            facts = job_facts(load_request, paths, labels, request.options, batch)
-            output = JobOutput(
-                run_request.output, run_request.top, has_truth=any(labels), facts=facts
-            )
+        output: ResultFile | ResultFolder | None = None
+        if is_result_file(run_request.output):
+            target = str(run_request.output)
+            output = ResultFile(target, run_request.top, has_truth=any(labels))
             stack.enter_context(output)
-            earlier = _taken_up(output, paths, files, is_resumed=request.resume)
-            stack.enter_context(_told_when_stopped(output, len(paths)))
+        elif run_request.output is not None:
+            facts = job_facts(request.load_request, request.options, request.batch)
+            output = ResultFolder(run_request.output, files.names, facts)
+            if request.resume:
+                left, earlier = output.find_earlier(paths, labels)
+                text = f"going on after {earlier.done:,} of {len(paths):,} pictures"
+                click.echo(f"armpy: {text}", err=True)
         lines = ProgressLines(sys.stderr, earlier.done, len(paths))
         done = earlier.done
 
@@ -109,8 +114,13 @@ def run_on_pictures(
             sink=Sink(files, store),
             num_threads=request.load_request.options.num_threads,
         )
-        report = run.run(paths, earlier)
-        if output is not None:
+        try:
+            report = run.run(left, earlier)
+        except BaseException:
+            if isinstance(output, ResultFolder) and done:
+                _tell_stopped(done, len(paths))
+            raise
+        if isinstance(output, ResultFile):
             output.finish()
     return replace(report, files=_written(report, files, run_request.output))
 
@@ -128,40 +138,17 @@ def _paths(request: PicturesRequest, truths: Truths | None) -> list[str]:
     return paths
 
 
-def _taken_up(
-    output: JobOutput, paths: Sequence[str], files: PictureFiles, *, is_resumed: bool
-) -> EarlierPart:
-    """The part of a job that is done already, of which is told."""
-    if not is_resumed:
-        output.check_new()
-        return EarlierPart()
-    earlier = output.resume()
-    for number, path in enumerate(paths[: earlier.done]):
-        if number not in earlier.unusable:
-            files.skip(path)
-    text = "there is nothing to go on with: beginning with the first picture"
-    if earlier.done:
-        text = f"going on behind {earlier.done:,} of {len(paths):,} pictures"
-    click.echo(f"armpy: {text}", err=True)
-    return earlier
-
-
-@contextmanager
-def _told_when_stopped(output: JobOutput, total: int) -> Iterator[None]:
-    """Say what is kept, and how to go on, when a job stops before its end, whatever the reason."""
-    try:
-        yield
-    except BaseException:
-        if output.num_kept:
-            kept = f"stopped: the results of {output.num_kept:,} of {total:,} pictures are kept"
-            click.echo(f"armpy: {kept}; the same command with --resume goes on", err=True)
-        raise
+def _tell_stopped(done: int, total: int) -> None:
+    """Say what is kept of a job that stops before its end, and how to go on."""
+    kept = f"stopped: the results of {done:,} of {total:,} pictures are kept"
+    click.echo(f"armpy: {kept}; the same command with --resume goes on", err=True)
 
 
 def _written(report: PicturesReport, files: PictureFiles, output: str | None) -> tuple[str, ...]:
     """Paths of what was written; of many pictures' own files the folders alone."""
     each: tuple[str, ...] = files.folders
-    if len(report.pictures) == report.total:
+    is_folder = output is not None and not is_result_file(output)
+    if len(report.pictures) == report.total and not is_folder:
         each = tuple(path for picture in report.pictures for path in picture.files)
     whole = (output,) if output is not None and is_result_file(output) else ()
     return (*report.files, *each, *whole)

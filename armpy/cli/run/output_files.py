@@ -9,7 +9,7 @@ import numpy as np
 
 from armpy.cli.files import file_stems
 from armpy.cli.pictures.masks import write_mask
-from armpy.cli.run.jobs.job_output import JobOutput
+from armpy.cli.run.jobs.result_file import ResultFile
 from armpy.cli.run.output_path import is_result_file
 from armpy.cli.run.output_reader import ReadOutputs
 from armpy.cli.run.picture_result import PictureOutcome, PictureResult
@@ -34,8 +34,7 @@ def write_run(
     """
     if not is_result_file(path):
         return write_outputs(path, results, read.masks)
-    with JobOutput(path, top, has_truth=False, facts={}) as output:
-        output.check_new()
+    with ResultFile(path, top, has_truth=False) as output:
         output.store([PictureOutcome(PictureResult(origin, read.reports), results)])
         output.finish()
     return [path]

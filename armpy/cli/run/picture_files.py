@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from armpy.cli.files import file_stems
@@ -19,6 +19,8 @@ class PictureFiles:
 
     Parameters
     ----------
+    pictures : sequence of str
+        Paths of all.
     output : str, optional
         A folder with a folder of arrays for each; a file for the results of all is none of these.
     drawn : str, optional
@@ -28,29 +30,29 @@ class PictureFiles:
     """
 
     def __init__(
-        self, output: str | None, drawn: str | None = None, min_score: float = 0.3
+        self,
+        pictures: Sequence[str],
+        output: str | None,
+        drawn: str | None = None,
+        min_score: float = 0.3,
     ) -> None:
         self._output = None if is_result_file(output) else output
         self._drawn = drawn
         self._min_score = min_score
-        self._names = Names()
-        self._drawn_names = Names()
+        self.names = picture_names(pictures)
 
     @property
     def folders(self) -> tuple[str, ...]:
         """Where they are."""
         return tuple(folder for folder in (self._output, self._drawn) if folder is not None)
 
-    def skip(self, picture: str) -> None:
-        """Leave a picture's names to files that are there already."""
-        self._names.of(picture)
-        self._drawn_names.of(picture)
-
     def keep(self, picture: str, outputs: Mapping[str, Array], read: ReadOutputs) -> Sequence[str]:
         """Write a picture's outputs, if there is a folder for them; paths of the files."""
         if self._output is None:
             return ()
-        folder = Path(self._output) / self._names.of(picture)
+        folder = Path(self._output) / self.names[picture]
+        # The result file says that these files are whole, and is written after them.
+        folder.with_name(f"{folder.name}.json").unlink(missing_ok=True)
         return write_outputs(str(folder), outputs, read.masks)
 
     def draw(
@@ -60,22 +62,20 @@ class PictureFiles:
         if self._drawn is None:
             return ()
         drawn = draw_picture(picture, read, findings, frame, min_score=self._min_score)
-        return [save_drawn(self._drawn, self._drawn_names.of(picture), picture, drawn)]
+        return [save_drawn(self._drawn, self.names[picture], picture, drawn)]
 
 
-class Names:
-    """Names for pictures' files: those of the pictures, all different."""
-
-    def __init__(self) -> None:
-        self._used: set[str] = set()
-        self._next: dict[str, int] = {}
-
-    def of(self, picture: str) -> str:
-        """A name without suffix; another one for each call."""
+def picture_names(pictures: Iterable[str]) -> dict[str, str]:
+    """Names without suffix for pictures' files, by paths: those of the pictures, all different."""
+    used: set[str] = set()
+    numbers: dict[str, int] = {}
+    names: dict[str, str] = {}
+    for picture in dict.fromkeys(pictures):
         (stem,) = file_stems([Path(picture).stem])
-        name, number = stem, self._next.get(stem.lower(), 1)
-        while name.lower() in self._used:
+        name, number = stem, numbers.get(stem.lower(), 1)
+        while name.lower() in used:
             name, number = f"{stem}_{number}", number + 1
-        self._next[stem.lower()] = number
-        self._used.add(name.lower())
-        return name
+        numbers[stem.lower()] = number
+        used.add(name.lower())
+        names[picture] = name
+    return names

@@ -67,14 +67,11 @@ class EarlierPart:
     ----------
     done : int
         Pictures.
-    unusable : frozenset of int
-        Numbers of those that could not be used.
     answers : AnswerCounter
         Theirs.
     """
 
     done: int = 0
-    unusable: frozenset[int] = frozenset()
     answers: AnswerCounter = field(default_factory=AnswerCounter)
 
 

@@ -125,7 +125,7 @@ class PictureRun:
         self._first: dict[str, Array] | None = None
 
     def run(self, pictures: Sequence[str], earlier: EarlierPart | None = None) -> PicturesReport:
-        """Run on all pictures, but for those of an earlier part.
+        """Run on pictures, besides those of an earlier part.
 
         Raises
         ------
@@ -134,10 +134,11 @@ class PictureRun:
         """
         truths = self._truths.labels_of(pictures) if self._truths else [""] * len(pictures)
         earlier = EarlierPart() if earlier is None else earlier
-        done, failed, answers = earlier.done, len(earlier.unusable), earlier.answers
+        total = earlier.done + len(pictures)
+        done, failed, answers = 0, 0, earlier.answers
         begin = reported = time.perf_counter()
         shown = ShownResults(_SHOWN)
-        with closing(self._batches(pictures[done:])) as batches:
+        with closing(self._batches(pictures)) as batches:
             for batch in batches:
                 outcomes = self._run_batch(batch, truths[done : done + len(batch)])
                 for outcome in outcomes:
@@ -151,13 +152,14 @@ class PictureRun:
                 now = time.perf_counter()
                 if now - reported >= _REPORTED_EVERY_S or done == len(pictures):
                     reported = now
-                    report_progress(Progress(BackendId("armpy"), "pictures", done, len(pictures)))
+                    progress = Progress(BackendId("armpy"), "pictures", earlier.done + done, total)
+                    report_progress(progress)
         duration_s = time.perf_counter() - begin
         accuracy = None if self._classes is None else answers.accuracy(self._classes)
         report = self._report((*shown.first, *shown.last), duration_s)
         return replace(
             report,
-            total=len(pictures),
+            total=total,
             failed=failed,
             resumed=earlier.done,
             unusable=tuple(shown.unusable),

@@ -40,11 +40,12 @@ def run(
     if output is not None:
         check_output(output)
     request_options = {**options, "trace": profile, "top": top or DEFAULT_TOP}
-    if resume and (output is None or not (given or truth)):
+    if resume and (output is None or is_result_file(output) or not (given or truth)):
         raise InvalidArgumentError(
             "there is nothing to go on with",
             where="--resume",
-            expected="pictures, and --output, where their results are kept",
+            expected="pictures, and a folder as --output, with a result file for each",
+            fix="Name a folder; its files can be joined: cat FOLDER/*.json > results.jsonl",
         )
     is_table = truth is not None or batch is not None or len(given) > 1 or resume
     is_table = is_table or (bool(given) and not _is_plain(given, output))

@@ -18,7 +18,7 @@ for library in ("click", "rich", "PIL"):
 from armpy import Model, ops  # noqa: E402
 from armpy.cli.__main__ import main  # noqa: E402
 from armpy.cli.run.jobs.progress_lines import ProgressLines  # noqa: E402
-from armpy.cli.run.picture_files import Names  # noqa: E402
+from armpy.cli.run.picture_files import picture_names  # noqa: E402
 from armpy.cli.run.picture_reader import InputPicture, in_order  # noqa: E402
 from armpy.cli.run.picture_result import PictureOutcome, PictureResult, ShownResults  # noqa: E402
 from armpy.cli.run.pictures_report import Sink  # noqa: E402
@@ -212,9 +212,8 @@ def test_of_results_between_both_ends_the_first_with_an_error_are_kept() -> None
 
 
 def test_names_are_all_different_however_often_one_comes() -> None:
-    names = Names()
     given = ["a/x.png", "b/x.png", "c/X.jpg", "x_1.png", "d/x.png"]
-    assert [names.of(one) for one in given] == ["x", "x_1", "X_2", "x_1_1", "x_3"]
+    assert [*picture_names(given).values()] == ["x", "x_1", "X_2", "x_1_1", "x_3"]
 
 
 class Terminal(io.StringIO):

@@ -1,16 +1,14 @@
-"""Jobs that stop anywhere and go on: what is there in the end is what one go gives."""
+"""Jobs that stop anywhere and go on by their result files; files with the results of all."""
 
 from __future__ import annotations
 
 import json
 import os
-import random
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any  # JSON documents
 
@@ -20,28 +18,26 @@ for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)
 
 from armpy.cli.__main__ import main  # noqa: E402
-from armpy.cli.run.jobs import job_output  # noqa: E402
-from armpy.cli.run.jobs.journal import begin_journal, find_remnant  # noqa: E402
+from armpy.cli.run.jobs.result_folder import ResultFolder  # noqa: E402
 from tests.cli.jobs.pictures import LABELS, MODEL, make_pictures  # noqa: E402
 from tests.support.effort import effort  # noqa: E402
-from tests.support.tflite_writer import TfliteModel  # noqa: E402
 
-COUNT = 90
-DAMAGED = (0, 1, 17, 50, 89)
-MANY = 300
-SUFFIXES = ("csv", "jsonl", "npz")
-PLACES = effort(4, 10)
-TORN = effort(12, 100, "ARMPY_TORN_JOBS")
+COUNT = 30
+DAMAGED = (0, 17)
+MANY = 150
+STOPS = effort(2, 10)
 
 SLOW = """
 import sys, time
 from armpy.cli.__main__ import main
-from armpy.cli.run.jobs.job_output import JobOutput
-store = JobOutput.store
-JobOutput.store = lambda output, outcomes: (store(output, outcomes), time.sleep(0.002))
+from armpy.cli.run.jobs.result_folder import ResultFolder
+store = ResultFolder.store
+ResultFolder.store = lambda folder, outcomes: (store(folder, outcomes), time.sleep(0.01))
 sys.exit(main(sys.argv[1:]))
 """
-"""The command, slow enough to be met anywhere."""
+"""The command, slow enough to be stopped between pictures."""
+
+Capsys = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(scope="module")
@@ -56,43 +52,42 @@ def arguments(place: Path, output: Path, *more: str) -> list[str]:
     return ["run", MODEL, str(place / "pictures"), *truth, "--output", str(output), *more]
 
 
-def run(
-    capsys: pytest.CaptureFixture[str], place: Path, output: Path, *more: str
-) -> tuple[int, str, str]:
+def run(capsys: Capsys, place: Path, output: Path, *more: str) -> tuple[int, str, str]:
     code = main(arguments(place, output, *more))
     captured = capsys.readouterr()
     return code, captured.out, captured.err
 
 
-def document(
-    capsys: pytest.CaptureFixture[str], place: Path, output: Path, *more: str
-) -> dict[str, Any]:
+def document(capsys: Capsys, place: Path, output: Path, *more: str) -> dict[str, Any]:
     _, out, _ = run(capsys, place, output, "--json", *more)
-    found: dict[str, Any] = json.loads(out)
-    return found
+    parsed: dict[str, Any] = json.loads(out)
+    return parsed
 
 
-def beside(output: Path) -> list[str]:
-    """What is there of a job besides its output."""
-    return sorted(path.name for path in output.parent.glob(f"{output.name}?*"))
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file of a folder; paths in result files begin with ``OUTPUT``."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes().replace(str(folder).encode(), b"OUTPUT")
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
-def interrupted(place: Path, output: Path, is_resumed: bool, done: int, kind: int) -> int:
-    """Run the command in a process of its own, and send it a signal behind so many pictures."""
-    more = ["--resume"] if is_resumed else []
-    journal = Path(f"{output}.job")
-    before = journal.read_bytes().count(b"\n") if journal.exists() else 0
+def num_results(output: Path) -> int:
+    return len([*output.glob("*.json")])
+
+
+def interrupted(place: Path, output: Path, kind: int) -> int:
+    """Run the command in a process of its own, and send it a signal after some pictures."""
+    before = num_results(output)
     process = subprocess.Popen(
-        [sys.executable, "-c", SLOW, *arguments(place, output, *more)],
+        [sys.executable, "-c", SLOW, *arguments(place, output, "--resume")],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
     )
     try:
-        while process.poll() is None:
-            lines = journal.read_bytes().count(b"\n") if journal.exists() else 0
-            if lines >= before + done:
-                break
+        while process.poll() is None and num_results(output) < before + 5:
             time.sleep(0.001)
         process.send_signal(kind)
         _, err = process.communicate(timeout=60)
@@ -104,336 +99,195 @@ def interrupted(place: Path, output: Path, is_resumed: bool, done: int, kind: in
     return process.returncode
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="a system without SIGKILL")
-def test_a_job_that_is_stopped_again_and_again_gives_the_file_of_one_go(
-    suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_job_that_is_stopped_again_and_again_gives_the_results_of_one_go(
+    tmp_path: Path, capsys: Capsys
 ) -> None:
-    place = tmp_path / "many"
-    place.mkdir()
-    make_pictures(place / "pictures", MANY, DAMAGED)
-    whole = document(capsys, place, tmp_path / f"whole.{suffix}")
-    chance = random.Random(suffix)
-    output = tmp_path / f"stopped.{suffix}"
-    codes = [
-        interrupted(
-            place,
-            output,
-            number > 0,
-            chance.randint(2, 24),
-            (signal.SIGINT, signal.SIGKILL)[number % 2],
-        )
-        for number in range(PLACES)
-    ]
-    assert codes == [130, -signal.SIGKILL] * (PLACES // 2)
-    assert output.exists() == (suffix != "npz")  # an archive is there when it is whole
-    found = document(capsys, place, output, "--resume")
-    assert output.read_bytes() == (tmp_path / f"whole.{suffix}").read_bytes()
-    assert beside(output) == []
-    assert 0 < found["resumed"] < MANY
-    assert found["accuracy"] == whole["accuracy"]
-    assert (found["failed"], found["total"]) == (len(DAMAGED), MANY)
-    assert found["pictures"] == whole["pictures"][found["resumed"] :]
+    make_pictures(tmp_path / "pictures", MANY, DAMAGED)
+    whole, output = tmp_path / "whole", tmp_path / "stopped"
+    expected = document(capsys, tmp_path, whole)
+    kinds = [(signal.SIGINT, signal.SIGKILL)[number % 2] for number in range(STOPS)]
+    codes = [interrupted(tmp_path, output, kind) for kind in kinds]
+    assert codes == [130, -signal.SIGKILL] * (STOPS // 2)
+    stopped = document(capsys, tmp_path, output, "--resume")
+    assert contents(output) == contents(whole)
+    assert 5 * STOPS - len(DAMAGED) <= stopped["resumed"] < MANY
+    assert stopped["accuracy"] == expected["accuracy"]
+    assert (stopped["failed"], stopped["total"]) == (len(DAMAGED), MANY)
 
 
-def stop(_: object) -> None:
-    raise KeyboardInterrupt
+def truncated(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-7])
 
 
-def stopped(
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    place: Path,
-    output: Path,
-    *more: str,
+def zeroed(path: Path) -> None:
+    path.write_bytes(bytes(path.stat().st_size))
+
+
+def emptied(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def removed(path: Path) -> None:
+    path.unlink()
+
+
+def piped(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def test_results_that_are_not_whole_are_computed_again(
+    place: Path, tmp_path: Path, capsys: Capsys
 ) -> None:
-    """Leave a job whose results are all written, and not finished."""
-    with monkeypatch.context() as patch:
-        patch.setattr(job_output.JobOutput, "finish", stop)
-        code, out, err = run(capsys, place, output, *more)
-    assert (code, out) == (130, "")
-    assert f"{COUNT} of {COUNT} pictures are kept" in err
+    output = tmp_path / "results"
+    whole = document(capsys, place, output)
+    expected = contents(output)
+    damages = [truncated, zeroed, emptied, removed]
+    if hasattr(os, "mkfifo"):
+        damages.append(piped)
+    for number, damage in enumerate(damages, 1):
+        damage(output / f"{number:04}.json")
+    array = "StatefulPartitionedCall_1_0.npy"
+    for number, damage in enumerate((truncated, emptied, removed), 10):
+        damage(output / f"{number:04}" / array)
+    resumed = document(capsys, place, output, "--resume")
+    again = len(damages) + 3 + len(DAMAGED)  # pictures that could not be used are tried again
+    assert resumed["resumed"] == COUNT - again
+    assert resumed["accuracy"] == whole["accuracy"]
+    assert contents(output) == expected
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
-def test_whatever_a_system_that_went_down_has_kept_the_file_is_that_of_one_go(
-    suffix: str,
-    place: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+def test_one_picture_is_run_where_all_results_are_there(
+    place: Path, tmp_path: Path, capsys: Capsys
 ) -> None:
-    """Results and journal end anywhere, the journal ahead of the results as well; or hold zeros."""
-    whole = document(capsys, place, tmp_path / f"whole.{suffix}")
-    left = tmp_path / f"left.{suffix}"
-    stopped(capsys, monkeypatch, place, left)
-    results = Path(f"{left}.part") if suffix == "npz" else left
-    kept, journal = results.read_bytes(), Path(f"{left}.job").read_bytes()
-    heading = journal.index(b"\n") + 1
-    chance = random.Random(suffix)
-    for number in range(TORN):
-        damaged = kept[: chance.randrange(len(kept) + 1)]
-        if number % 3 == 1 and len(damaged) > 40:
-            at = chance.randrange(len(damaged) - 40)
-            damaged = damaged[:at] + bytes(40) + damaged[at + 40 :]
-        results.write_bytes(damaged)
-        Path(f"{left}.job").write_bytes(journal[: chance.randint(heading, len(journal))])
-        found = document(capsys, place, left, "--resume")
-        assert left.read_bytes() == (tmp_path / f"whole.{suffix}").read_bytes(), number
-        assert found["accuracy"] == whole["accuracy"]
-        assert found["failed"] == len(DAMAGED)
-        assert beside(left) == []
-        if suffix == "npz":
-            left.unlink()
+    make_pictures(tmp_path / "pictures", 6)
+    whole = document(capsys, tmp_path, tmp_path / "results")
+    resumed = document(capsys, tmp_path, tmp_path / "results", "--resume")
+    assert resumed["resumed"] == 5
+    assert resumed["accuracy"] == whole["accuracy"]
+    assert resumed["placement"]["layers"] == 10
 
 
-def test_a_folder_of_arrays_is_filled_from_where_files_lack(
-    place: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    run(capsys, place, tmp_path / "whole", "--save-pictures", str(tmp_path / "drawn"))
-    shutil.copytree(tmp_path / "drawn", tmp_path / "expected")
-    output = tmp_path / "stopped"
-    stopped(capsys, monkeypatch, place, output, "--save-pictures", str(tmp_path / "drawn"))
-    torn = output / "0042" / "StatefulPartitionedCall_1_0.npy"
-    torn.write_bytes(torn.read_bytes()[:7])
-    (output / "0070" / torn.name).unlink()
-    _, _, err = run(capsys, place, output, "--resume", "--save-pictures", str(tmp_path / "drawn"))
-    assert f"going on behind 41 of {COUNT} pictures" in err
-
-    assert contents(output) == contents(tmp_path / "whole")
-    assert contents(tmp_path / "drawn") == contents(tmp_path / "expected")
+def test_pictures_that_were_added_are_run(tmp_path: Path, capsys: Capsys) -> None:
+    make_pictures(tmp_path / "pictures", 6)
+    output = tmp_path / "results"
+    run(capsys, tmp_path, output)
+    # The same name in another folder: its result file has another name.
+    other = tmp_path / "pictures" / "other"
+    other.mkdir()
+    shutil.copy(tmp_path / "pictures" / "0003.png", other)
+    _, _, err = run(capsys, tmp_path, output, "--resume")
+    assert "going on after 6 of 7 pictures" in err
+    files = [json.loads(path.read_text())["file"] for path in output.glob("*.json")]
+    assert sorted(files) == sorted(map(str, (tmp_path / "pictures").rglob("*.png")))
 
 
-def contents(folder: Path) -> dict[str, bytes]:
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
-
-
-def test_a_job_goes_on_between_two_batches(
-    place: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The mean over a batch tells which pictures the model was given together."""
-    model = TfliteModel()
-    graph = model.subgraph()
-    x, y = (graph.tensor(name, (2, 16, 16, 1), "FLOAT32") for name in "xy")
-    axes = graph.tensor("axes", (1,), "INT32", data=[0])
-    mean = graph.tensor("mean", (1, 16, 16, 1), "FLOAT32")
-    graph.operator("MEAN", [x, axes], [mean], options={"keep_dims": True})
-    graph.operator("SUB", [x, mean], [y])
-    graph.inputs(x)
-    graph.outputs(y)
-    (tmp_path / "two.tflite").write_bytes(model.to_bytes())
-    command = ["run", str(tmp_path / "two.tflite"), str(place / "pictures"), "--output"]
-    assert main([*command, str(tmp_path / "whole.npz")]) == 1
-    left = tmp_path / "left.npz"
-    with monkeypatch.context() as patch:
-        patch.setattr(job_output.JobOutput, "finish", stop)
-        assert main([*command, str(left)]) == 130
-    # The third of a pair of pictures that lie together, so that the pair has to be run again.
-    os.truncate(f"{left}.part", 7 * (os.path.getsize(f"{left}.part") // (COUNT - len(DAMAGED))))
-    assert main([*command, str(left), "--resume"]) == 1
-    assert left.read_bytes() == (tmp_path / "whole.npz").read_bytes()
+def test_a_picture_whose_label_has_changed_is_judged_anew(tmp_path: Path, capsys: Capsys) -> None:
+    truth = make_pictures(tmp_path / "pictures", 6)
+    output = tmp_path / "results"
+    run(capsys, tmp_path, output)
+    truth.write_text(truth.read_text().replace("three", "four"))
+    resumed = document(capsys, tmp_path, output, "--resume")
+    assert resumed["resumed"] == 5
+    assert resumed["accuracy"] == document(capsys, tmp_path, tmp_path / "whole")["accuracy"]
 
 
 @pytest.mark.parametrize(
     ("more", "names"),
     [
         (("--top", "3"), "top"),
-        (("--softmax",), "softmax"),
         (("--resize", "crop"), "picture"),
         (("--backends", "CpuRef"), "backends"),
     ],
 )
-def test_another_job_is_not_gone_on_with_and_the_difference_is_named(
-    more: tuple[str, ...],
-    names: str,
-    place: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+def test_results_made_otherwise_are_not_mixed_and_the_difference_is_named(
+    more: tuple[str, ...], names: str, tmp_path: Path, capsys: Capsys
 ) -> None:
-    output = tmp_path / "results.csv"
-    stopped(capsys, monkeypatch, place, output)
-    before = contents(tmp_path)
-    code, out, err = run(capsys, place, output, "--resume", *more)
+    make_pictures(tmp_path / "pictures", 3)
+    output = tmp_path / "results"
+    run(capsys, tmp_path, output)
+    before = contents(output)
+    code, out, err = run(capsys, tmp_path, output, "--resume", *more)
     assert (code, out) == (2, "")
     assert f"it differs in {names}" in err
-    assert contents(tmp_path) == before
+    assert contents(output) == before
 
 
-def test_other_pictures_labels_truths_and_models_are_another_job(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_a_result_file_is_there_only_after_the_other_files_of_its_picture(
+    tmp_path: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    truth = make_pictures(tmp_path / "pictures", 12)
-    labels = tmp_path / "labels.txt"
-    model = tmp_path / "model.tflite"
-    shutil.copy(LABELS, labels)
-    shutil.copy(MODEL, model)
-    command = ["run", str(model), str(tmp_path / "pictures"), "--labels", str(labels)]
-    command += ["--truth", str(truth), "--output", str(tmp_path / "results.csv")]
-    with monkeypatch.context() as patch:
-        patch.setattr(job_output.JobOutput, "finish", stop)
-        assert main(command) == 130
+    make_pictures(tmp_path / "pictures", 3)
+    output = tmp_path / "results"
+    run(capsys, tmp_path, output)
+    assert num_results(output) == 3
 
-    def refusal() -> str:
-        capsys.readouterr()
-        assert main([*command, "--resume"]) == 2
-        return capsys.readouterr().err
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
 
-    added = tmp_path / "pictures" / "another.png"
-    shutil.copy(tmp_path / "pictures" / "0003.png", added)
-    assert "differs in pictures, truth. Expected pictures: 12, " in (told := refusal())
-    assert "got pictures: 13, " in told
-    added.unlink()
-    labels.write_text(labels.read_text() + "\n# another\n")
-    assert "differs in labels." in refusal()
-    shutil.copy(LABELS, labels)
-    before = truth.read_text()
-    truth.write_text(before.replace("nine", "three"))
-    assert "differs in truth." in refusal()
-    truth.write_text(before)
-    model.write_bytes(model.read_bytes() + b"\0")
-    assert "differs in model." in refusal()
-    shutil.copy(MODEL, model)
-    assert main([*command, "--resume"]) == 0
+    # The second run writes arrays anew: the earlier result file would say that they are whole.
+    monkeypatch.setattr(ResultFolder, "store", stop)
+    assert run(capsys, tmp_path, output)[0] == 130
+    assert num_results(output) == 2
 
 
-def test_a_new_job_does_not_take_the_place_of_one_that_has_stopped(
-    place: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+def test_result_files_are_joined_by_their_lines(
+    place: Path, tmp_path: Path, capsys: Capsys
 ) -> None:
-    output = tmp_path / "results.csv"
-    stopped(capsys, monkeypatch, place, output)
-    before = contents(tmp_path)
-    code, _, err = run(capsys, place, output)
-    assert code == 2
-    assert f"a job has stopped here behind {COUNT} pictures" in err
-    assert f"--resume, or delete {output}.job" in err
-    assert contents(tmp_path) == before
-    Path(f"{output}.job").unlink()
-    assert run(capsys, place, output)[0] == 1  # some pictures are damaged
+    run(capsys, place, tmp_path / "results")
+    run(capsys, place, tmp_path / "results.jsonl")
+    joined = "".join(path.read_text() for path in sorted((tmp_path / "results").glob("*.json")))
+    lines = [json.loads(line) for line in joined.splitlines()]
+    expected = [json.loads(line) for line in (tmp_path / "results.jsonl").read_text().splitlines()]
+    for line in lines:
+        del line["judgement"], line["made_with"]
+        line["files"] = []
+    assert lines == expected
 
 
-def test_finished_results_are_written_over_and_a_job_without_a_journal_begins_anew(
-    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("output", [None, "results.csv", "results.jsonl", "results.npz"])
+def test_only_a_folder_of_results_can_be_gone_on_with(
+    output: str | None, place: Path, tmp_path: Path, capsys: Capsys
 ) -> None:
-    output = tmp_path / "results.csv"
+    more = [] if output is None else ["--output", str(tmp_path / output)]
+    assert main(["run", MODEL, str(place / "pictures"), *more, "--resume"]) == 2
+    assert "Expected pictures, and a folder as --output" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "npz"])
+def test_a_file_of_results_is_written_over_and_is_the_same_each_time(
+    suffix: str, place: Path, tmp_path: Path, capsys: Capsys
+) -> None:
+    output = tmp_path / f"results.{suffix}"
     output.write_text("of yesterday")
     run(capsys, place, output)
     whole = output.read_bytes()
-    _, _, err = run(capsys, place, output, "--resume")
-    assert "nothing to go on with: beginning with the first picture" in err
+    run(capsys, place, output)
     assert output.read_bytes() == whole
+    assert [*tmp_path.iterdir()] == [output]
 
 
 def test_a_run_that_fails_before_its_first_result_leaves_what_was_there(
-    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    place: Path, tmp_path: Path, capsys: Capsys
 ) -> None:
     output = tmp_path / "results.csv"
     output.write_text("of yesterday")
     (tmp_path / "truth.csv").write_text(f"{place / 'pictures' / '0003.png'},thirteen\n")
-    code, _, err = run(capsys, place, output, "--truth", str(tmp_path / "truth.csv"))
-    assert code == 2
-    assert "takes one value" in err or "is no class of the model" in err
     command = ["run", MODEL, "--labels", LABELS, "--truth", str(tmp_path / "truth.csv")]
     assert main([*command, "--output", str(output)]) == 2
     assert "is no class of the model" in capsys.readouterr().err
     assert output.read_text() == "of yesterday"
-    assert beside(output) == []
 
 
-def test_two_processes_do_not_write_one_output(
-    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    output = tmp_path / "results.csv"
-    with job_output.JobOutput(str(output), 5, has_truth=False, facts={}):
-        code, _, err = run(capsys, place, output)
-    assert code == 2
-    assert "another process is writing it" in err
-
-
-@pytest.mark.parametrize("given", [(), ("pictures",)])
-def test_without_an_output_there_is_nothing_to_go_on_with(
-    given: tuple[str, ...], place: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code = main(["run", MODEL, *(str(place / name) for name in given), "--resume"])
-    assert code == 2
-    assert "--output, where their results are kept" in capsys.readouterr().err
-
-
-def test_a_journal_of_something_else_is_refused(
-    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    output = tmp_path / "results.csv"
-    Path(f"{output}.job").write_text("notes of mine\n")
-    for more in ((), ("--resume",)):
-        code, _, err = run(capsys, place, output, *more)
-        assert code == 2
-        assert "not the journal of a job" in err
-
-
-def pipe(path: Path) -> None:
-    os.mkfifo(path)
-
-
-def endless(path: Path) -> None:
-    path.symlink_to("/dev/zero")
-
-
-def linked(path: Path) -> None:
-    begin_journal(path.with_name("other"), {})
-    path.symlink_to("other")
-
-
-@pytest.mark.timeout(60)
-@pytest.mark.parametrize("make", [pipe, endless, linked, Path.mkdir])
-def test_a_journal_that_is_not_a_regular_file_is_refused(
-    make: Callable[[Path], None], place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    output = tmp_path / "results.csv"
-    make(Path(f"{output}.job"))
-    for more in ((), ("--resume",)):
-        code, _, err = run(capsys, place, output, *more)
-        assert code == 2
-        assert "the journal of the job is not a regular file" in err
-
-
-def test_a_line_that_is_torn_ends_a_journal(
-    place: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    output = tmp_path / "results.jsonl"
-    stopped(capsys, monkeypatch, place, output)
-    journal = Path(f"{output}.job")
-    lines = journal.read_bytes().splitlines(keepends=True)
-    assert find_remnant(journal, output).written == COUNT
-    journal.write_bytes(b"".join(lines[:31]) + lines[31][:-1])
-    assert find_remnant(journal, output).written == 30
-    # A line of which one character is another one, with whole lines behind it.
-    journal.write_bytes(b"".join(lines).replace(b'"done":50,', b'"done":51,'))
-    assert find_remnant(journal, output).written == 49
-
-
-@pytest.mark.parametrize("name", ["results.npz.part", "results.npz.part.npz"])
-def test_a_file_that_somebody_has_linked_to_beside_the_output_is_left_alone(
-    capsys: pytest.CaptureFixture[str], place: Path, tmp_path: Path, name: str
+@pytest.mark.parametrize("name", ["results.npz", "results"])
+def test_a_file_that_is_linked_to_under_the_name_of_an_unfinished_one_is_left_alone(
+    capsys: Capsys, place: Path, tmp_path: Path, name: str
 ) -> None:
     other = tmp_path / "other"
     other.write_text("of somebody else")
-    (tmp_path / name).symlink_to(other)
-    assert run(capsys, place, tmp_path / "results.npz")[0] == 1  # for the damaged pictures
+    link = tmp_path / (f"{name}.part" if name.endswith("npz") else f"{name}/0003.json.part")
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(other)
+    assert run(capsys, place, tmp_path / name)[0] == 1  # for the damaged pictures
     assert other.read_text() == "of somebody else"
-    assert (tmp_path / "results.npz").stat().st_size > 0
+    assert not link.exists()

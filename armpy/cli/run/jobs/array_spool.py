@@ -15,7 +15,6 @@ from armpy.cli.run.jobs.encoders import named
 from armpy.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from armpy.cli.run.jobs.table_rows import Layout
     from armpy.cli.run.picture_result import PictureOutcome
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -36,8 +35,6 @@ class SpoolEncoder:
     """
 
     def __init__(self) -> None:
-        self.layout: Layout | None = None
-        self.is_holding = False
         self.types: dict[str, np.dtype[np.generic]] = {}
 
     def encode(self, outcome: PictureOutcome) -> bytes:

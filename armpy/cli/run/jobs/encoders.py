@@ -16,20 +16,7 @@ if TYPE_CHECKING:
 
 
 class Encoder(Protocol):
-    """Makes bytes of outcomes, in their order.
-
-    Attributes
-    ----------
-    layout : Layout or None
-        What was decided by the first answer, where that decides anything.
-    """
-
-    layout: Layout | None
-
-    @property
-    def is_holding(self) -> bool:
-        """Whether outcomes are held back until that is decided."""
-        ...
+    """Makes bytes of outcomes, in their order."""
 
     def encode(self, outcome: PictureOutcome) -> bytes:
         """The next bytes of the file."""
@@ -42,10 +29,6 @@ class Encoder(Protocol):
 
 class LinesEncoder:
     """A JSON document for each picture, in a line of its own."""
-
-    def __init__(self) -> None:
-        self.layout: Layout | None = None
-        self.is_holding = False
 
     def encode(self, outcome: PictureOutcome) -> bytes:
         """The picture's line."""
@@ -66,8 +49,6 @@ class TableEncoder:
         Classes that each picture has columns for.
     has_truth : bool
         Whether it is known of some pictures what they show.
-    layout : Layout, optional
-        Of a table whose heading is written already.
 
     Notes
     -----
@@ -75,29 +56,24 @@ class TableEncoder:
     held: a name and a reason each.
     """
 
-    def __init__(self, top: int, *, has_truth: bool, layout: Layout | None = None) -> None:
-        self.layout = layout
+    def __init__(self, top: int, *, has_truth: bool) -> None:
+        self._layout: Layout | None = None
         self._rows = TableRows(top)
         self._top = top
         self._has_truth = has_truth
         self._held: list[PictureResult] = []
 
-    @property
-    def is_holding(self) -> bool:
-        """Whether there is no heading yet."""
-        return self.layout is None
-
     def encode(self, outcome: PictureOutcome) -> bytes:
         """The picture's rows; the heading, and what was held, before the first ones."""
         result = outcome.result
         self._held.append(result)
-        if self.layout is None and result.error:
+        if self._layout is None and result.error:
             return b""
-        return self._release(layout_of(result, self._top) if self.layout is None else None)
+        return self._release(layout_of(result, self._top) if self._layout is None else None)
 
     def rest(self) -> bytes:
         """A table without any answer."""
-        return self._release(("figures", 0)) if self.layout is None else b""
+        return self._release(("figures", 0)) if self._layout is None else b""
 
     def _release(self, decided: Layout | None) -> bytes:
         """Rows of all that is held, behind the heading if that is decided now."""
@@ -105,13 +81,13 @@ class TableEncoder:
         writer = csv.writer(text)
         truth = ("truth", "right") if self._has_truth else ()
         if decided is not None:
-            self.layout = decided
+            self._layout = decided
             writer.writerow(["file", *columns_of(decided), *truth, "error"])
-        assert self.layout is not None
+        assert self._layout is not None
         for result in self._held:
-            made = getattr(self._rows, self.layout[0])
+            made = getattr(self._rows, self._layout[0])
             rows = [] if result.error else list(made(result))
-            for cells in rows or [[""] * len(columns_of(self.layout))]:
+            for cells in rows or [[""] * len(columns_of(self._layout))]:
                 row: list[object] = [result.file, *cells]
                 if self._has_truth:
                     row += [result.truth, "" if result.is_right is None else int(result.is_right)]

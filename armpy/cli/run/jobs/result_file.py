@@ -1,0 +1,94 @@
+"""Files with the results of all pictures: CSV, JSON lines, or an archive of arrays."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, BinaryIO, Self
+
+from armpy.cli.run.jobs.array_spool import SpoolEncoder, write_archive
+from armpy.cli.run.jobs.encoders import Encoder, LinesEncoder, TableEncoder
+
+if TYPE_CHECKING:
+    from armpy.cli.run.picture_result import PictureOutcome
+
+
+class ResultFile:
+    """One file with the results of all pictures, written picture by picture.
+
+    Parameters
+    ----------
+    path : str
+    top : int
+        Classes that a table has columns for.
+    has_truth : bool
+        Whether it is known of some pictures what they show.
+
+    Notes
+    -----
+    Used as a context. The file is opened for the first results; an earlier file stays until then.
+    Arrays wait in a temporary file, as an archive has all of an output in one array. Memory does
+    not grow with the pictures.
+    """
+
+    def __init__(self, path: str, top: int, *, has_truth: bool) -> None:
+        # The target of a link: a link stays one.
+        self._target = Path(os.path.realpath(path))
+        self._encoder: Encoder
+        if self._target.suffix.lower() == ".npz":
+            self._encoder = SpoolEncoder()
+        elif self._target.suffix.lower() == ".csv":
+            self._encoder = TableEncoder(top, has_truth=has_truth)
+        else:
+            self._encoder = LinesEncoder()
+        self._file: BinaryIO | None = None
+
+    def __enter__(self) -> Self:
+        """Nothing is written yet."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the file; the results in it stay."""
+        if self._file is not None:
+            self._file.close()
+
+    def store(self, outcomes: Sequence[PictureOutcome]) -> None:
+        """Write the results of pictures that the model was given together."""
+        if self._file is None:
+            if isinstance(self._encoder, SpoolEncoder):
+                folder = self._target.parent
+                self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  # closed on exit
+            else:
+                self._file = self._target.open("wb")
+        self._file.write(b"".join(map(self._encoder.encode, outcomes)))
+        self._file.flush()
+
+    def finish(self) -> None:
+        """Write what the encoder holds back; make the archive."""
+        if self._file is None:
+            return
+        self._file.write(self._encoder.rest())
+        self._file.flush()
+        if isinstance(self._encoder, SpoolEncoder):
+            self._write_archive(self._file, self._encoder)
+
+    def _write_archive(self, spool: BinaryIO, encoder: SpoolEncoder) -> None:
+        """Make the archive of all arrays; it replaces an earlier one in one step."""
+        if self._target.exists() and not self._target.is_file():  # such as a pipe
+            with self._target.open("wb") as file:
+                write_archive(spool, encoder.types, file)
+            return
+        unfinished = self._target.with_name(self._target.name + ".part")
+        # It may be a link, whose target is another file of the user's.
+        unfinished.unlink(missing_ok=True)
+        with unfinished.open("xb") as file:
+            write_archive(spool, encoder.types, file)
+        os.replace(unfinished, self._target)
