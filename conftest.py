@@ -11,6 +11,7 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,27 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["PYTEST_XDIST_AUTO_NUM_WORKERS"] = "0"  # what a test starts shares its core
 
 
+# Tests of the core whose cases and judges are the conformance kit's.
+collect_ignore = (
+    []
+    if find_spec("armpy_conformance")
+    else [
+        "backends/numba_acc/tests",
+        "backends/reference/tests/test_no_axes.py",
+        "extensions/conformance",
+        "tests/differential",
+        "tests/examples",
+        "tests/frontends/test_guarded_fuzz.py",
+        "tests/frontends/test_tflite_fuzz.py",
+        "tests/frontends/test_tflite_operators.py",
+        "tests/nnapi/test_damaged_models.py",
+        "tests/nnapi/test_mutations.py",
+        "tests/nnapi/test_odd_numbers.py",
+        "tests/nnapi/test_versions.py",
+        "tests/scripts/test_compare_backends.py",
+    ]
+)
+
 _UNTRACED = (
     "backends/numba_acc/tests",
     "extensions/onnx/tests/test_onnx_golden.py",
@@ -126,19 +148,19 @@ _UNTRACED = (
     "tests/runtime/test_random_networks.py",
     "tests/runtime/test_signals.py",
     "tests/runtime/test_stopping_soak.py",
-    "tests/testing/test_breaking_backends.py",
-    "tests/testing/test_cases.py",
-    "tests/testing/test_conformance_kit.py::test_a_layer_given_back_alone",
-    "tests/testing/test_conformance_kit.py::test_a_workload_that_threads_cannot_share",
-    "tests/testing/test_conformance_kit.py::test_an_honest_backend",
-    "tests/testing/test_conformance_kit.py::test_cpu_ref_passes_every_case",
-    "tests/testing/test_conformance_kit.py::test_what_a_backend_declares",
-    "tests/testing/test_definitions.py",
-    "tests/testing/test_nnapi_vectors.py::test_every_published",
-    "tests/testing/test_nnapi_vectors.py::test_no_published",
-    "tests/testing/test_random_graphs.py",
-    "tests/testing/test_sabotaged_backends.py",
-    "tests/testing/test_signed_twins.py::test_published",
+    "extensions/conformance/tests/test_breaking_backends.py",
+    "extensions/conformance/tests/test_cases.py",
+    "extensions/conformance/tests/test_conformance_kit.py::test_a_layer_given_back_alone",
+    "extensions/conformance/tests/test_conformance_kit.py::test_a_workload_that_threads_cannot_share",
+    "extensions/conformance/tests/test_conformance_kit.py::test_an_honest_backend",
+    "extensions/conformance/tests/test_conformance_kit.py::test_cpu_ref_passes_every_case",
+    "extensions/conformance/tests/test_conformance_kit.py::test_what_a_backend_declares",
+    "extensions/conformance/tests/test_definitions.py",
+    "extensions/conformance/tests/test_nnapi_vectors.py::test_every_published",
+    "extensions/conformance/tests/test_nnapi_vectors.py::test_no_published",
+    "extensions/conformance/tests/test_random_graphs.py",
+    "extensions/conformance/tests/test_sabotaged_backends.py",
+    "extensions/conformance/tests/test_signed_twins.py::test_published",
 )
 """How names begin of tests that run the same lines thousands of times, or lines of other packages.
 

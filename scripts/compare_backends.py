@@ -115,8 +115,8 @@ def _networks(start: int, count: int, every: int) -> Iterator[BuiltNetwork]:
 
 def _instances(start: int, count: int, chosen: str) -> Iterator[BuiltNetwork]:
     """The conformance kit's layers of each kind and type, drawn so many times."""
-    from armpy.testing.cases import all_case_templates  # noqa: PLC0415 - seldom needed
-    from armpy.testing.sampling.case_sampling import drawn, roots  # noqa: PLC0415
+    from armpy_conformance.cases import all_case_templates  # noqa: PLC0415 - seldom needed
+    from armpy_conformance.sampling.case_sampling import drawn, roots  # noqa: PLC0415
 
     for template in roots(all_case_templates()):
         for seed in range(start, start + count):

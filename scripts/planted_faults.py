@@ -19,10 +19,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from armpy.testing import CaseResult, Outcome, run_conformance  # of this checkout
-from armpy.testing.backend_under_test import BackendUnderTest  # of this checkout
-from armpy.testing.conformance import NamedCase, cases_for  # of this checkout
-from armpy.testing.process_state import captured_output  # of this checkout
+from armpy_conformance import CaseResult, Outcome, run_conformance  # of this checkout
+from armpy_conformance.backend_under_test import BackendUnderTest  # of this checkout
+from armpy_conformance.conformance import NamedCase, cases_for  # of this checkout
+from armpy_conformance.process_state import captured_output  # of this checkout
 from tests.support.lying_backends import options_for  # of this checkout
 from tests.support.planted_faults import FAULTS, Planted  # of this checkout
 from tests.support.planted_growth import GROWTH_FAULTS  # of this checkout

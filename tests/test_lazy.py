@@ -47,7 +47,7 @@ def _skip(name: str) -> pytest.MarkDecorator:
 IMPORTED = [pytest.param(name, marks=_skip(name)) for name in PACKAGES]
 USE = """
 import sys
-import armpy, armpy.backend, armpy.graph, armpy.nnapi, armpy.ops, armpy.plugins, armpy.testing
+import armpy, armpy.backend, armpy.graph, armpy.nnapi, armpy.ops, armpy.plugins, armpy_conformance
 assert not {"numpy", "pluggy", "armpy.errors"} & set(sys.modules), "something was imported"
 from armpy import Network, TensorInfo, DataType
 from armpy.ops import Softmax

@@ -106,7 +106,7 @@ def test_the_core_by_itself_depends_on_the_backends_and_has_none() -> None:
         f"armpy-numba-acc=={version}",
     ]
     assert not any(each.startswith("numba") for each in core["project"]["dependencies"])
-    assert core["project"]["entry-points"].keys() == {"pytest11"}
+    assert core["project"].get("entry-points", {}) == {}
     assert core["project"]["optional-dependencies"] == whole["project"]["optional-dependencies"]
     packages = script._OTHERS.sub("", (ROOT / "setup.cfg").read_text("utf-8"))
     assert "armpy_" not in packages
@@ -127,9 +127,18 @@ def test_tools_run_what_ci_runs() -> None:
     assert set(re.findall(r"repo: (\S+)", hooks)) == {"local"}
 
 
-def test_one_run_has_the_tests_of_the_core_and_of_all_backends() -> None:
+def test_one_run_has_the_tests_of_the_core_of_all_backends_and_extensions() -> None:
     paths = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"][
         "testpaths"
     ]
     backends = {path.parent for path in (ROOT / "backends").glob("*/pyproject.toml")}
-    assert {ROOT / path for path in paths} == {ROOT / "tests", *(b / "tests" for b in backends)}
+    cores = {ROOT / "tests", ROOT / "extensions"}
+    assert {ROOT / path for path in paths} == cores | {b / "tests" for b in backends}
+
+
+def test_pytest_loads_no_plugin_of_armpy_alone() -> None:
+    assert "pytest11" not in project_of(ROOT)["entry-points"]
+    kit = project_of(ROOT / "extensions" / "conformance")
+    assert kit["entry-points"]["pytest11"] == {
+        "armpy_conformance": "armpy_conformance.pytest_plugin"
+    }

@@ -11,6 +11,8 @@ from typing import Any
 
 import click
 
+from armpy.plugins.extensions import COMMANDS, install_command
+
 _PLUGIN_VARIABLES = ("ARMPY_DYNAMIC_BACKENDS_PATH", "ARMPY_TRUST_FILE")
 """Of the environment: plugins, or what finding them complains about, may be there."""
 
@@ -70,7 +72,19 @@ class CommandGroup(OnceGroup):
             module = import_module(f"armpy.cli.{name.replace('-', '_')}.command")
             self.add_command(module.command, name)
             self._not_imported.remove(name)
+        elif arguments:
+            self._check_extension(context, arguments[0])
         return super().resolve_command(context, arguments)
+
+    def _check_extension(self, context: click.Context, name: str) -> None:
+        """Check that a command of one of armpy's extensions is there."""
+        distribution = COMMANDS.get(name)
+        if distribution is None or self.get_command(context, name) is not None:
+            return
+        raise click.UsageError(
+            f"the command '{name}' is missing: {distribution} is not installed, or cannot be "
+            f"loaded, which armpy doctor explains. Run: {install_command(distribution)}"
+        )
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         """One of the group's own commands, or a plugin's."""

@@ -1,8 +1,14 @@
-"""Extensions of armpy: the packages that read formats which armpy alone does not read."""
+"""Extensions of armpy: the packages that bring formats and commands which armpy alone lacks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+
+COMMANDS: Mapping[str, str] = {
+    "conformance": "armpy-conformance",
+    "diff": "armpy-conformance",
+}
+"""Distributions by the command that they add to ``armpy``."""
 
 SUFFIXES: Mapping[str, str] = {".onnx": "armpy-onnx"}
 """Distributions by the suffix of the files that they read; their front-ends are named after it."""

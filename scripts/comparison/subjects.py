@@ -168,7 +168,7 @@ def _elements(random: np.random.Generator, data_type: Any, shape: tuple[int, ...
 
 def _vectors(selection: Selection) -> Iterator[NnapiModel]:
     """NNAPI's published examples, as declared and with unknown dimensions of the outputs."""
-    from armpy.testing.nnapi_vectors.example import read_examples  # noqa: PLC0415 - the tree's own
+    from armpy_conformance.nnapi_vectors.example import read_examples  # noqa: PLC0415 - the tree's own
 
     for example in read_examples(Path(selection.shared) / "nnapi_cts"):
         name = f"vectors/{example.file.partition('.')[0]}/{example.name}"
@@ -179,7 +179,7 @@ def _vectors(selection: Selection) -> Iterator[NnapiModel]:
 
 def _random(selection: Selection) -> Iterator[NnapiModel]:
     """Networks that are made up."""
-    from armpy.testing.random_graphs.generator import random_model  # noqa: PLC0415
+    from armpy_conformance.random_graphs.generator import random_model  # noqa: PLC0415
 
     for seed in range(selection.seed, selection.seed + selection.count):
         model = random_model(seed)
@@ -188,8 +188,8 @@ def _random(selection: Selection) -> Iterator[NnapiModel]:
 
 def _kit(selection: Selection) -> Iterator[BuiltNetwork]:
     """The networks of the conformance kit: of operations, and patterns."""
-    from armpy.testing.cases import operation_cases  # noqa: PLC0415 - the tree's own
-    from armpy.testing.cases.patterns import kit_patterns  # noqa: PLC0415
+    from armpy_conformance.cases import operation_cases  # noqa: PLC0415 - the tree's own
+    from armpy_conformance.cases.patterns import kit_patterns  # noqa: PLC0415
 
     for case in operation_cases():
         feeds = case.feeds()

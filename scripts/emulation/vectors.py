@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from armpy.execution import RuntimeOptions
-from armpy.testing.nnapi_vectors.example import read_examples
-from armpy.testing.nnapi_vectors.judge import VectorJudge
-from armpy.testing.nnapi_vectors.runner import variations_of
-from armpy.testing.result import CaseResult
+from armpy_conformance.nnapi_vectors.example import read_examples
+from armpy_conformance.nnapi_vectors.judge import VectorJudge
+from armpy_conformance.nnapi_vectors.runner import variations_of
+from armpy_conformance.result import CaseResult
 
 
 def judged(directory: str, isa: str, first: int, every: int) -> Iterator[CaseResult]:

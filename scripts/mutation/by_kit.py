@@ -6,7 +6,7 @@ import argparse
 from collections import Counter
 from collections.abc import Sequence
 
-from armpy.testing.cases import all_case_templates
+from armpy_conformance.cases import all_case_templates
 
 from .corpus import Corpus
 from .sites import Site, sampled, sites

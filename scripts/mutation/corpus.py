@@ -20,14 +20,14 @@ from armpy.execution import RuntimeOptions
 from armpy.nnapi.devices import DeviceManager
 from armpy.ops.operation import Array, Operation
 from armpy.tensor import TensorInfo
-from armpy.testing.backend_under_test import BackendUnderTest
-from armpy.testing.case import Case
-from armpy.testing.nnapi_vectors.example import read_examples
-from armpy.testing.random_graphs.generator import random_model
-from armpy.testing.random_graphs.runner import run_model
-from armpy.testing.sampling.case_template import CaseTemplate, Scale
 from armpy.tools.compare.seeded_values import Values
 from armpy.types import REFERENCE_BACKEND_ID, DataType
+from armpy_conformance.backend_under_test import BackendUnderTest
+from armpy_conformance.case import Case
+from armpy_conformance.nnapi_vectors.example import read_examples
+from armpy_conformance.random_graphs.generator import random_model
+from armpy_conformance.random_graphs.runner import run_model
+from armpy_conformance.sampling.case_template import CaseTemplate, Scale
 
 _LARGEST_BYTES = 1 << 20
 """Layers with more elements than fit into these are not kept."""

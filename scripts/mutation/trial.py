@@ -22,12 +22,12 @@ from armpy_reference.factory import snake_case
 from armpy.execution import RuntimeOptions
 from armpy.ops.operation import Array
 from armpy.plugins import BackendRegistry
-from armpy.testing.backend_under_test import BackendUnderTest
-from armpy.testing.conformance import NamedCase, all_cases
-from armpy.testing.result import CONTRACT
-from armpy.tools.compare.description import describe
 from armpy.tools.compare.tolerance import compare
 from armpy.types import REFERENCE_BACKEND_ID
+from armpy_conformance.backend_under_test import BackendUnderTest
+from armpy_conformance.conformance import NamedCase, all_cases
+from armpy_conformance.differences.description import describe
+from armpy_conformance.result import CONTRACT
 
 from .corpus import Corpus, Run, recording
 from .sites import Site, mutated

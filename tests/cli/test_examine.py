@@ -94,8 +94,7 @@ def test_what_was_said_to_be_supported_and_cannot_be_prepared_is_a_problem() -> 
     found = examine_backend(Lying())
     problems: Any = found["problems"]
     (problem,) = problems
-    assert problem.startswith("addition failed: Lying / ElementwiseBinary() on (FLOAT32(2,)")
-    assert "said supported, but failed to prepare" in problem
+    assert problem.startswith("addition failed: said supported, but failed to prepare: ")
     assert "the driver is from last year" in problem
 
 
@@ -114,11 +113,10 @@ def test_a_backend_that_gives_everything_back_is_a_problem() -> None:
     found = examine_backend(GivesBack("Shy"))
     problems: Any = found["problems"]
     (problem,) = problems
-    assert "addition failed: Shy / ElementwiseBinary()" in problem
-    assert "gave it back, alone and beside RELU, ADD" in problem
+    assert problem.startswith("addition failed: said supported, but gave it back, alone and with ")
 
 
-def test_what_a_backend_declares_is_tried() -> None:
+def test_a_backend_with_patterns_of_its_own_may_give_layers_back() -> None:
     found = examine_backend(Declaring("Declaring"))
-    assert ("ran", "ran 2 of 2 layers") in outcomes(found)
+    assert {outcome for outcome, _ in outcomes(found)} <= {"refused", "given back"}
     assert found["problems"] == []

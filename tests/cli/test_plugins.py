@@ -379,3 +379,14 @@ def test_a_section_that_is_code_or_damaged_spoils_no_report(
     assert (code, "Toy layers" in out, "Odd" in out, "Evil" in out) == (0, True, True, False)
     assert "plugin 'spoils' from spoils-plugin 1.0 is left out: TypeError" in err
     assert "plugin 'zz' from zz-plugin 1.0 is left out: TypeError" in err
+
+
+@pytest.mark.parametrize("name", ["conformance", "diff"])
+def test_a_command_of_a_missing_extension_names_the_package_to_install(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("armpy.cli.command_group._plugin_commands", lambda taken: {})
+    code, out, err = armpy(capsys, name, "--help")
+    assert (code, out) == (2, "")
+    assert f"the command '{name}' is missing" in err
+    assert "Run: pip install armpy-conformance" in err

@@ -16,10 +16,10 @@ from armpy import ops
 from armpy.ops import Operation, UnaryOperation
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
-from armpy.testing import Case
-from armpy.testing.sampling.case_template import CaseTemplate
 from armpy.tools.compare.tolerance import EXACT, FLOAT32, OFF_BY_ONE, Tolerance
 from armpy.types import DataType
+from armpy_conformance import Case
+from armpy_conformance.sampling.case_template import CaseTemplate
 from tests.differential.litert_oracle import run_litert
 from tests.support.tflite_cases import Model, models_of
 from tests.support.tflite_operators import forms_of

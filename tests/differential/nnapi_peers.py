@@ -27,8 +27,8 @@ from armpy.nnapi import (
     OperationCode,
 )
 from armpy.tensor import TensorInfo
-from armpy.testing.sampling import draw as drawing
 from armpy.tools.compare.tolerance import EXACT, OFF_BY_ONE, TOLERANCES, Tolerance, compare
+from armpy_conformance.sampling import draw as drawing
 from tests.support.effort import effort
 
 Array = npt.NDArray[Any]  # Any: every element type occurs

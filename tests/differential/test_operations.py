@@ -15,13 +15,13 @@ import pytest
 
 from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
-from armpy.testing import Case
-from armpy.testing.cases import all_case_templates
-from armpy.testing.definitions.expected import with_expected
-from armpy.testing.sampling.case_sampling import drawn, num_draws, roots
-from armpy.testing.sampling.case_template import CaseTemplate
 from armpy.tools.compare.tolerance import TOLERANCES, Tolerance, compare
 from armpy.types import DataType
+from armpy_conformance import Case
+from armpy_conformance.cases import all_case_templates
+from armpy_conformance.definitions.expected import with_expected
+from armpy_conformance.sampling.case_sampling import drawn, num_draws, roots
+from armpy_conformance.sampling.case_template import CaseTemplate
 from tests.differential import litert_judge
 from tests.differential.litert_oracle import litert_or_skip
 from tests.support.run_operation import run_operation

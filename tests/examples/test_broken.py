@@ -17,7 +17,7 @@ from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.plugins import BackendRegistry, Candidate, CandidateStatus, PluginOptions
-from armpy.testing import run_conformance
+from armpy_conformance import run_conformance
 from tests.support.example_backends import EXAMPLES
 from tests.support.networks import ADD, f32, floats
 

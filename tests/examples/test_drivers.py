@@ -37,8 +37,8 @@ from armpy.nnapi import (
 )
 from armpy.ops import FullyConnected
 from armpy.store.settings import CompilationCaching
-from armpy.testing import run_conformance
 from armpy.types import DataType, DeviceType
+from armpy_conformance import run_conformance
 from tests.support.effort import part_of_kit
 from tests.support.example_backends import EXAMPLES
 from tests.support.networks import ADD, RELU, chain, diamond, f32, floats

@@ -17,8 +17,8 @@ from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import Convolution2d
 from armpy.plugins import BackendRegistry, CandidateStatus, PluginOptions
-from armpy.testing import run_conformance
 from armpy.types import REFERENCE_BACKEND_ID
+from armpy_conformance import run_conformance
 from tests.support.example_backends import EXAMPLES
 from tests.support.networks import ADD, f32, floats
 

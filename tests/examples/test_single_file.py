@@ -13,8 +13,8 @@ from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops.operation import Operation
 from armpy.tensor import TensorInfo
-from armpy.testing import run_conformance
 from armpy.types import DataType
+from armpy_conformance import run_conformance
 from tests.support.effort import part_of_kit
 from tests.support.example_backends import EXAMPLES
 from tests.support.networks import ADD, MUL, floats

@@ -34,8 +34,8 @@ from armpy.model import Model
 from armpy.ops.operation import Operation
 from armpy.plugins.proxy.memory import HandleFactoryProxy
 from armpy.tensor import TensorInfo
-from armpy.testing import run_conformance
 from armpy.types import DataType
+from armpy_conformance import run_conformance
 from tests.support.compiled_modules import require_compiler
 from tests.support.effort import part_of_kit
 from tests.support.example_backends import EXAMPLES

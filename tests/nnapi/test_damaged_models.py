@@ -19,9 +19,9 @@ from armpy.nnapi.description.model_description import ModelDescription
 from armpy.nnapi.devices import DeviceManager
 from armpy.nnapi.model.model import Model
 from armpy.nnapi.run.execution import Execution
-from armpy.testing.random_graphs.building import build_model
-from armpy.testing.random_graphs.damage import damaged_model
-from armpy.testing.random_graphs.generator import RandomModel
+from armpy_conformance.random_graphs.building import build_model
+from armpy_conformance.random_graphs.damage import damaged_model
+from armpy_conformance.random_graphs.generator import RandomModel
 from tests.support.effort import effort
 
 COUNT = effort(300, 1500, "ARMPY_FUZZ_COUNT")

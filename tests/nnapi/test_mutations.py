@@ -16,8 +16,8 @@ from armpy.errors import NnapiError, ResultCode
 from armpy.nnapi import Model
 from armpy.nnapi.description.model_description import ModelDescription
 from armpy.nnapi.validation.validate_model import validate_model
-from armpy.testing.random_graphs.building import build_model
-from armpy.testing.random_graphs.mutations import KINDS, Mutation, random_mutation
+from armpy_conformance.random_graphs.building import build_model
+from armpy_conformance.random_graphs.mutations import KINDS, Mutation, random_mutation
 from tests.support.effort import effort
 
 COUNT = effort(300, 2000, "ARMPY_FUZZ_COUNT")

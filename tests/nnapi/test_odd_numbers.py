@@ -18,9 +18,9 @@ from armpy.nnapi.model.model import Model
 from armpy.nnapi.operations import definitions
 from armpy.nnapi.run.execution import Execution
 from armpy.ops.operation import Array
-from armpy.testing.random_graphs.editor import Editor
-from armpy.testing.random_graphs.making import assemble, random_call, results_of
-from armpy.testing.random_graphs.recipes import recipes
+from armpy_conformance.random_graphs.editor import Editor
+from armpy_conformance.random_graphs.making import assemble, random_call, results_of
+from armpy_conformance.random_graphs.recipes import recipes
 
 ODD_NUMBERS: dict[str, tuple[float, ...]] = {
     "i": (0, 1, -1, -9, 1000, 2**31 - 1, -(2**31)),

@@ -21,7 +21,7 @@ from armpy.nnapi import (
 )
 from armpy.nnapi.description.model_description import Lifetime, ModelDescription, Operand
 from armpy.nnapi.validation.versions import operand_feature_level
-from armpy.testing.nnapi_vectors.example import read_examples
+from armpy_conformance.nnapi_vectors.example import read_examples
 from tests.support.nnapi_models import BOOL_1, FLOAT_2, FLOAT_ANY, fails, sum_model
 from tests.support.shared import shared_file
 

@@ -27,7 +27,6 @@ from armpy.graph import Graph
 from armpy.model import Model
 from armpy.ops import FullyConnected
 from armpy.ops.operation import Operation
-from armpy.testing.cases import operation_cases
 from tests.support.control_flow import doubling, loop
 from tests.support.fake_backends import CompilingBackend, OwnMemoryBackend, runtime_of
 from tests.support.mutations import mutated
@@ -150,7 +149,10 @@ def test_constants_are_written_once(path: Path) -> None:
 
 def operations() -> dict[str, Operation]:
     """Every operation with each form of attributes that the conformance kit has."""
-    found = {repr(case.operation): case.operation for case in operation_cases()}
+    cases = pytest.importorskip(
+        "armpy_conformance.cases", reason="armpy-conformance is not installed"
+    )
+    found = {repr(case.operation): case.operation for case in cases.operation_cases()}
     for name in armpy.ops.__all__:
         kind = getattr(armpy.ops, name)
         is_whole = isinstance(kind, type) and issubclass(kind, Operation)

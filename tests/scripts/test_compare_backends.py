@@ -13,8 +13,8 @@ from armpy import Network, RuntimeOptions
 from armpy.ops import FullyConnected, Operation, Quantize, Softmax
 from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
-from armpy.tools.compare.diff import behind_floats
 from armpy.types import DataType
+from armpy_conformance.differences.diff import behind_floats
 from scripts.comparison.equality import Bench, Conditions, Count
 from scripts.comparison.subjects import ModelFile, Selection, models_below
 from tests.support.fake_backends import FakeBackend, registry_of

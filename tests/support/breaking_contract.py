@@ -303,13 +303,14 @@ BROKEN_ELSEWHERE = {
     "support/unknown-operations-are-refused",
     "threads/threads-share-a-network",
     "memory/manager-can-be-used-again",
-    "compiled/kept-parts-compute-the-same",  # in tests/testing/test_compiled_rule.py
+    # These are in the tests of armpy_conformance.
+    "compiled/kept-parts-compute-the-same",  # test_compiled_rule.py
     "compiled/parts-that-cannot-be-used-are-compiled-anew",  # there, too
-    "compiled/saved-programs-compute-the-same",  # in tests/testing/test_saved_rule.py
-    # The next two in tests/testing/test_declared_memory_rules.py.
+    "compiled/saved-programs-compute-the-same",  # test_saved_rule.py
+    # The next two: test_declared_memory_rules.py.
     "alignment/tensors-lie-where-their-factory-declares",
     "alignment/nothing-is-written-behind-the-padding",
-    "compiled/every-attribute-comes-back",  # from here on in tests/testing/test_planted_faults.py
+    "compiled/every-attribute-comes-back",  # test_planted_faults.py, from here on
     "compiled/patterns-come-back",
     "loops/state-goes-through-loops-and-choices",
     "loops/loops-stop-at-their-time-out",
@@ -331,6 +332,6 @@ BROKEN_ELSEWHERE = {
     "gauges/neighbours-come-and-go",
     "gauges/every-option-is-read",
     "gauges/device-times-are-no-longer-than-the-clocks",
-    "sizes/new-sizes-are-as-if-compiled-for-them",  # in tests/testing/test_sizes_rule.py
+    "sizes/new-sizes-are-as-if-compiled-for-them",  # test_sizes_rule.py
 }
-"""Rules whose breakers are in tests/testing/test_conformance_kit.py, where nothing is said."""
+"""Rules whose breakers are in the kit's test_conformance_kit.py, where nothing is said."""

@@ -63,9 +63,9 @@ def own_tests(site: Path) -> subprocess.CompletedProcess[str]:
 
     Notes
     -----
-    The whole kit is one of them, which `tests/testing/test_sabotaged_backends.py` runs on the same
-    code, not installed, and its rules on a device that can be mapped another one, as does
-    `test_breaking_backends.py` there. From the wheel they are run in the full form alone.
+    The whole kit is one of them. Its own tests run it on the same code, not installed
+    (`test_sabotaged_backends.py`), and its rules on a device that can be mapped
+    (`test_breaking_backends.py`). From the wheel they are run in the full form alone.
     """
     options = ["-q", "-p", "no:cacheprovider", "--rootdir", str(site), "-W", "error"]
     if not IS_FULL:

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -41,7 +41,6 @@ from armpy.ops import (
 )
 from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.tensor import TensorInfo
-from armpy.testing import CaseResult, ConformanceResult, Pattern, run_conformance
 from armpy.types import DataType
 from tests.support.dynamic_modules import module_source, write_module
 from tests.support.fake_backends import (
@@ -51,6 +50,9 @@ from tests.support.fake_backends import (
     Faults,
     registry_of,
 )
+
+if TYPE_CHECKING:
+    from armpy_conformance import CaseResult, ConformanceResult, Pattern
 
 Tamper = Callable[[Operation, list[Array], list[Array]], None]
 """Spoils inputs or outputs after the right answer was computed."""
@@ -66,6 +68,8 @@ def options_for(*backends: IBackendInternal) -> RuntimeOptions:
 
 def run(backend: IBackendInternal, filter: str | Sequence[str] = "/add/") -> ConformanceResult:
     """Run some cases on a backend."""
+    from armpy_conformance import run_conformance
+
     return run_conformance(backend.get_id(), runtime_options=options_for(backend), filter=filter)
 
 
@@ -373,6 +377,8 @@ class Declaring(CompilingBackend):
 
 def exponential_pattern(num_layers: int = 2) -> Pattern:
     """The logarithm of an exponential, or of its logarithm."""
+    from armpy_conformance import Pattern
+
     net = Network("logarithm of an exponential")
     value = net.input("x", TensorInfo((5,), DataType.FLOAT32))
     value = net.add(ElementwiseUnary(UnaryOperation.EXP), value)

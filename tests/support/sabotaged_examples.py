@@ -31,10 +31,10 @@ from armpy.graph import SubgraphView
 from armpy.ops import FusedActivation, PreCompiled
 from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.tensor import TensorInfo
-from armpy.testing import CaseResult
-from armpy.testing.backend_under_test import BackendUnderTest
-from armpy.testing.conformance import cases_for
-from armpy.testing.result import CONTRACT, Outcome
+from armpy_conformance import CaseResult
+from armpy_conformance.backend_under_test import BackendUnderTest
+from armpy_conformance.conformance import cases_for
+from armpy_conformance.result import CONTRACT, Outcome
 from tests.support.example_backends import EXAMPLES
 from tests.support.lying_backends import options_for
 

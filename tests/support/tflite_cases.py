@@ -13,9 +13,9 @@ import numpy as np
 from armpy.ops import BatchMatMul, Range
 from armpy.ops.operation import Array, Operation
 from armpy.tensor import TensorInfo
-from armpy.testing import Case, CaseInput
-from armpy.testing.cases import all_case_templates
 from armpy.types import DataType
+from armpy_conformance import Case, CaseInput
+from armpy_conformance.cases import all_case_templates
 from tests.support.tflite_operators import Form, forms_of
 from tests.support.tflite_writer import OptionValue, Subgraph, Tensor, TfliteModel
 

@@ -17,8 +17,8 @@ from armpy_numba_acc.passes.region import lower_region
 from armpy import DataType, Network, Quantization, TensorInfo, ops
 from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
-from armpy.testing.case import Case
-from armpy.testing.cases import all_case_templates, by_hand
+from armpy_conformance.case import Case
+from armpy_conformance.cases import all_case_templates, by_hand
 
 Given: TypeAlias = tuple[Network, dict[str, Array]]
 """A network, and inputs for it."""

@@ -28,9 +28,9 @@ from armpy import Network, Runtime, RuntimeOptions
 from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
-from armpy.tools.compare.diff import behind_floats
 from armpy.tools.compare.tolerance import EXACT, Tolerance, compare
 from armpy.types import DataType
+from armpy_conformance.differences.diff import behind_floats
 from tests.support.effort import IS_FULL, first_and_another
 
 ISAS = tuple(isa for isa in host_isas() if not isa.has_matrix_unit)

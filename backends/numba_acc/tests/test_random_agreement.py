@@ -17,9 +17,9 @@ from armpy_numba_acc.options import ISA_VARIABLE
 
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
-from armpy.testing.random_graphs import run_random_graphs
 from armpy.tools.compare.tolerance import Tolerance, compare
 from armpy.types import DataType
+from armpy_conformance.random_graphs import run_random_graphs
 from backends.numba_acc.tests import support
 from backends.numba_acc.tests.random_networks import (
     TYPES,

@@ -17,9 +17,9 @@ from armpy.graph.network import Network
 from armpy.ops import BinaryOperation, ElementwiseBinary
 from armpy.ops.operation import Array, Operation
 from armpy.tensor import Quantization, TensorInfo
-from armpy.testing import Case
-from armpy.testing.cases import operation_cases
 from armpy.types import DataType
+from armpy_conformance import Case
+from armpy_conformance.cases import operation_cases
 from tests.support.run_operation import run_operation
 
 COUNTS_AXES = ("Rank", "Shape")

@@ -11,7 +11,7 @@ from armpy import DataType, Model, Network, TensorInfo, load
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Value
 from armpy.ops import Activation, ActivationFunction, FullyConnected
-from armpy.testing import run_conformance
+from armpy_conformance import run_conformance
 
 BACKEND_ID = "ExampleCompiler"
 RELU = Activation(ActivationFunction.RELU)

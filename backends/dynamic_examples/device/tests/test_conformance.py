@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from armpy.execution import RuntimeOptions
-from armpy.testing import run_conformance
+from armpy_conformance import run_conformance
 
 
 def test_the_backend_keeps_to_the_contract_and_agrees_with_the_reference() -> None:

@@ -28,7 +28,7 @@ from armpy_example_extensions import fibonacci, samples
 from armpy_example_extensions.kernels import compute
 
 if TYPE_CHECKING:
-    from armpy.testing import Pattern
+    from armpy_conformance import Pattern
 
 OPERATIONS = (fibonacci.Fibonacci, samples.Dequantize64, samples.Amplify)
 

@@ -9,8 +9,8 @@ import numpy as np
 from armpy.graph.network import Network
 from armpy.ops.operation import Array, Operation
 from armpy.tensor import TensorInfo
-from armpy.testing import Pattern
 from armpy.types import DataType
+from armpy_conformance import Pattern
 from armpy_example_extensions.fibonacci import Fibonacci
 from armpy_example_extensions.samples import Amplify, Dequantize64
 

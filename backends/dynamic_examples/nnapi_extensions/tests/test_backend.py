@@ -12,7 +12,7 @@ from armpy_example_extensions.fibonacci import QuantParams
 
 from armpy.errors import NnapiError, ResultCode
 from armpy.nnapi import Compilation, Model, OperandCode, OperandType, OperationCode
-from armpy.testing import run_conformance
+from armpy_conformance import run_conformance
 
 BACKEND_ID = "ExampleExtensions"
 

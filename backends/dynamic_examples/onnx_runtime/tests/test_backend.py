@@ -32,7 +32,7 @@ from armpy.ops import (
     Softmax,
 )
 from armpy.ops.operation import Array
-from armpy.testing import run_conformance
+from armpy_conformance import run_conformance
 
 BACKEND_ID = "OnnxRuntime"
 

@@ -7,7 +7,7 @@ import numpy as np
 from armpy import DataType, Model, Network, TensorInfo
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.ops import Activation, ActivationFunction
-from armpy.testing import run_conformance
+from armpy_conformance import run_conformance
 
 BACKEND_ID = "ExampleWorkloads"
 

@@ -1,0 +1,10 @@
+"""The conformance kit: tells a backend's author what is wrong, by case, shape and element.
+
+Run it with ``armpy conformance ID``, with ``pytest --pyargs armpy_conformance --armpy-backend ID``,
+or from code with `run_conformance`. `first_difference` finds the first layer of a model that
+a backend computes unlike another one.
+"""
+
+from armpy.core.lazy import offer
+
+__getattr__, __dir__ = offer(__name__)

@@ -1,0 +1,24 @@
+from armpy_conformance.case import Case as Case, CaseInput as CaseInput
+from armpy_conformance.conformance import (
+    all_cases as all_cases,
+    cases_of as cases_of,
+    run_conformance as run_conformance,
+)
+from armpy_conformance.differences.diff import (
+    LayerDifference as LayerDifference,
+    ModelDifference as ModelDifference,
+    first_difference as first_difference,
+)
+from armpy_conformance.pattern import Pattern as Pattern
+from armpy_conformance.result import (
+    CaseResult as CaseResult,
+    ConformanceResult as ConformanceResult,
+    Outcome as Outcome,
+)
+from armpy.tools.compare.tolerance import (
+    TOLERANCES as TOLERANCES,
+    Tolerance as Tolerance,
+    compare as compare,
+)
+
+__all__: list[str]

@@ -1,0 +1,74 @@
+"""A run over models, as data and as a page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from armpy.tools.pages import Facts, Section, Text, render_page
+from armpy.types import BackendId
+from armpy_conformance.accuracy.page import ABOUT, latency_parts, model_details, summary_table
+from armpy_conformance.accuracy.report import ModelAccuracy, Status
+
+
+@dataclass(frozen=True, slots=True)
+class AccuracyRun:
+    """All models.
+
+    Parameters
+    ----------
+    backend : str
+    models : tuple of ModelAccuracy
+    machine : mapping of str to str
+        What it ran on.
+    settings : mapping of str to str
+        How.
+    duration_s : float
+    """
+
+    backend: BackendId
+    models: tuple[ModelAccuracy, ...]
+    machine: dict[str, str] = field(default_factory=dict)
+    settings: dict[str, str] = field(default_factory=dict)
+    duration_s: float = field(default=0.0, compare=False)
+
+    @property
+    def is_passed(self) -> bool:
+        """Whether there are models, and all are OK."""
+        return bool(self.models) and all(model.status is Status.OK for model in self.models)
+
+    def to_document(self) -> dict[str, object]:
+        """Everything as plain dictionaries and lists; infinite errors are null in JSON."""
+        return {
+            "backend": self.backend,
+            "is_passed": self.is_passed,
+            "machine": dict(self.machine),
+            "settings": dict(self.settings),
+            "duration_s": round(self.duration_s, 3),
+            "models": [model.to_document() for model in self.models],
+        }
+
+    def to_html(self) -> str:
+        """Everything as one HTML page that needs nothing else.
+
+        Raises
+        ------
+        UnimplementedError
+            If the template engine is not installed.
+        """
+        word, kind = ("passed", "good") if self.is_passed else ("did not pass", "bad")
+        verdict = Text(f"{word}: {self} ({self.duration_s:.1f} s)", kind)
+        sections = [
+            Section("Models", [verdict, Text(ABOUT), summary_table(self.backend, self.models)]),
+            Section("Latency", [*latency_parts(self.models)]),
+            Section("Each model", [model_details(model) for model in self.models]),
+            Section("Machine", [Facts([*self.machine.items()])]),
+            Section("Settings", [Facts([*self.settings.items()])]),
+        ]
+        return render_page(f"Accuracy and latency of {self.backend}", sections)
+
+    def __str__(self) -> str:
+        counts = {status: 0 for status in Status}
+        for model in self.models:
+            counts[model.status] += 1
+        shown = ", ".join(f"{number} {status.value}" for status, number in counts.items() if number)
+        return f"{self.backend}: {shown or 'no models'}"

@@ -1,0 +1,199 @@
+"""The backend under test, with the runtimes that it and CpuRef are tried with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache, cached_property
+
+from armpy.backend import IBackendInternal, PreparationRequest, ReasonCode, Support
+from armpy.compiler import specialize
+from armpy.compiler.assign import SupportOracle
+from armpy.errors import ArmpyError
+from armpy.execution import Runtime, RuntimeOptions
+from armpy.graph import Graph, Layer, SubgraphView
+from armpy.ops.operation import Array
+from armpy.plugins import BackendRegistry
+from armpy.plugins.proxy.guard import BackendProxy
+from armpy.store.settings import CompilationCaching
+from armpy.types import REFERENCE_BACKEND_ID, BackendId
+from armpy_conformance.answers import Answers
+from armpy_conformance.case import Case, Neighbour
+from armpy_conformance.pattern import Pattern, declared_patterns
+from armpy_conformance.process_state import ProcessState
+
+
+class BackendUnderTest:
+    """The backend under test.
+
+    Parameters
+    ----------
+    backend_id : str
+    options : RuntimeOptions, optional
+        Say where backends are found, and the backend's own options.
+    soak : int
+        Executions of each network in the rule about many executions, which 0 leaves out.
+
+    Attributes
+    ----------
+    notes : dict
+        What cases have found out for each other.
+    settings_changed : tuple of str
+        Settings of the process that making the backend has changed.
+    company : tuple of (Neighbour or None)
+        In front of a layer and behind it, with which a layer that was given back alone ran last.
+
+    Raises
+    ------
+    BackendUnavailableError
+        If there is no such backend, or it cannot be loaded or used on this machine.
+    """
+
+    def __init__(
+        self, backend_id: BackendId, options: RuntimeOptions | None = None, soak: int = 0
+    ) -> None:
+        options = options or RuntimeOptions()
+        self.backend_id = backend_id
+        self.soak = soak
+        before = ProcessState.current()
+        self.registry = options.registry or BackendRegistry.discover(options.plugin_options())
+        self._given = options
+        # What an earlier run has kept would answer for a compiler that was changed since.
+        nothing_kept = CompilationCaching(enabled=False)
+        self.options = replace(
+            options, registry=self.registry, backends=[backend_id], caching=nothing_kept
+        )
+        self.raw_backend = self.registry.get(backend_id)
+        self.settings_changed = tuple(before.changes(of_imports=True))
+        self.backend = BackendProxy(self.raw_backend)
+        self.notes: dict[str, tuple[Case, ...]] = {}
+        self.repeats: tuple[tuple[Case, int, int], ...] = ()
+        self.company: tuple[Neighbour | None, Neighbour | None] = (None, None)
+        self._oracle = SupportOracle([self.backend])
+        self._others: list[BackendRegistry] = []
+
+    def another_instance(self) -> IBackendInternal | None:
+        """A second instance from the same source; None if the caller gave the registry."""
+        if self._given.registry is not None:
+            return None
+        registry = BackendRegistry.discover(self._given.plugin_options())
+        self._others.append(registry)  # whose modules go with it
+        return registry.get(self.backend_id)
+
+    @cached_property
+    def runtime(self) -> Runtime:
+        """A runtime that uses nothing but the backend."""
+        return Runtime(self.options)
+
+    @cached_property
+    def patterns(self) -> tuple[Pattern, ...]:
+        """What the backend declares that it takes; raises BackendError if it cannot be read."""
+        return declared_patterns(self.backend_id, self.raw_backend)
+
+    @cached_property
+    def mixed(self) -> Runtime:
+        """A runtime that prefers the backend and has CpuRef for what that does not take."""
+        ids = list(dict.fromkeys([self.backend_id, REFERENCE_BACKEND_ID]))
+        registry = BackendRegistry()
+        registry.register(self.backend_id, lambda: self.raw_backend)
+        if len(ids) > 1:
+            reference = self.reference.options.registry
+            if reference is not None:
+                registry.register(REFERENCE_BACKEND_ID, lambda: reference.get(ids[1]))
+        return Runtime(replace(self.options, registry=registry, backends=ids))
+
+    @cached_property
+    def reference(self) -> Runtime:
+        """A runtime that uses nothing but CpuRef."""
+        registry = self.registry
+        if REFERENCE_BACKEND_ID not in registry.backend_ids:
+            registry = BackendRegistry.discover()
+        return Runtime(RuntimeOptions(backends=[REFERENCE_BACKEND_ID], registry=registry))
+
+    @cached_property
+    def _answers(self) -> Answers:
+        """CpuRef's workloads."""
+        (reference,) = self.reference.backends
+        return Answers(reference)
+
+    def layers(self, graph: Graph) -> tuple[Layer, ...]:
+        """The layers that the backend is asked about: what the core cannot answer itself."""
+        return specialize(graph).layers
+
+    def raw_support(self, layer: Layer) -> object:
+        """What the backend answers about a layer, unchecked; raises what it raises."""
+        support = self.backend.get_layer_support(PreparationRequest())
+        return support.is_layer_supported(layer.operation, layer.input_infos, layer.output_infos)
+
+    def support(self, layer: Layer) -> Support:
+        """What the core makes of the answer: capabilities count too, exceptions are a no."""
+        return self._oracle.ask(self.backend, layer)
+
+    def reason_to_give_back(self, graph: Graph) -> str | None:
+        """Why the backend gives layers back when it is offered them; None if it does not."""
+        whole = specialize(graph)
+        try:
+            views = self.backend.optimize_subgraph_view(
+                SubgraphView.of(whole, whole.layers), PreparationRequest()
+            )
+        except ArmpyError:
+            return None
+        reasons = [views.reasons.get(view, "no reason given") for view in views.failed]
+        return reasons[0] if reasons else None
+
+    def expected(
+        self, graph: Graph, feeds: Mapping[str, Array], specialized: Graph | None = None
+    ) -> dict[str, Array]:
+        """CpuRef's outputs of one execution; parameters as for `expected_each`."""
+        (outputs,) = self.expected_each(graph, [feeds], specialized)
+        return outputs
+
+    def expected_each(
+        self,
+        graph: Graph,
+        feeds: Sequence[Mapping[str, Array]],
+        specialized: Graph | None = None,
+    ) -> list[dict[str, Array]]:
+        """CpuRef's outputs of one execution after the other.
+
+        Parameters
+        ----------
+        graph : Graph
+        feeds : sequence of mappings of str to ndarray
+        specialized : Graph, optional
+            What `specialize` makes of the graph, if it is there already.
+        """
+        answers = self._answers.of(specialized or specialize(graph), feeds)
+        if answers is not None:
+            return answers
+        network_id = self.reference.load_network(graph)
+        try:
+            return [self.reference.enqueue_workload(network_id, dict(feed)) for feed in feeds]
+        finally:
+            self.reference.unload_network(network_id)
+
+
+def layers_of(case: Case) -> tuple[Layer, ...]:
+    """`BackendUnderTest.layers` of one of the kit's own cases."""
+    return specialized(case).layers
+
+
+@cache
+def specialized(case: Case) -> Graph:
+    """The specialised network of one of the kit's own cases, kept for the process's lifetime.
+
+    Notes
+    -----
+    Looking for samples, and every rule about answers, asks about thousands of cases of which the
+    backend refuses most: their networks need not be built and shaped again each time.
+    """
+    return specialize(case.graph())
+
+
+def refusal(supports: Iterable[Support]) -> str:
+    """The first reason given for a no, for people; empty if there is none."""
+    for support in supports:
+        if not support:
+            code = support.code.value if isinstance(support.code, ReasonCode) else "no code"
+            return f"{support.text or 'no reason given'} ({code})"
+    return ""

@@ -1,0 +1,165 @@
+"""One conformance case: a layer, its inputs, and what must come out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from armpy.graph import Graph, Value
+from armpy.graph.network import Network
+from armpy.ops.operation import Array, Operation
+from armpy.tensor import TensorInfo
+from armpy_conformance.differences.description import describe
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CaseInput:
+    """One input of a case's layer.
+
+    Parameters
+    ----------
+    info : TensorInfo
+    data : ndarray, dtype and shape of `info`
+    is_constant : bool
+        Whether the network holds it; it is given at each execution otherwise.
+    """
+
+    info: TensorInfo
+    data: Array
+    is_constant: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A layer in front of a case's layer or behind it, for backends that do not run it alone.
+
+    Parameters
+    ----------
+    name : str
+        For people.
+    add : callable
+        Adds the layer to a network and returns a value of the same shape, type and
+        quantisation as the one that it reads; raises an `ArmpyError` if there is none.
+    """
+
+    name: str
+    add: Callable[[Network, Value], Value]
+
+
+LAYER = "layer"
+"""Name of the layer that a case is about."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Case:
+    """A network of one layer with inputs.
+
+    Parameters
+    ----------
+    id : str
+        ``Operation/what is special/data types``; unique, and the same in every run.
+    operation : Operation
+    inputs : tuple of (CaseInput or None)
+        None for an optional operand that is left out.
+    outputs : tuple of TensorInfo
+    expected : tuple of ndarray, optional
+        Outputs that were worked out by hand or follow from the operation's description; CpuRef
+        says them where this is None.
+    again : tuple of ndarray, optional
+        Inputs of the second execution, where the first ones in reverse order would not do.
+    is_exact : bool
+        Whether elements have to be equal: each step of the definition is exact for these inputs.
+    front, behind : Neighbour, optional
+        Stand in front of the first input that is given at run time, and behind the first output.
+    """
+
+    id: str
+    operation: Operation
+    inputs: tuple[CaseInput | None, ...]
+    outputs: tuple[TensorInfo, ...]
+    expected: tuple[Array, ...] | None = None
+    again: tuple[Array, ...] | None = None
+    is_exact: bool = False
+    front: Neighbour | None = None
+    behind: Neighbour | None = None
+
+    @property
+    def data_type(self) -> str:
+        """Name of the type that stands for the case in tables: the first input's."""
+        infos = [item.info for item in self.inputs if item is not None] or list(self.outputs)
+        return infos[0].data_type.name
+
+    @property
+    def neighbours(self) -> str:
+        """What stands in front of the layer and behind it, in words."""
+        places = ((self.front, "in front"), (self.behind, "behind"))
+        return " and ".join(f"{one.name} {where}" for one, where in places if one is not None)
+
+    def graph(self) -> Graph:
+        """The network, with constants of its own; values are named after the operands."""
+        net = Network(self.id)
+        values: list[Value | None] = []
+        for index, item in enumerate(self.inputs):
+            if item is None:
+                values.append(None)
+            elif item.is_constant:
+                info = item.info
+                values.append(
+                    net.constant(
+                        item.data.copy(),
+                        name=self._name(index),
+                        data_type=info.data_type,
+                        quantization=info.quantization,
+                    )
+                )
+            else:
+                values.append(net.input(self._name(index), item.info))
+        for number, value in enumerate(self.add_to(net, values)):
+            net.output(f"output_{number}", value)
+        return net.build()
+
+    def add_to(
+        self, net: Network, values: Sequence[Value | None], name: str = LAYER
+    ) -> tuple[Value, ...]:
+        """Add the layer, with its neighbours, to a network; what it gives.
+
+        Parameters
+        ----------
+        net : Network
+        values : sequence of (Value or None)
+            One per input.
+        name : str
+            Of the layer.
+        """
+        values = list(values)
+        entry = next((i for i, v in enumerate(values) if v is not None and v.data is None), None)
+        if self.front is not None and entry is not None:
+            values[entry] = self.front.add(net, values[entry])  # type: ignore[arg-type]  # not None
+        made = net.add_layer(self.operation, values, name=name, outputs=self.outputs).outputs
+        if self.behind is None:
+            return made
+        return (self.behind.add(net, made[0]), *made[1:])
+
+    def feeds(self) -> dict[str, Array]:
+        """Fresh copies of what is given at an execution, by name."""
+        return {
+            self._name(index): item.data.copy()
+            for index, item in enumerate(self.inputs)
+            if item is not None and not item.is_constant
+        }
+
+    def feeds_again(self) -> dict[str, Array] | None:
+        """What is given at the second execution if the case says it."""
+        if self.again is None:
+            return None
+        return {self._name(index): array.copy() for index, array in enumerate(self.again)}
+
+    def _name(self, index: int) -> str:
+        """Name of one input."""
+        return f"{index}_{self.operation.input_operand(index).name}"
+
+    def __str__(self) -> str:
+        shown = ", ".join("-" if item is None else str(item.info) for item in self.inputs)
+        results = ", ".join(map(str, self.outputs))
+        text = f"{describe(self.operation)} on ({shown}) -> ({results})"
+        return f"{text} with {self.neighbours}" if self.neighbours else text

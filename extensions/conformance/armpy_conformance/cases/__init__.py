@@ -1,0 +1,104 @@
+"""Every operation's cases, one table per family."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+
+from armpy_conformance.case import Case
+from armpy_conformance.cases import (
+    activations,
+    attention,
+    by_hand,
+    detection,
+    edges,
+    elementwise,
+    functions,
+    indexing,
+    lookup,
+    movement,
+    no_numbers,
+    quantizing,
+    recurrent,
+    recurrent_networks,
+    recurrent_sequences,
+    reduction,
+    seldom,
+    sizes,
+    spectral,
+    text_features,
+    volumes,
+    weighted,
+    whole_range,
+    wide_sums,
+    windows,
+)
+from armpy_conformance.cases.variations import variations, without_elements
+from armpy_conformance.definitions.expected import in_real_arithmetic, with_expected
+from armpy_conformance.differences.description import describe
+from armpy_conformance.sampling.case_template import CaseTemplate
+
+_FAMILIES = (
+    elementwise,
+    functions,
+    activations,
+    whole_range,
+    weighted,
+    volumes,
+    wide_sums,
+    no_numbers,
+    windows,
+    reduction,
+    movement,
+    quantizing,
+    recurrent,
+    recurrent_networks,
+    recurrent_sequences,
+    attention,
+    spectral,
+    text_features,
+    detection,
+    lookup,
+    indexing,
+)
+_ON_PURPOSE = (edges, seldom, sizes)
+"""Families whose lines are there for one thing each, and made into nothing else."""
+
+_DELICATE = (detection, lookup, indexing, no_numbers)
+"""Families whose inputs mean something: boxes, keys, NaN. They have no variations."""
+
+
+@cache
+def operation_cases() -> tuple[Case, ...]:
+    """Every case of every operation: hand-worked ones, those of definitions, their variations.
+
+    Notes
+    -----
+    Of quantised cases CpuRef says the outputs, to the last step; the first one of each
+    operation, its attributes and the inputs' width is there a second time with outputs that
+    were computed with real numbers.
+    """
+    made = list(by_hand.cases())
+    plain: list[Case] = []
+    seen: set[tuple[str, bool]] = set()
+    for family in _FAMILIES:
+        for case in (case for template in family.case_templates() for case in template.cases()):
+            made.append(with_expected(case))
+            name, label, types = case.id.split("/")
+            key = (describe(case.operation), "16" in types)
+            real = None if key in seen else in_real_arithmetic(case)
+            if real is not None:
+                seen.add(key)
+                made.append(replace(real, id=f"{name}/{label}-in-reals/{types}"))
+            if family not in _DELICATE:
+                plain.append(case)
+    for family in _ON_PURPOSE:
+        made.extend(case for template in family.case_templates() for case in template.cases())
+    return (*made, *variations(plain), *without_elements(made))
+
+
+def all_case_templates() -> Iterator[CaseTemplate]:
+    """Every line of every family's table that other lines may be made of."""
+    for family in _FAMILIES:
+        yield from family.case_templates()

@@ -1,0 +1,225 @@
+"""Cases of operations that move, join, cut and make elements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from armpy.ops import (
+    BroadcastTo,
+    ChannelShuffle,
+    Concat,
+    ExpandDims,
+    Fill,
+    Gather,
+    GatherNd,
+    OneHot,
+    Operation,
+    Pad,
+    PaddingMode,
+    Range,
+    Rank,
+    Reshape,
+    ReverseV2,
+    Shape,
+    Slice,
+    Splitter,
+    Squeeze,
+    Stack,
+    StridedSlice,
+    Tile,
+    Transpose,
+    Unstack,
+)
+from armpy.tensor import TensorInfo
+from armpy.tools.compare.seeded_values import anything, below, distinct, exactly
+from armpy.types import DataType
+from armpy_conformance.sampling.case_template import CaseTemplate, Scale, Types, every, of
+
+_BYTES = of(DataType.QASYMM_S8, DataType.QASYMM_U8)
+
+TABLE: tuple[tuple[str, Operation, Sequence[tuple[int, ...]]], ...] = (
+    ("basic", Reshape((4, -1)), [(2, 3, 4)]),
+    ("flatten", Reshape((-1,)), [(2, 3, 4)]),
+    ("scalar-to-vector", Reshape((1,)), [()]),
+    ("vector-to-scalar", Reshape(()), [(1,)]),
+    ("empty", Reshape((3, 0)), [(0, 2)]),
+    ("basic", ExpandDims(1), [(2, 3)]),
+    ("last", ExpandDims(-1), [(2, 3)]),
+    ("scalar", ExpandDims(0), [()]),
+    ("basic", Squeeze(), [(1, 3, 1, 2)]),
+    ("one-axis", Squeeze((-2,)), [(1, 3, 1, 2)]),
+    ("to-scalar", Squeeze(), [(1, 1)]),
+    ("basic", Transpose((1, 0)), [(3, 5)]),
+    ("nhwc-to-nchw", Transpose((0, 3, 1, 2)), [(2, 3, 4, 5)]),
+    ("nchw-to-nhwc", Transpose((0, 2, 3, 1)), [(2, 3, 4, 5)]),
+    ("reversed", Transpose((3, 2, 1, 0)), [(2, 3, 4, 5)]),
+    ("rank-5", Transpose((4, 2, 0, 3, 1)), [(2, 3, 1, 2, 3)]),
+    ("basic", Tile((2, 3)), [(3, 2)]),
+    ("last", Tile((1, 1, 4)), [(2, 3, 1)]),
+    ("first", Tile((5, 1)), [(1, 7)]),
+    ("basic", BroadcastTo((4, 3, 5)), [(3, 1)]),
+    ("scalar", BroadcastTo((2, 3)), [()]),
+    ("vector", BroadcastTo((3, 5)), [(5,)]),
+    ("basic", ChannelShuffle(3), [(2, 6)]),
+    ("first", ChannelShuffle(2, 0), [(4, 3)]),
+    ("basic", ReverseV2((0,)), [(3, 5)]),
+    ("last", ReverseV2((-1,)), [(2, 3, 5)]),
+    ("two", ReverseV2((0, 2)), [(2, 3, 5)]),
+    ("basic", Slice((1, 0), (2, 3)), [(4, 5)]),
+    ("rest", Slice((1, 2, 0), (-1, 1, -1)), [(3, 4, 5)]),
+    ("one-element", Slice((2, 3), (1, 1)), [(4, 5)]),
+    ("basic", StridedSlice((0, 1), (4, 5), (2, 2)), [(4, 5)]),
+    ("backwards", StridedSlice((-1, 4), (-5, 0), (-1, -2)), [(4, 5)]),
+    ("masks", StridedSlice((1, 1), (2, 2), (1, 1), begin_mask=1, end_mask=2), [(4, 5)]),
+    ("shrink", StridedSlice((1, 0), (2, 5), (1, 1), shrink_axis_mask=1), [(4, 5)]),
+    ("ellipsis", StridedSlice((0, 1), (0, 3), (1, 1), ellipsis_mask=1), [(2, 3, 4)]),
+    ("new-axis", StridedSlice((0, 1), (0, 3), (1, 1), new_axis_mask=1), [(4, 5)]),
+    ("offset", StridedSlice((1,), (2,), (1,), end_is_offset=True), [(5, 3)]),
+    ("basic", Splitter(2, 1), [(3, 4)]),
+    ("sizes", Splitter(3, 0, (1, 3, -1)), [(6, 2)]),
+    ("last", Splitter(3, -1), [(2, 2, 6)]),
+    ("basic", Unstack(3, 0), [(3, 4)]),
+    ("last", Unstack(2, -1), [(3, 4, 2)]),
+    ("vector", Unstack(3, 0), [(3,)]),
+    ("basic", Concat(1), [(2, 3), (2, 4)]),
+    ("first", Concat(0), [(2, 3), (1, 3), (3, 3)]),
+    ("last", Concat(-1), [(2, 3, 4), (2, 3, 1)]),
+    ("channels", Concat(3), [(1, 3, 3, 5), (1, 3, 3, 2), (1, 3, 3, 1)]),
+    ("with-empty", Concat(0), [(2, 3), (0, 3)]),
+    ("basic", Stack(0), [(2, 3), (2, 3)]),
+    ("middle", Stack(1), [(2, 3), (2, 3), (2, 3)]),
+    ("last", Stack(-1), [(4,), (4,)]),
+    ("scalars", Stack(0), [(), (), ()]),
+)
+"""Operations that take any data type, each first with many types."""
+
+_WITH_EVERY_TYPE = ("Concat", "Reshape", "Slice", "Transpose")
+_WIDTHS = of(
+    DataType.FLOAT32,
+    DataType.FLOAT16,
+    DataType.QASYMM_S8,
+    DataType.QASYMM_U8,
+    DataType.QSYMM_S16,
+    DataType.SIGNED32,
+    DataType.SIGNED64,
+    DataType.BOOLEAN,
+)
+"""Types of every width; moving elements does not depend on more."""
+
+INDEXED: tuple[tuple[str, Operation, Sequence[tuple[int, ...]], int], ...] = (
+    ("basic", Gather(0), [(5, 3), (4,)], 5),
+    ("axis_1", Gather(1), [(2, 5, 3), (4,)], 5),
+    ("last", Gather(-1), [(2, 3, 5), (2, 2)], 5),
+    ("batch", Gather(1, 1), [(3, 5, 2), (3, 4)], 5),
+    ("one-index", Gather(0), [(5, 3), ()], 5),
+    ("basic", GatherNd(), [(4, 4, 3), (5, 2)], 4),
+    ("elements", GatherNd(), [(4, 4), (2, 3, 2)], 4),
+    ("rows", GatherNd(), [(4, 3), (5, 1)], 4),
+)
+"""Look-ups, with the number that indices stay below."""
+
+
+def case_templates() -> Iterator[CaseTemplate]:
+    """Lines of the table."""
+    seen: set[str] = set()
+    for label, operation, shapes in TABLE:
+        types = of(DataType.FLOAT32, DataType.QASYMM_S8)
+        if operation.name not in seen:
+            types = every if operation.name in _WITH_EVERY_TYPE else _WIDTHS
+        seen.add(operation.name)
+        yield CaseTemplate(label, operation, shapes, types, (distinct,))
+    yield CaseTemplate(
+        "requantizing",
+        Concat(-1),
+        ((3, 4), (3, 2)),
+        of(DataType.QASYMM_U8, DataType.QASYMM_S8),
+        scales=(Scale(1 / 32, 0.3), Scale(1 / 16, -0.5)),
+        output=Scale(1 / 16, 0.0),
+    )
+    yield from _padding()
+    yield from _lookups()
+    yield from _generation()
+
+
+def _padding() -> Iterator[CaseTemplate]:
+    """Pad in each of its modes."""
+    values = (distinct,)
+    around = ((1, 0), (2, 1))
+    yield CaseTemplate("basic", Pad(around), ((3, 4),), _WIDTHS, values)
+    yield CaseTemplate("value", Pad(around, 1.5), ((3, 4),), of(DataType.FLOAT32), values)
+    yield CaseTemplate(
+        "value-operand",
+        Pad(around),
+        ((3, 4), ()),
+        of(DataType.FLOAT32, DataType.QASYMM_S8, DataType.SIGNED32),
+        (distinct, exactly(3)),
+        constants=(1,),
+    )
+    yield CaseTemplate(
+        "image", Pad(((0, 0), (1, 2), (2, 1), (0, 0))), ((2, 3, 4, 2),), values=values
+    )
+    for where, side in ((-1.0, "lowest"), (1.0, "highest")):
+        scales = (Scale(1 / 16, where),)
+        yield CaseTemplate(f"{side}-zero-point", Pad(around), ((3, 4),), _BYTES, values, scales)
+    for mode in PaddingMode:
+        if mode is not PaddingMode.CONSTANT:
+            operation = Pad(((1, 1), (2, 1)), padding_mode=mode)
+            yield CaseTemplate(mode.name.lower(), operation, ((3, 4),), values=values)
+
+
+def _lookups() -> Iterator[CaseTemplate]:
+    """Gather and GatherNd over types of elements and types of indices."""
+    seen: set[str] = set()
+    for label, operation, shapes, limit in INDEXED:
+        first = operation.name not in seen
+        seen.add(operation.name)
+        for index_type in (DataType.SIGNED32, DataType.SIGNED64, DataType.SIGNED16):
+            if not first and index_type is not DataType.SIGNED32:
+                continue
+            wide = "" if index_type is DataType.SIGNED32 else f"-{index_type.name.lower()}"
+            yield CaseTemplate(
+                f"{label}{wide}",
+                operation,
+                shapes,
+                _WIDTHS if first and not wide else of(DataType.FLOAT32, DataType.QASYMM_S8),
+                (distinct, below(limit)),
+                infos=lambda template, types, index_type=index_type: _indexed(  # type: ignore[misc]
+                    template, types, index_type
+                ),
+            )
+
+
+def _indexed(template: CaseTemplate, types: Types, index_type: DataType) -> list[TensorInfo | None]:
+    """Elements of some type, and indices of another."""
+    data, indices = template.shapes
+    quantization = template.scales[0].of(types[0]) if types[0].is_quantized else None
+    return [TensorInfo(data, types[0], quantization), TensorInfo(indices, index_type)]
+
+
+def _generation() -> Iterator[CaseTemplate]:
+    """Operations that make elements; the core knows the answers of most without a backend."""
+    yield CaseTemplate("basic", Fill((2, 3)), ((),), _WIDTHS)
+    yield CaseTemplate("vector", Fill((7,)), ((1,),))
+    yield CaseTemplate("scalar", Fill(()), ((),))
+    yield CaseTemplate("basic", Rank(), ((2, 3, 4),), every)
+    yield CaseTemplate("scalar", Rank(), ((),))
+    for data_type, types in ((DataType.SIGNED32, every), (DataType.SIGNED64, of(DataType.FLOAT32))):
+        yield CaseTemplate(f"to-{data_type.name.lower()}", Shape(data_type), ((2, 3, 4),), types)
+    for data_type in (DataType.FLOAT32, DataType.SIGNED32, DataType.SIGNED64):
+        for label, numbers in {"up": (1, 10, 2), "down": (5, 0, -1), "empty": (3, 3, 1)}.items():
+            yield CaseTemplate(label, Range(*numbers, data_type), (), of(data_type))
+    for label, operation, shape in (
+        ("basic", OneHot(4), (5,)),
+        ("first", OneHot(4, 0), (2, 3)),
+        ("middle", OneHot(3, 1), (2, 3)),
+        ("scalar", OneHot(5), ()),
+    ):
+        yield CaseTemplate(
+            label,
+            operation,
+            (shape, (), ()),
+            every
+            if label == "basic"
+            else lambda types: types[:2] == (DataType.SIGNED32, DataType.FLOAT32),
+            (below(6), anything, anything),
+        )

@@ -1,0 +1,98 @@
+"""Cases of operations that combine or compare all elements along axes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from armpy.ops import ArgMinMax, ArgMinMaxFunction, Reduce, ReduceOperation
+from armpy.tools.compare.seeded_values import anything, distinct, grid, powers
+from armpy.types import DataType
+from armpy_conformance.sampling.case_template import CaseTemplate, Scale, Selection, every, of
+
+_LOGICAL = (ReduceOperation.ANY, ReduceOperation.ALL)
+_ARITHMETIC = (ReduceOperation.SUM, ReduceOperation.PROD, ReduceOperation.MEAN)
+_INPUT = (Scale(1 / 32, 0.2),)
+_OUTPUTS = {ReduceOperation.SUM: Scale(1 / 4, 0.1), ReduceOperation.PROD: Scale(1 / 2, 0.1)}
+
+_COMMON = of(DataType.FLOAT32, DataType.QASYMM_S8)
+
+AXES: dict[str, tuple[int, ...] | None] = {
+    "all": None,
+    "none": (),
+    "first": (0,),
+    "middle": (1,),
+    "last": (-1,),
+    "two": (1, 2),
+    "outer": (0, 3),
+    "repeated": (1, -3),
+}
+
+
+def case_templates() -> Iterator[CaseTemplate]:
+    """Lines of the table."""
+    for operation in ReduceOperation:
+        yield from _reductions(operation)
+    for function in ArgMinMaxFunction:
+        name = function.name.lower()
+        for output_type in (DataType.SIGNED32, DataType.SIGNED64):
+            is_wide = output_type is DataType.SIGNED64
+            wide, types = ("-wide", _COMMON) if is_wide else ("", every)
+            yield CaseTemplate(
+                f"{name}{wide}",
+                ArgMinMax(function, 1, output_type),
+                ((3, 7, 2),),
+                types,
+                (distinct,),
+            )
+        for axis in (0, 2, -1, -3):
+            yield CaseTemplate(f"{name}-axis_{axis}", ArgMinMax(function, axis), ((3, 7, 2),))
+        yield CaseTemplate(f"{name}-ties", ArgMinMax(function, -1), ((4, 33),), values=(powers,))
+        yield CaseTemplate(f"{name}-vector", ArgMinMax(function, 0), ((9,),))
+        yield CaseTemplate(f"{name}-one", ArgMinMax(function, 0), ((1,),))
+
+
+def _reductions(operation: ReduceOperation) -> Iterator[CaseTemplate]:
+    """Lines of one kind of reduction."""
+    name = operation.name.lower()
+    values = powers if operation is ReduceOperation.PROD else grid
+    output = _OUTPUTS.get(operation)
+    scales = _INPUT
+    if operation is ReduceOperation.PROD:
+        scales, output = (Scale(1 / 64, 0.0),), Scale(1 / 64, 0.1)
+    for label, axes in AXES.items():
+        if operation is not ReduceOperation.SUM and label in ("first", "middle", "repeated"):
+            continue
+        for keep_dims in (False, True):
+            if keep_dims and label not in ("all", "two", "last"):
+                continue
+            yield CaseTemplate(
+                f"{name}-{label}{'-keep' if keep_dims else ''}",
+                Reduce(operation, axes, keep_dims),
+                ((2, 3, 2, 3),) if operation is ReduceOperation.PROD else ((2, 3, 4, 5),),
+                _types(operation, label == "two" and not keep_dims),
+                (values,),
+                scales,
+                output,
+            )
+    types = _types(operation, False)
+    yield CaseTemplate(f"{name}-one", Reduce(operation, (0,)), ((1,),), types, (values,))
+    yield CaseTemplate(f"{name}-scalar", Reduce(operation), ((),), types, (values,))
+    if operation is not ReduceOperation.PROD:
+        yield CaseTemplate(
+            f"{name}-odd-size",
+            Reduce(operation, (1,)),
+            ((3, 67),),
+            types,
+            (anything,),
+            scales,
+            output,
+        )
+
+
+def _types(operation: ReduceOperation, thorough: bool) -> Selection:
+    """Types that a reduction is tried with."""
+    if operation in _LOGICAL:
+        return of(DataType.BOOLEAN)
+    if thorough:
+        return lambda types: types[0] is not DataType.BOOLEAN
+    return of(DataType.FLOAT32, DataType.QASYMM_S8)

@@ -1,0 +1,229 @@
+"""Cases made of other cases: many more elements, numbers that are none, other constants."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from armpy.errors import ArmpyError
+from armpy.ops import (
+    Activation,
+    Comparison,
+    Concat,
+    Convolution2d,
+    DepthwiseConvolution2d,
+    Dequantize,
+    ElementwiseBinary,
+    ElementwiseUnary,
+    FullyConnected,
+    Quantize,
+    Reduce,
+    Reshape,
+    Softmax,
+    Transpose,
+)
+from armpy.ops.operation import Array
+from armpy.tools.compare.seeded_values import stored
+from armpy.types import DataType
+from armpy_conformance.case import Case, CaseInput
+from armpy_conformance.differential_run import is_value
+from armpy_conformance.sampling.case_template import COMMON_TYPES
+
+_FEW, _MANY = 3_000, 70_000
+"""Elements that the largest tensor has at least, of what is costly and of what is not."""
+
+_CHEAP = (
+    *(Activation, Comparison, Concat, Dequantize, ElementwiseBinary, ElementwiseUnary),
+    *(Quantize, Reshape, Softmax, Transpose),
+)
+
+_JITTER = 1 / 64
+"""Floats are made larger by up to this share, so that every bit of them counts; not where they
+are added up, as sums are to be exact in any order."""
+
+_TYPES = tuple(data_type.name for data_type in COMMON_TYPES)
+
+_KEEPS_NAN = (
+    Activation,
+    ElementwiseBinary,
+    ElementwiseUnary,
+    Softmax,
+    Convolution2d,
+    DepthwiseConvolution2d,
+    FullyConnected,
+)
+"""Operations of which everybody agrees what becomes of what is not a number."""
+
+
+def variations(cases: Sequence[Case]) -> Iterator[Case]:
+    """For each kind of layer a case of many elements, one with NaN, one with other constants."""
+    for make in (with_many_elements, with_not_a_number, with_other_constants):
+        seen: set[tuple[object, ...]] = set()
+        for case in cases:
+            kind = _kind(case)
+            is_common = case.data_type in _TYPES
+            if not is_common or kind in seen or case.expected is not None:
+                continue
+            if made := make(case):
+                seen.add(kind)
+                yield from made
+
+
+def _kind(case: Case) -> tuple[object, ...]:
+    """What of a case has a variation of its own: operation, function, type."""
+    operation = case.operation
+    names = ("operation", "function", "algorithm", "method")
+    return (type(operation), *(getattr(operation, name, None) for name in names), case.data_type)
+
+
+def with_many_elements(case: Case) -> tuple[Case, ...]:
+    """The same layer on many times as many elements; empty if its first dimension is fixed."""
+    given = [item for item in case.inputs if item is not None and not item.is_constant]
+    if not all(info.is_fully_shaped for info in case.outputs):
+        return ()
+    firsts = {item.info.known_shape[:1] for item in given}
+    if len(firsts) != 1 or firsts <= {(), (0,)}:
+        return ()
+    largest = max(info.num_elements for info in (*(x.info for x in given), *case.outputs))
+    is_cheap = isinstance(case.operation, _CHEAP)
+    wanted = _MANY if is_cheap else _FEW
+    factor = -(-wanted // max(largest, 1))
+    rng = np.random.default_rng(zlib.crc32(case.id.encode()))
+    inputs = tuple(
+        item
+        if item is None or item.is_constant
+        else _larger(item, factor, rng if is_cheap else None)
+        for item in case.inputs
+    )
+    infos = [None if item is None else item.info for item in inputs]
+    declared = [info.with_shape(None) for info in case.outputs]
+    try:
+        outputs = case.operation.infer(infos, declared)
+    except ArmpyError:
+        return ()
+    if any(not x.is_fully_shaped or x.num_elements > 2 * _MANY for x in outputs):
+        return ()
+    return (replace(case, id=f"{case.id}+many-elements", inputs=inputs, outputs=outputs),)
+
+
+def without_elements(cases: Sequence[Case]) -> Iterator[Case]:
+    """Each operation, in floats and in bytes, on a batch of nothing, as far as it takes that."""
+    seen: set[tuple[object, ...]] = set()
+    for case in cases:
+        operation, is_common = case.operation, case.data_type in _TYPES
+        algorithm = operation.attributes().get("algorithm")
+        reduction = operation.operation if isinstance(operation, Reduce) else None
+        kind = (type(operation), is_common and case.data_type, algorithm, reduction)
+        if kind in seen or ((type(operation), None) in seen and not is_common):
+            continue
+        made = with_no_elements(case)
+        if made is not None:
+            seen |= {kind, (type(operation), None)}
+            yield made
+
+
+def with_no_elements(case: Case) -> Case | None:
+    """The same layer on inputs without a first row; None if it does not take such.
+
+    Notes
+    -----
+    All that is given at run time has none if it had equally many rows, else those inputs of them
+    among which are all that say places: there are none in what is empty.
+    """
+    given = {i: x for i, x in enumerate(case.inputs) if x is not None and not x.is_constant}
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for index, item in given.items():
+        groups.setdefault(item.info.known_shape[:1], []).append(index)
+    places = {i for i, item in given.items() if not is_value(item.info.data_type)}
+    for emptied in groups.values():
+        if len(groups) == 1 or places <= set(emptied):
+            made = _without_rows(case, emptied)
+            if made is not None:
+                return made
+    return None
+
+
+def _without_rows(case: Case, emptied: Sequence[int]) -> Case | None:
+    """A case with some inputs without rows; None if the operation does not take them."""
+    firsts = {item.info.known_shape[:1] for i in emptied if (item := case.inputs[i]) is not None}
+    if len(firsts) != 1 or firsts <= {(), (0,)}:
+        return None
+    inputs = tuple(
+        replace(
+            item,
+            info=item.info.with_shape((0, *item.info.known_shape[1:])),
+            data=item.data[:0].copy(),
+        )
+        if item is not None and i in emptied
+        else item
+        for i, item in enumerate(case.inputs)
+    )
+    infos = [None if item is None else item.info for item in inputs]
+    try:
+        outputs = case.operation.infer(infos, [info.with_shape(None) for info in case.outputs])
+    except ArmpyError:
+        return None
+    name = f"{case.id}+no-elements"
+    return replace(case, id=name, inputs=inputs, outputs=outputs, expected=None)
+
+
+def _larger(item: CaseInput, factor: int, rng: np.random.Generator | None) -> CaseInput:
+    """An input with a first dimension many times as large, whose rows differ."""
+    first, *rest = item.info.known_shape
+    shape = (first * factor, *rest)
+    flat = item.data.reshape(-1)
+    period = flat[:-1] if flat.size > 1 else flat
+    data = np.resize(period, shape)
+    if rng is not None and item.info.data_type is DataType.FLOAT32:
+        data = stored(data * rng.uniform(1, 1 + _JITTER, shape), item.info)
+    return replace(item, info=item.info.with_shape(shape), data=data)
+
+
+def with_other_constants(case: Case) -> tuple[Case, ...]:
+    """The same layer with constants, and with these in reverse order; empty if it can have none.
+
+    Notes
+    -----
+    All cases run on one Runtime. A backend that keeps what it has made of constants and finds it by
+    shapes and types alone takes those of the other case.
+    """
+    made = case
+    if not any(item is not None and item.is_constant for item in case.inputs):
+        constant = [None if i is None else replace(i, is_constant=True) for i in case.inputs[1:]]
+        made = replace(case, id=f"{case.id}+constants", inputs=(*case.inputs[:1], *constant))
+    inputs = tuple(map(_with_other_elements, made.inputs))
+    if all(other is item for other, item in zip(inputs, made.inputs, strict=True)):
+        return ()
+    other = replace(made, id=f"{case.id}+other-constants", inputs=inputs)
+    return (other,) if made is case else (made, other)
+
+
+def _with_other_elements(item: CaseInput | None) -> CaseInput | None:
+    """A constant in reverse order; anything else, places and sizes too, as it is."""
+    if item is None or not item.is_constant or not is_value(item.info.data_type):
+        return item
+    data = item.data.reshape(-1)[::-1].reshape(item.data.shape)
+    return item if np.array_equal(data, item.data) else replace(item, data=data.copy())
+
+
+def with_not_a_number(case: Case) -> tuple[Case, ...]:
+    """The same layer with NaN and both infinities in a float32 input; empty if it has none."""
+    if not isinstance(case.operation, _KEEPS_NAN):
+        return ()
+    for index, item in enumerate(case.inputs):
+        is_float = item is not None and item.info.data_type is DataType.FLOAT32
+        if item is not None and is_float and not item.is_constant and item.data.size > 5:
+            inputs = list(case.inputs)
+            inputs[index] = replace(item, data=_planted(item.data))
+            return (replace(case, id=f"{case.id}+not-a-number", inputs=tuple(inputs)),)
+    return ()
+
+
+def _planted(data: Array) -> Array:
+    """A copy of an array with three elements that are no numbers."""
+    copy = data.copy()
+    copy.flat[[1, data.size // 2, data.size - 1]] = np.nan, np.inf, -np.inf
+    return copy

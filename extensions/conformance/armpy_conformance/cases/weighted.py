@@ -1,0 +1,395 @@
+"""Cases of operations that multiply with weights and add up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from armpy.ops import (
+    BatchMatMul,
+    Convolution2d,
+    DepthwiseConvolution2d,
+    FullyConnected,
+    FusedActivation,
+    Operation,
+    Padding,
+    TransposeConvolution2d,
+)
+from armpy.ops.operation import Array
+from armpy.tensor import Quantization, TensorInfo
+from armpy.tools.compare.seeded_values import Values, between, grid, rows
+from armpy.types import DataLayout, DataType
+from armpy_conformance.sampling.case_template import (
+    CaseTemplate,
+    Scale,
+    Selection,
+    Types,
+    common,
+    every,
+    is_hybrid,
+    of,
+)
+
+NCHW = DataLayout.NCHW
+
+WINDOWS: dict[str, dict[str, object]] = {
+    "valid": {},
+    "same": {"padding": Padding.SAME},
+    "stride": {"stride": (2, 2)},
+    "stride-same": {"stride": (2, 2), "padding": Padding.SAME},
+    "stride-uneven": {"stride": (2, 1), "padding": Padding.SAME},
+    "padding-uneven": {"padding": ((1, 0), (2, 1))},
+    "nchw": {"data_layout": NCHW, "padding": Padding.SAME},
+    "nchw-stride": {"data_layout": NCHW, "stride": (2, 2)},
+}
+"""Attributes that convolutions have in common."""
+
+DILATIONS: dict[str, dict[str, object]] = {
+    "dilation": {"dilation": (2, 2)},
+    "dilation-same": {"dilation": (2, 1), "padding": Padding.SAME},
+}
+_ALL_QUANTIZED = of(DataType.QASYMM_S8, DataType.QASYMM_U8, DataType.QSYMM_S16)
+_EIGHT_BITS = of(DataType.QASYMM_S8, DataType.QASYMM_U8)
+_HALF_RANGE = 74
+"""Standard deviation of a stored 8-bit element that is as likely anywhere."""
+
+
+def _infos(
+    template: CaseTemplate, types: Types, axis: int | None = None
+) -> list[TensorInfo | None]:
+    """Input, weights and bias; the bias's scale follows from the others' scales."""
+    infos: list[TensorInfo | None] = []
+    for index, shape in enumerate(template.shapes[:3]):
+        data_type = types[index]
+        quantization = None
+        if data_type.is_quantized:
+            scale = template.scales[min(index, len(template.scales) - 1)]
+            quantization = scale.of(data_type)
+            if index == 1 and axis is not None and shape is not None:
+                steps = [quantization.scale * (1 + i % 5) / 4 for i in range(shape[axis])]
+                quantization = Quantization.per_axis(steps, axis)
+        if index == 2 and shape is not None and not data_type.is_float:
+            quantization = _bias_quantization(infos)
+        infos.append(None if shape is None else TensorInfo(shape, data_type, quantization))
+    return infos
+
+
+def _bias_quantization(infos: Sequence[TensorInfo | None]) -> Quantization | None:
+    """Input scale times weight scales."""
+    first, weights = infos[0], infos[1]
+    if first is None or weights is None or weights.quantization is None:
+        return None
+    steps = [first.scale * step for step in weights.quantization.scales]
+    if weights.quantization.axis is None:
+        return Quantization.per_tensor(steps[0])
+    return Quantization.per_axis(steps, 0)
+
+
+def per_output(template: CaseTemplate, types: Types) -> list[TensorInfo | None]:
+    """Weights with a scale per output channel, on their first axis."""
+    return _infos(template, types, 0)
+
+
+def per_last(template: CaseTemplate, types: Types) -> list[TensorInfo | None]:
+    """Weights with a scale per output channel, on their last axis."""
+    return _infos(template, types, 3)
+
+
+def output_scale(inputs: Sequence[TensorInfo | None], data_type: DataType) -> Quantization:
+    """A scale for which sums spread over most of the range and some leave it."""
+    first, weights = inputs[0], inputs[1]
+    if first is None or weights is None or weights.shape is None:
+        return Scale(1.0).of(data_type)
+    depth = math.prod(weights.known_shape) // max(weights.known_shape[0], 1)
+    stored = _HALF_RANGE * (256 if data_type is DataType.QSYMM_S16 else 1)
+    spread = first.scale * stored * weights.scale * _HALF_RANGE * math.sqrt(max(depth, 1))
+    return Quantization.per_tensor(spread / stored, Scale(1.0, 0.2).of(data_type).zero_point)
+
+
+def _bias(rng: np.random.Generator, info: TensorInfo) -> Array:
+    """Elements of a bias that are large enough to be missed."""
+    if info.data_type.is_float:
+        return grid(rng, info)
+    # Sums of 16-bit elements are 256 times as large; those that have 64 bits for it.
+    reach = 5_000_000 if info.data_type is DataType.SIGNED64 else 20_000
+    return between(-reach, reach)(rng, info)
+
+
+_BASE = CaseTemplate(
+    "",
+    Convolution2d(),
+    (),
+    values=(grid, grid, _bias),
+    scales=(Scale(1 / 16, 0.2), Scale(1 / 64, -0.1)),
+    constants=(1, 2),
+    infos=_infos,
+    output_scale=output_scale,
+)
+
+
+def line(
+    label: str,
+    operation: Operation,
+    shapes: Sequence[tuple[int, ...] | None],
+    types: Selection = common,
+    **changes: object,
+) -> CaseTemplate:
+    """A line with weights and bias as constants."""
+    usual = replace(_BASE, label=label, operation=operation, shapes=shapes, types=types)
+    return replace(usual, **changes)  # type: ignore[arg-type]  # columns by name
+
+
+def case_templates() -> Iterator[CaseTemplate]:
+    """Lines of the table."""
+    yield from _convolutions()
+    yield from _depthwise()
+    yield from _transposed()
+    yield from _fully_connected()
+    yield from _matrix_products()
+
+
+def _not_hybrid(types: Types) -> bool:
+    """Select what computes in one number system."""
+    return not is_hybrid(types)
+
+
+def _image(height: int, width: int, channels: int, options: dict[str, object]) -> tuple[int, ...]:
+    """Shape of two images in the layout of some options."""
+    if options.get("data_layout") is NCHW:
+        return (2, channels, height, width)
+    return (2, height, width, channels)
+
+
+def _activations(
+    make: type[Convolution2d | DepthwiseConvolution2d | TransposeConvolution2d | FullyConnected],
+    shapes: Sequence[tuple[int, ...]],
+) -> Iterator[CaseTemplate]:
+    """One line per fused activation."""
+    for activation in FusedActivation:
+        yield line(activation.name.lower(), make(activation=activation), shapes)
+
+
+def sums(
+    operation: Operation, shapes: Sequence[tuple[int, ...]], per_axis: object = None
+) -> Iterator[CaseTemplate]:
+    """Sums that are the output: with constant weights, others, and several scales."""
+    plain = line("sums", operation, shapes, _EIGHT_BITS, gives_sums=True)
+    yield plain
+    yield plain.at_run_time()
+    if per_axis is not None:
+        yield line("sums-per-axis", operation, shapes, _EIGHT_BITS, infos=per_axis, gives_sums=True)
+
+
+def _rounded_once(
+    make: type[Convolution2d | DepthwiseConvolution2d],
+    shapes: Sequence[tuple[int, ...]],
+    per_axis: object,
+) -> Iterator[CaseTemplate]:
+    """Sums that are rounded once: with one scale of the weights, several, and an activation."""
+    yield line("once", make(padding=Padding.SAME, rounds_once=True), shapes, _EIGHT_BITS)
+    clamped = make(activation=FusedActivation.RELU6, rounds_once=True)
+    yield line("once-per-axis", clamped, shapes, _EIGHT_BITS, infos=per_axis)
+
+
+def _zero_points(operation: Operation, shapes: Sequence[tuple[int, ...]]) -> Iterator[CaseTemplate]:
+    """One line per end of the range that a zero point can be at."""
+    for name, where in (("lowest", -1.0), ("highest", 1.0)):
+        scales = (Scale(1 / 16, where), Scale(1 / 64, 0.0))
+        yield line(f"{name}-zero-point", operation, shapes, _EIGHT_BITS, scales=scales)
+
+
+def hybrid(
+    operation: Operation,
+    shapes: Sequence[tuple[int, ...]],
+    low: int,
+    per_axis: bool,
+    infos: object = _infos,
+) -> CaseTemplate:
+    """Float inputs that quantise to themselves, and quantised weights."""
+    label = "hybrid-per-axis" if per_axis else "hybrid"
+    scales = (Scale(1.0), Scale(1 / 64, 0.0))
+    values = (rows(low, 127), grid, _bias)
+    return line(label, operation, shapes, is_hybrid, values=values, scales=scales, infos=infos)
+
+
+def _far_from_1(
+    operation: Operation, shapes: Sequence[tuple[int, ...]], asymmetric: bool
+) -> Iterator[CaseTemplate]:
+    """Float inputs whose scales per row are 1/4 and 2, all positive, all negative."""
+    # With a zero point the limits are 255 steps apart, and 0 is one of them.
+    limits = ((-128, 127), (0, 255), (-255, 0)) if asymmetric else ((-127, 127), (-127, 127))
+    for number, (low, high) in enumerate(limits):
+        step = (0.25, 2.0, 4.0)[number]
+        line = replace(
+            hybrid(operation, shapes, low, False),
+            label=f"hybrid-{'asymmetric-' if asymmetric else ''}step-{step}",
+        )
+        yield replace(line, values=(rows(low, high, step), grid, _bias))
+    label = f"hybrid-{'asymmetric-' if asymmetric else ''}zeros-first"
+    line = hybrid(operation, shapes, -127, False)
+    yield replace(line, label=label, values=(_zeros_first(asymmetric), grid, _bias))
+
+
+def _zeros_first(asymmetric: bool) -> Values:
+    """Make a batch item of zeros, and others that reach further below 0 than above."""
+    given = rows(-195, 60) if asymmetric else rows(-127, 60)
+
+    def make(rng: np.random.Generator, info: TensorInfo) -> Array:
+        array = given(rng, info)
+        array[0] = 0
+        return array
+
+    return make
+
+
+def _convolutions() -> Iterator[CaseTemplate]:
+    """Convolution2d."""
+    kernel, bias = (4, 3, 3, 3), (4,)
+    plain = line("basic", Convolution2d(), ((2, 6, 5, 3), kernel, bias), _not_hybrid)
+    yield plain
+    yield plain.at_run_time()
+    for label, options in (WINDOWS | DILATIONS).items():
+        operation = Convolution2d(**options)  # type: ignore[arg-type]  # attributes by name
+        yield line(label, operation, (_image(7, 8, 3, options), kernel, bias))
+    shapes = ((2, 6, 5, 3), kernel, bias)
+    yield from _activations(Convolution2d, shapes)
+    yield from _zero_points(Convolution2d(padding=Padding.SAME), shapes)
+    yield from sums(Convolution2d(padding=Padding.SAME), shapes, per_output)
+    yield from _rounded_once(Convolution2d, shapes, per_output)
+    for label, image, weights in (
+        ("no-bias", (2, 6, 5, 3), kernel),
+        ("one-element", (1, 1, 1, 1), (1, 1, 1, 1)),
+        ("pointwise", (1, 5, 3, 17), (9, 1, 1, 17)),
+        ("kernel-uneven", (1, 5, 9, 2), (3, 1, 5, 2)),
+        ("kernel-as-image", (2, 3, 4, 2), (5, 3, 4, 2)),
+        ("grouped", (1, 5, 5, 4), (6, 3, 3, 2)),
+        ("many-channels", (1, 4, 4, 33), (19, 3, 3, 33)),
+    ):
+        given = None if label == "no-bias" else (weights[0],)
+        yield line(label, Convolution2d(), (image, weights, given))
+    yield line("per-axis", Convolution2d(), shapes, _ALL_QUANTIZED, infos=per_output)
+    yield line(
+        "per-axis-same",
+        Convolution2d(padding=Padding.SAME, stride=(2, 2)),
+        shapes,
+        _EIGHT_BITS,
+        infos=per_output,
+    )
+    yield hybrid(Convolution2d(), shapes, -127, False)
+    yield hybrid(Convolution2d(), shapes, -128, True, per_output)
+    yield from _far_from_1(Convolution2d(), shapes, asymmetric=False)
+
+
+def _depthwise() -> Iterator[CaseTemplate]:
+    """DepthwiseConvolution2d."""
+    kernel, bias = (1, 3, 3, 4), (4,)
+    shapes = ((2, 6, 5, 4), kernel, bias)
+    plain = line("basic", DepthwiseConvolution2d(), shapes, _not_hybrid)
+    yield plain
+    yield plain.at_run_time()
+    for label, options in (WINDOWS | DILATIONS).items():
+        operation = DepthwiseConvolution2d(**options)  # type: ignore[arg-type]  # by name
+        yield line(label, operation, (_image(7, 8, 4, options), kernel, bias))
+    yield from _activations(DepthwiseConvolution2d, shapes)
+    yield from _zero_points(DepthwiseConvolution2d(padding=Padding.SAME), shapes)
+    yield from sums(DepthwiseConvolution2d(padding=Padding.SAME), shapes, per_last)
+    yield from _rounded_once(DepthwiseConvolution2d, shapes, per_last)
+    for label, image, weights in (
+        ("no-bias", (2, 6, 5, 4), kernel),
+        ("one-element", (1, 1, 1, 1), (1, 1, 1, 1)),
+        ("multiplier", (1, 5, 5, 3), (1, 3, 3, 6)),
+        ("multiplier-nchw", (1, 3, 5, 5), (1, 3, 3, 6)),
+        ("kernel-uneven", (1, 5, 9, 2), (1, 1, 5, 2)),
+        ("many-channels", (1, 5, 5, 33), (1, 3, 3, 33)),
+    ):
+        layout = NCHW if label.endswith("nchw") else DataLayout.NHWC
+        given = None if label == "no-bias" else (weights[3],)
+        operation = DepthwiseConvolution2d(data_layout=layout)
+        yield line(label, operation, (image, weights, given))
+    yield line("per-axis", DepthwiseConvolution2d(), shapes, _ALL_QUANTIZED, infos=per_last)
+    yield hybrid(DepthwiseConvolution2d(), shapes, -128, False)
+    yield hybrid(DepthwiseConvolution2d(), shapes, -128, True, per_last)
+
+
+def _transposed() -> Iterator[CaseTemplate]:
+    """TransposeConvolution2d."""
+    kernel, bias = (4, 3, 3, 3), (4,)
+    shapes = ((1, 4, 3, 3), kernel, bias)
+    make = TransposeConvolution2d
+    plain = line("basic", make(stride=(2, 2)), shapes, _not_hybrid)
+    yield plain
+    yield plain.at_run_time()
+    variants: dict[str, dict[str, object]] = {
+        "valid": {},
+        "same": {"padding": Padding.SAME, "stride": (2, 2)},
+        "stride-uneven": {"stride": (1, 2), "padding": Padding.SAME},
+        "stride-above-kernel": {"stride": (4, 4)},
+        "padding-uneven": {"padding": ((1, 0), (0, 1)), "stride": (2, 2)},
+        "nchw": {"data_layout": NCHW, "stride": (2, 2), "padding": Padding.SAME},
+        "output-shape": {"stride": (2, 2), "output_shape": (2, 10, 8, 4)},
+    }
+    for label, options in variants.items():
+        operation = make(**options)  # type: ignore[arg-type]  # attributes by name
+        yield line(label, operation, (_image(4, 3, 3, options), kernel, bias))
+    yield from _activations(make, shapes)
+    yield from _zero_points(make(padding=Padding.SAME, stride=(2, 2)), shapes)
+    yield from sums(make(stride=(2, 2)), shapes, per_output)
+    yield line("no-bias", make(), ((1, 4, 3, 3), kernel, None))
+    yield line("one-element", make(), ((1, 1, 1, 1), (1, 1, 1, 1), (1,)))
+    yield line("per-axis", make(), shapes, _ALL_QUANTIZED, infos=per_output)
+    yield hybrid(make(), shapes, -127, False)
+
+
+def _fully_connected() -> Iterator[CaseTemplate]:
+    """FullyConnected."""
+    weights, bias = (7, 5), (7,)
+    shapes = ((3, 5), weights, bias)
+    plain = line("basic", FullyConnected(), shapes, _not_hybrid)
+    yield plain
+    yield plain.at_run_time()
+    yield from _activations(FullyConnected, shapes)
+    yield from _zero_points(FullyConnected(), shapes)
+    yield from sums(FullyConnected(), shapes, per_output)
+    for label, image, matrix in (
+        ("no-bias", (3, 5), weights),
+        ("one-element", (1, 1), (1, 1)),
+        ("vector", (5,), weights),
+        ("flattened", (2, 3, 5), weights),
+        ("image", (2, 2, 2, 3), (4, 12)),
+        ("odd-size", (1, 65), (33, 65)),
+    ):
+        given = None if label == "no-bias" else (matrix[0],)
+        yield line(label, FullyConnected(), (image, matrix, given))
+    yield line("keep-dims", FullyConnected(keep_num_dims=True), ((2, 3, 5), weights, bias))
+    yield line("per-axis", FullyConnected(), shapes, _ALL_QUANTIZED, infos=per_output)
+    yield hybrid(FullyConnected(), shapes, -127, False)
+    yield hybrid(FullyConnected(), shapes, -127, True, per_output)
+    uneven = FullyConnected(asymmetric_quantize_inputs=True)
+    yield replace(hybrid(uneven, shapes, -128, False), label="hybrid-asymmetric")
+    yield from _far_from_1(FullyConnected(), shapes, asymmetric=False)
+    yield from _far_from_1(uneven, shapes, asymmetric=True)
+
+
+def _matrix_products() -> Iterator[CaseTemplate]:
+    """BatchMatMul."""
+    for label, operation, x, y, types in (
+        ("basic", BatchMatMul(), (3, 5), (5, 4), every),
+        ("transpose-x", BatchMatMul(transpose_x=True), (5, 3), (5, 4), common),
+        ("transpose-y", BatchMatMul(transpose_y=True), (3, 5), (4, 5), common),
+        ("transpose-both", BatchMatMul(True, True), (5, 3), (4, 5), common),
+        ("batch", BatchMatMul(), (2, 3, 4, 5), (2, 3, 5, 2), every),
+        ("batch-broadcast", BatchMatMul(), (2, 1, 4, 5), (3, 5, 2), common),
+        ("batch-right", BatchMatMul(), (4, 5), (3, 5, 2), common),
+        ("one-element", BatchMatMul(), (1, 1), (1, 1), common),
+        ("odd-size", BatchMatMul(), (17, 33), (33, 9), common),
+        ("row-by-column", BatchMatMul(), (1, 31), (31, 1), common),
+    ):
+        yield line(label, operation, (x, y), types, constants=())
+        if label == "batch":
+            yield line(f"{label}-constant", operation, (x, y), types, constants=(1,))
+    for shapes in (((3, 5), (5, 4)), ((2, 1, 4, 5), (3, 5, 2))):
+        label = f"sums-{len(shapes[0])}"
+        yield line(label, BatchMatMul(), shapes, _EIGHT_BITS, constants=(), gives_sums=True)

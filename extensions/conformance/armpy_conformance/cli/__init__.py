@@ -1,0 +1,1 @@
+"""Commands of the conformance kit; each is a folder of its name."""

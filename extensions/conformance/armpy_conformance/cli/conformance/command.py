@@ -1,0 +1,266 @@
+"""Options of ``armpy conformance`` and of its commands."""
+
+from __future__ import annotations
+
+import click
+
+from armpy.cli.command_group import OnceGroup, imported_when_run
+from armpy.cli.options import (
+    MODEL_FILE,
+    MODEL_OR_FOLDER,
+    OUTPUT,
+    SECONDS,
+    THREADS,
+    WRITABLE_FILE,
+    dynamic_backends_option,
+    json_option,
+    seed_option,
+    verbosity_options,
+)
+from armpy.cli.values import FiniteRange
+from armpy_conformance.cli.conformance.options import (
+    backend_option,
+    every_option,
+    filter_option,
+    trial_options,
+)
+
+
+class _BackendFirst(OnceGroup):
+    """A group that is given a backend's id where the command would stand, for the first one."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the first command's name in front of a backend's id or of its options."""
+        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+            args = [cases.name or "", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(
+    "conformance",
+    cls=_BackendFirst,
+    subcommand_metavar="[BACKEND | COMMAND] [OPTIONS]",
+    short_help="Try out whether a backend keeps its contract and computes right.",
+)
+def command() -> None:
+    """Try out whether a backend keeps its contract and computes right.
+
+    'armpy conformance BACKEND' runs the cases that armpy ships.
+    """
+
+
+@command.command(short_help="Cases made from the operations' definitions; the default.")
+@click.argument("backend", required=False, default="")
+@every_option
+@filter_option
+@click.option("--list", "only_list", is_flag=True, help="Print the cases' ids, and run none.")
+@click.option("--fail-fast", is_flag=True, help="End with the first case that fails.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    help="Child processes that run the cases; 1 if left out. A case that ends its process has "
+    "crashed, and the others go on.",
+)
+@click.option(
+    "--in-process", is_flag=True, help="Run the cases in the command's own process, for debuggers."
+)
+@click.option(
+    "--soak",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Execute a few networks N times each: every answer must be right, and no execution may "
+    "take a hundred times as long as the others. 2000 find what happens once in a while.",
+)
+@click.option(
+    "--known-failures",
+    type=MODEL_FILE,
+    help="Cases that may fail, one 'case id  # reason' per line; they must go on failing.",
+)
+@click.option("--html", type=WRITABLE_FILE, help="Write the result as one page to this file.")
+@trial_options
+@json_option
+@verbosity_options
+@click.pass_context
+@imported_when_run("armpy_conformance.cli.conformance.work:cases")
+def cases() -> None:
+    """Try out whether BACKEND keeps its contract and gives CpuRef's answers.
+
+    What it says it does not support is skipped, with its reason. Exit code 1 if a case
+    fails, or if a known failure does not.
+    """
+
+
+@command.command("nnapi-vectors", short_help="NNAPI's published operation tests, as data.")
+@click.argument("directory", type=click.Path(exists=True, file_okay=False, readable=True))
+@backend_option
+@filter_option
+@click.option(
+    "--jobs", type=click.IntRange(min=1), help="Processes at a time; one per core if left out."
+)
+@click.option("--html", type=WRITABLE_FILE, help="Write the result as one page to this file.")
+@dynamic_backends_option
+@json_option
+@verbosity_options
+@click.pass_context
+@imported_when_run("armpy_conformance.cli.conformance.work:nnapi_vectors")
+def nnapi_vectors() -> None:
+    """Run every example in DIRECTORY: as declared, and with unknown output dimensions.
+
+    An example of unsigned quantised tensors is also run as its signed twin, of int8, whose outputs
+    must be equal up to 128.
+
+    Exit code 1 if an example fails or crashes. One whose operations the backend does not
+    take is unsupported.
+    """
+
+
+@command.command("random-graphs", short_help="Random NNAPI models, compared with CpuRef.")
+@backend_option
+@click.option(
+    "--count", type=click.IntRange(min=1), default=1000, show_default=True, help="How many models."
+)
+@seed_option("Of the first model.")
+@click.option(
+    "--jobs", type=click.IntRange(min=1), help="Processes at a time; one per core if left out."
+)
+@click.option(
+    *OUTPUT,
+    type=click.Path(file_okay=False, writable=True),
+    help="Keep the smallest failing part of each failure in this folder, as test vectors; in "
+    "armpy-random-graphs if left out.",
+)
+@dynamic_backends_option
+@json_option
+@verbosity_options
+@click.pass_context
+@imported_when_run("armpy_conformance.cli.conformance.work:random_graphs")
+def random_graphs() -> None:
+    """Make up valid NNAPI models and compare a backend's answers with CpuRef's.
+
+    Exit code 1 if one fails or crashes. 'armpy conformance nnapi-vectors' runs what
+    --output has kept again.
+    """
+
+
+@command.command(short_help="Load, threads, stops, kills and want of memory, each case apart.")
+@click.option("--backend", default="", metavar="ID", help="The backend to try out.")
+@every_option
+@filter_option
+@seed_option("Of everything random.")
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=FiniteRange(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="A case that takes longer hangs.",
+)
+@click.option(
+    "--jobs", type=click.IntRange(min=1), help="Processes at a time; one per core if left out."
+)
+@trial_options
+@json_option
+@verbosity_options
+@click.pass_context
+@imported_when_run("armpy_conformance.cli.conformance.crash:crash")
+def crash() -> None:
+    """Try to make a backend end its process, hang, fail or lie.
+
+    Each case runs in a process of its own: parallel inference, many loads, large and zero-sized
+    inputs, random cancellation, killed processes, memory pressure. It comes to SUCCESS, FAILURE,
+    HANG or CRASH; exit code 1 unless all is SUCCESS.
+    """
+
+
+@command.command(short_help="Latency and accuracy on models, beside real numbers and a peer.")
+@click.argument("models", nargs=-1, required=True, type=MODEL_OR_FOLDER)
+@backend_option
+@click.option(
+    "--samples",
+    type=click.IntRange(min=1),
+    help="Inputs of each model: all of its file if left out, or 3 random ones.",
+)
+@seed_option()
+@click.option(
+    "--inputs",
+    type=click.Path(exists=True, file_okay=False, readable=True),
+    help="A folder with <model>.npz: arrays by input, or samples as <sample>/in0, <sample>/in1, "
+    "with expected results as <sample>/out0, class, words or cepstra. The model's own folder if "
+    "left out.",
+)
+@click.option(
+    *SECONDS,
+    type=FiniteRange(min=0),
+    default=2.0,
+    show_default=True,
+    help="How long each model is timed; 0 not to.",
+)
+@click.option(
+    *THREADS,
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Of the backend and the peer.",
+)
+@click.option(
+    "--tolerance",
+    type=FiniteRange(min=0),
+    default=1.25,
+    show_default=True,
+    help="How many times CpuRef's error the backend may have.",
+)
+@click.option("--html", type=WRITABLE_FILE, help="Write the result as one page to this file.")
+@trial_options
+@json_option
+@verbosity_options
+@click.pass_context
+@imported_when_run("armpy_conformance.cli.conformance.accuracy:accuracy")
+def accuracy() -> None:
+    """Run MODELS on a backend, and compare with their float twins, CpuRef and LiteRT.
+
+    MODELS are files, or folders with models and the samples of each.
+    A float twin has the same layers on real numbers. Exit code 1 unless the backend runs layers
+    of every model and is about as near to the twin as CpuRef is; measures against expected
+    results are shown beside that. Every model has a process of its
+    own; the backend and the peer, where it is installed, take turns when they are timed.
+    """
+
+
+@command.command(short_help="A search for failing models, guided by coverage or by chance.")
+@backend_option
+@click.option(
+    "--engine",
+    type=click.Choice(["atheris", "seeded"]),
+    help="atheris where it is installed, if left out; else by chance.",
+)
+@seed_option("Of the search.")
+@click.option(
+    "--count", type=click.IntRange(min=1), help="How many models; 1000 if no time is given."
+)
+@click.option(*SECONDS, type=FiniteRange(min=0, min_open=True), help="How long to search.")
+@click.option(
+    "--jobs", type=click.IntRange(min=1), help="Processes of a seeded search; one per core."
+)
+@click.option(
+    *OUTPUT,
+    type=click.Path(file_okay=False, writable=True),
+    help="Keep findings, and the corpus of atheris, in this folder: armpy-fuzz if left out, or "
+    "where the file of --reproduce is.",
+)
+@click.option(
+    "--reproduce",
+    type=click.Path(exists=True, dir_okay=False, readable=True),
+    help="Judge the model of this file alone.",
+)
+@trial_options
+@json_option
+@verbosity_options
+@click.pass_context
+@imported_when_run("armpy_conformance.cli.conformance.fuzz:fuzz")
+def fuzz() -> None:
+    """Make up valid NNAPI models until a backend crashes or disagrees with CpuRef.
+
+    Exit code 1 if it does. Each finding is kept as the bytes that its model is made of, with the
+    command that runs them again, and its smallest failing part as test vectors.
+    """

@@ -1,0 +1,220 @@
+"""Tries a backend out: on cases, on NNAPI's published tests, on random models."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import click
+
+from armpy.cli.printer import Printer, print_json
+from armpy.execution import RuntimeOptions
+from armpy_conformance import CaseResult, ConformanceResult, Outcome, cases_of, run_conformance
+from armpy_conformance.cli.conformance.trials import (
+    backends_to_try,
+    report_all,
+    runtime_options,
+)
+from armpy_conformance.nnapi_vectors import run_vectors
+from armpy_conformance.random_graphs import run_random_graphs
+from armpy_conformance.result import CONTRACT
+
+_MOST_REASONS = 10
+"""Rows of a table of reasons."""
+
+_FAILURES_FOLDER = "armpy-random-graphs"
+"""Default folder of failing random models, in the working directory."""
+
+
+def cases(
+    context: click.Context,
+    backend: str,
+    every: bool,
+    filters: tuple[str, ...],
+    only_list: bool,
+    fail_fast: bool,
+    jobs: int | None,
+    in_process: bool,
+    soak: int | None,
+    known_failures: str | None,
+    html: str | None,
+    backend_options: tuple[str, ...],
+    dynamic_backends_path: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Try out whether BACKEND keeps its contract and gives CpuRef's answers."""
+    if every and (known_failures or html):
+        raise click.UsageError("--known-failures and --html go with one backend.")
+    if in_process and jobs is not None:
+        raise click.UsageError("--in-process and --jobs exclude each other.")
+    options = runtime_options(dynamic_backends_path, backend_options)
+    ids, unusable = backends_to_try(backend, every, options)
+    if only_list:
+        _list({name: cases_of(name, runtime_options=options, filter=filters) for name in ids})
+        return
+    results = []
+    for name in ids:
+        result = run_conformance(
+            name,
+            runtime_options=options,
+            filter=filters,
+            known_failures=known_failures,
+            fail_fast=fail_fast,
+            jobs=None if in_process else jobs or 1,
+            soak=soak or 0,
+        )
+        results.append(result)
+        if not as_json or not every:
+            _report(result, as_json=as_json, html=html)
+        if fail_fast and not result.is_passed:
+            break
+    if every:
+        report_all(results, unusable, as_json=as_json)
+    if unusable or not all(result.is_passed for result in results):
+        context.exit(1)
+
+
+def _list(ids: Mapping[str, Sequence[str]]) -> None:
+    """Print the ids of cases, behind the backend's if there are several backends."""
+    for name, found in ids.items():
+        for case in found:
+            click.echo(case if len(ids) == 1 else f"{name}  {case}")
+
+
+def nnapi_vectors(
+    context: click.Context,
+    directory: str,
+    backend: str,
+    filters: tuple[str, ...],
+    jobs: int | None,
+    html: str | None,
+    dynamic_backends_path: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Run every example in DIRECTORY: as declared, and with unknown output dimensions."""
+    result = run_vectors(
+        directory,
+        backend,
+        runtime_options=RuntimeOptions(dynamic_backends_path=dynamic_backends_path),
+        filter=filters,
+        jobs=jobs,
+    )
+    _report(result, as_json=as_json, html=html)
+    if not result.is_passed:
+        context.exit(1)
+
+
+def random_graphs(
+    context: click.Context,
+    backend: str,
+    count: int,
+    seed: int,
+    jobs: int | None,
+    output: str | None,
+    dynamic_backends_path: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Make up valid NNAPI models and compare a backend's answers with CpuRef's."""
+    folder = Path(output or _FAILURES_FOLDER).absolute()
+    result = run_random_graphs(
+        backend,
+        count,
+        seed=seed,
+        runtime_options=RuntimeOptions(dynamic_backends_path=dynamic_backends_path),
+        jobs=jobs,
+        folder=folder,
+    )
+    _report(result, as_json=as_json)
+    if result.problems and not as_json:  # the document has the file of each failure
+        Printer().line(f"failing models are kept in {folder}")
+    if not result.is_passed:
+        context.exit(1)
+
+
+def _report(result: ConformanceResult, *, as_json: bool, html: str | None = None) -> None:
+    """Show a result as it is asked for."""
+    if html is not None:
+        Path(html).write_text(result.to_html(), "utf-8")
+    if as_json:
+        print_json(result.to_document())
+    else:
+        print_conformance(result)
+
+
+def print_conformance(result: ConformanceResult) -> None:
+    """Print counts by operation, the reasons for what is unsupported, and every problem."""
+    printer = Printer()
+    occurring = [name for name, count in result.counts.items() if count]
+    columns = ["operation", *(f"{name}>" for name in occurring)]
+    for heading, groups in (("", result.by_operation), ("By data type", result.by_data_type)):
+        if heading:
+            printer.heading(heading)
+            columns[0] = "data type"
+        claimed = {key: by for key, by in groups.items() if not _is_unclaimed(by)}
+        rows = [(key, *(by[name] for name in occurring)) for key, by in claimed.items()]
+        if rows:
+            printer.table(columns, rows)
+        if len(claimed) < len(groups):
+            printer.line(f"{len(groups) - len(claimed)} others have unsupported cases only")
+    rules = [r for r in result.results if r.operation == CONTRACT]
+    _print_reasons(printer, "Unsupported rules of the contract", rules, Outcome.UNSUPPORTED)
+    others = [r for r in result.results if r.operation != CONTRACT]
+    for outcome in (Outcome.UNSUPPORTED, Outcome.ELSEWHERE):
+        _print_reasons(printer, outcome.value.capitalize(), others, outcome)
+    if result.problems:
+        _print_problems(printer, result.problems)
+    if result.unused_known_failures:
+        printer.heading("Listed as known failures, but did not fail")
+        for case in result.unused_known_failures:
+            printer.line(case)
+    if result.shortcomings:
+        printer.heading("Not shown")
+        for shortcoming in result.shortcomings:
+            printer.line(shortcoming)
+    printer.heading(f"{result} in {result.duration_s:.1f} s")
+    printer.line(result.coverage)
+
+
+def _is_unclaimed(counts: Mapping[str, int]) -> bool:
+    """Whether all of some cases are unsupported."""
+    return sum(counts.values()) == counts[Outcome.UNSUPPORTED.value]
+
+
+def _print_reasons(
+    printer: Printer, heading: str, results: Sequence[CaseResult], outcome: Outcome
+) -> None:
+    """Print how often each reason was given for an outcome, the most frequent ones first."""
+    reasons = Counter(
+        ("" if r.operation == CONTRACT else r.operation, r.text)
+        for r in results
+        if r.outcome is outcome
+    )
+    if not reasons:
+        return
+    printer.heading(heading)
+    lines = [(count, name, text) for (name, text), count in reasons.most_common(_MOST_REASONS)]
+    printer.table(["cases>", "operation", "reason"], lines)
+    shown = sum(count for count, _, _ in lines)
+    if shown < reasons.total():
+        printer.line(
+            f"and {reasons.total() - shown} cases for {len(reasons) - len(lines)} other reasons, "
+            "which --json and --html list"
+        )
+
+
+def _print_problems(printer: Printer, problems: Sequence[CaseResult]) -> None:
+    """Print each kind of failure once, with its first case and the number of the others."""
+    printer.heading("Problems")
+    groups: dict[tuple[Outcome, str, str], list[CaseResult]] = {}
+    for problem in problems:
+        # The numbers of a wrong answer and the shapes differ from case to case.
+        failure = problem.text.rpartition(": ")[2]
+        key = (problem.outcome, problem.operation, re.sub(r"[-+]?\d[\d.e+-]*", "#", failure))
+        groups.setdefault(key, []).append(problem)
+    for group in groups.values():
+        first = group[0]
+        printer.line(f"{first.outcome.value}: {first.case}: {first.text}")
+        if len(group) > 1:
+            printer.line(f"  and {len(group) - 1} other cases of {first.operation} like this one")

@@ -1,0 +1,325 @@
+"""Runs conformance cases on a backend: the one function behind the command and the tests."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import Any
+
+from armpy.errors import BackendError, InvalidArgumentError
+from armpy.execution import RuntimeOptions
+from armpy.types import BackendId
+from armpy_conformance.backend_under_test import BackendUnderTest
+from armpy_conformance.cases import operation_cases
+from armpy_conformance.cases.control_flow import control_flow_cases
+from armpy_conformance.cases.patterns import kit_patterns
+from armpy_conformance.contract import CONTRACT_CASES, judge_contract
+from armpy_conformance.judge import judge
+from armpy_conformance.known_failures import apply_known_failures, read_known_failures
+from armpy_conformance.patterns import judge_declared, judge_pattern
+from armpy_conformance.result import CONTRACT, CaseResult, ConformanceResult, Outcome, is_selected
+from armpy_conformance.workers import Judge, JudgingWorker, LostItem, judge_in_workers
+
+Progress = Callable[[CaseResult], None]
+"""Is told about each case when it has been judged."""
+
+_BATCH = 64
+"""Cases that a process takes at a time."""
+
+_LIST = "list:"
+"""Beginning of a request for ids in the place of one for a case."""
+
+_PAGE = 2000
+"""Ids in one answer of a process."""
+
+CASE_TIMEOUT_S = 300.0
+"""How long one case may take in a process of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedCase:
+    """One case of either kind, ready to be judged.
+
+    Parameters
+    ----------
+    id : str
+    judge : callable
+        Takes the backend under test and gives the outcome.
+    """
+
+    id: str
+    judge: Callable[[BackendUnderTest], CaseResult]
+
+
+def all_cases() -> Iterator[NamedCase]:
+    """Every case that there is for any backend: of the contract, of operations, of patterns."""
+    for contract_case in CONTRACT_CASES:
+        yield NamedCase(contract_case.id, partial(judge_contract, case=contract_case))
+    for case in (*operation_cases(), *control_flow_cases()):
+        yield NamedCase(case.id, partial(judge, case=case))
+    for pattern in kit_patterns():
+        name = f"pattern/{pattern.name}"
+        yield NamedCase(name, partial(judge_pattern, case=name, pattern=pattern))
+
+
+def cases_for(subject: BackendUnderTest) -> Iterator[NamedCase]:
+    """Every case for one backend: those for all, and the patterns that it declares.
+
+    Raises
+    ------
+    BackendError
+        If the backend's declaration of patterns cannot be read.
+    """
+    yield from all_cases()
+    for pattern in subject.patterns:
+        name = f"declared/{pattern.name}"
+        yield NamedCase(name, partial(judge_declared, case=name, pattern=pattern))
+
+
+def cases_of(
+    backend_id: BackendId,
+    *,
+    runtime_options: RuntimeOptions | None = None,
+    filter: str | Sequence[str] = "",
+) -> tuple[str, ...]:
+    """Ids of the cases that `run_conformance` would run, in its order; nothing is run.
+
+    Parameters
+    ----------
+    backend_id : str
+    runtime_options : RuntimeOptions, optional
+    filter : str or sequence of str
+        As of `run_conformance`, which raises the same.
+    """
+    subject = BackendUnderTest(backend_id, runtime_options)
+    return tuple(_selected([case.id for case in cases_for(subject)], filter))
+
+
+def run_conformance(
+    backend_id: BackendId,
+    *,
+    runtime_options: RuntimeOptions | None = None,
+    filter: str | Sequence[str] = "",
+    known_failures: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+    fail_fast: bool = False,
+    jobs: int | None = None,
+    soak: int = 0,
+) -> ConformanceResult:
+    """Find out whether a backend keeps its contract and gives right answers.
+
+    Parameters
+    ----------
+    backend_id : str
+    runtime_options : RuntimeOptions, optional
+        Where backends are found, and the backend's options; its `backends` does not count.
+    filter : str or sequence of str
+        Run only cases whose ids contain this text, or one of these texts.
+    known_failures : path, optional
+        File of failures that do not fail the run; see `read_known_failures`.
+    progress : callable, optional
+        Is given each `CaseResult` as it comes.
+    fail_fast : bool
+        End with the first case that fails and is no known failure.
+    jobs : int, optional
+        Judge the cases in so many processes: one that the backend ends, or a case that takes
+        longer than five minutes, has crashed, and the others go on. In this process if left out.
+    soak : int
+        Executions of each of a few networks in ``contract/lifecycle/executions-go-on-for-long``,
+        which a backend passes unseen without any.
+
+    Returns
+    -------
+    ConformanceResult
+        Of the cases in their order; without those that an early end has left out.
+
+    Raises
+    ------
+    BackendUnavailableError
+        If the backend cannot be used.
+    BackendError
+        If its declaration of patterns cannot be read; see `Pattern`.
+    InvalidArgumentError
+        If no case is selected, or the file of known failures cannot be read; with several
+        processes also if the options have a registry, which these do not share.
+
+    Examples
+    --------
+    >>> from armpy_conformance import run_conformance
+    >>> run_conformance("CpuRef", filter="Rank/").is_passed
+    True
+    """
+    subject = BackendUnderTest(backend_id, runtime_options, soak)
+    started = time.perf_counter()
+    options = runtime_options or RuntimeOptions()
+    results: dict[str, CaseResult] = {}
+    made = _CasesHere(subject) if jobs is None else _CasesElsewhere(subject, options, jobs)
+    with closing(made) as cases:
+        everything = cases.ids()
+        chosen = _selected(everything, filter)
+        known = {}
+        if known_failures is not None:
+            known = read_known_failures(os.fspath(known_failures), set(everything))
+        with closing(cases.judged(chosen)) as coming:
+            for result in coming:
+                results[result.case] = result
+                if progress is not None:
+                    progress(result)
+                if fail_fast and result.outcome.is_bad and result.case not in known:
+                    break
+    in_order = [results[case] for case in chosen if case in results]
+    judged, unused = apply_known_failures(in_order, known)
+    backend = subject.backend
+    return ConformanceResult(
+        backend.get_id(),
+        backend.version,
+        backend.get_api_version(),
+        judged,
+        unused,
+        time.perf_counter() - started,
+    )
+
+
+def _selected(everything: Sequence[str], filter: str | Sequence[str]) -> list[str]:
+    """The ids that have one of some texts; raises InvalidArgumentError if none has."""
+    chosen = [case for case in everything if is_selected(filter, case)]
+    if not chosen:
+        raise InvalidArgumentError("no case is selected", where="filter", actual=repr(filter))
+    return chosen
+
+
+class _CasesHere:
+    """The cases for a backend, judged in this process.
+
+    Parameters
+    ----------
+    subject : BackendUnderTest
+    """
+
+    def __init__(self, subject: BackendUnderTest) -> None:
+        self._subject = subject
+        self._cases = {case.id: case for case in cases_for(subject)}
+
+    def ids(self) -> list[str]:
+        """Ids of all cases, in their order."""
+        return list(self._cases)
+
+    def judged(self, chosen: Sequence[str]) -> Generator[CaseResult, None, None]:
+        """Results of some cases, as they come."""
+        for case in chosen:
+            yield self._cases[case].judge(self._subject)
+
+    def close(self) -> None:
+        """Release nothing: the cases stay for later runs."""
+
+
+class _CasesElsewhere:
+    """The cases for a backend, made and judged in other processes.
+
+    Parameters
+    ----------
+    subject : BackendUnderTest
+    options : RuntimeOptions
+        Without a registry.
+    jobs : int
+        Number of processes.
+
+    Notes
+    -----
+    Making all cases takes seconds, so this process makes none: the first worker lists their ids.
+    """
+
+    def __init__(self, subject: BackendUnderTest, options: RuntimeOptions, jobs: int) -> None:
+        if options.registry is not None:
+            raise InvalidArgumentError(
+                "backends of a registry cannot be tried in other processes",
+                where="jobs",
+                fix="Leave jobs out, or give the folder or distribution that the backend is found "
+                "in",
+            )
+        self._jobs = jobs
+        self._backend_id = subject.backend_id
+        # Any: a `CaseResult` or `CaseIds`, as asked for
+        self._make_judge: Callable[[], Judge[str, Any]] = partial(
+            JudgeById, subject.backend_id, options, subject.soak
+        )
+        self._first: JudgingWorker[str] = JudgingWorker(self._make_judge, CASE_TIMEOUT_S)
+
+    def ids(self) -> list[str]:
+        """Ids of all cases, in their order."""
+        found: list[str] = []
+        while True:
+            page = self._first.judge(f"{_LIST}{len(found)}", CaseIds)
+            if isinstance(page, LostItem):
+                raise BackendError(f"no case can be tried: {page.reason}", where=self._backend_id)
+            found += page.ids
+            if len(page.ids) < _PAGE:
+                return found
+
+    def judged(self, chosen: Sequence[str]) -> Generator[CaseResult, None, None]:
+        """Results of some cases, as they come."""
+        # Neighbours have samples and sizes in common, which a process then finds once.
+        size = max(1, min(_BATCH, -(-len(chosen) // self._jobs)))
+        batches = [chosen[i : i + size] for i in range(0, len(chosen), size)]
+        found = judge_in_workers(
+            batches,
+            self._make_judge,
+            CaseResult,
+            jobs=self._jobs,
+            timeout_s=CASE_TIMEOUT_S,
+            first=self._first,
+        )
+        for result in found:
+            yield crashed(result) if isinstance(result, LostItem) else result
+
+    def close(self) -> None:
+        """End the first process; the others end with their results."""
+        self._first.stop()
+
+
+def crashed(lost: LostItem[str]) -> CaseResult:
+    """The result of a case whose process died or hung."""
+    operation = CONTRACT if lost.item.startswith("contract/") else lost.item
+    name = operation.partition("/")[0]
+    return CaseResult(lost.item, name, "", Outcome.CRASHED, lost.reason)
+
+
+@dataclass(frozen=True, slots=True)
+class CaseIds:
+    """Ids of some of the cases for a backend.
+
+    Parameters
+    ----------
+    ids : tuple of str
+    """
+
+    ids: tuple[str, ...]
+
+
+class JudgeById:
+    """Judges cases by their ids, in a process of its own.
+
+    Parameters
+    ----------
+    backend_id : str
+    options : RuntimeOptions
+        Without a registry.
+    soak : int
+        As of `run_conformance`.
+    """
+
+    def __init__(self, backend_id: BackendId, options: RuntimeOptions, soak: int = 0) -> None:
+        self._subject = BackendUnderTest(backend_id, options, soak)
+        self._cases = {case.id: case for case in cases_for(self._subject)}
+
+    def __call__(self, item: str) -> CaseResult | CaseIds:
+        """Judge the case of an id, or list ids: ``list:`` and a number begin the list there."""
+        if item.startswith(_LIST):
+            start = int(item.removeprefix(_LIST))
+            return CaseIds(tuple(islice(self._cases, start, start + _PAGE)))
+        return self._cases[item].judge(self._subject)

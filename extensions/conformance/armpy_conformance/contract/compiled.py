@@ -1,0 +1,228 @@
+"""Rules about compiled subgraphs, which the core keeps in files for a backend."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from armpy.backend import (
+    CacheUse,
+    IBackendInternal,
+    IPrograms,
+    OptionValues,
+    ProgramCheck,
+    ProgramFit,
+    SavedProgram,
+)
+from armpy.compiler.compiled_cache import KEEPS_NOTHING
+from armpy.errors import BackendCapabilityError
+from armpy.execution import Runtime, RuntimeOptions
+from armpy.model import Model
+from armpy.model.archive.light_loading import load_prepared
+from armpy.model.load_options import LoadOptions
+from armpy.model.load_request import LoadRequest
+from armpy.plugins import BackendRegistry
+from armpy.plugins.proxy.guard import keeps_programs
+from armpy.plugins.proxy.guarded_call import ask_method
+from armpy.store.archive.trust import TRUSTED
+from armpy.store.settings import CompilationCaching
+from armpy_conformance.backend_under_test import BackendUnderTest, layers_of
+from armpy_conformance.cases.patterns import kit_patterns
+from armpy_conformance.contract.case import NotApplicableError, NothingToKeepError, check
+from armpy_conformance.contract.networks import Bench, sample_bench, samples, with_constants
+from armpy_conformance.contract.networks import bench as made_bench
+from armpy_conformance.contract.telling import side_by_side, telling_cases
+
+
+def kept_parts_compute_the_same(subject: BackendUnderTest) -> None:
+    """What the core keeps of compiled parts for the next process gives the right answers there."""
+    if not keeps_programs(subject.backend):
+        raise NothingToKeepError("the core keeps none of its programs")
+    pairs = with_constants(subject)  # whose files must not be taken for each other's
+    cases = dict.fromkeys((*samples(subject), *(case for pair in pairs for case in pair)))
+    benches = [sample_bench(subject, case) for case in cases]
+    with TemporaryDirectory(prefix="armpy-conformance-") as folder:
+        caching = CompilationCaching(folder)
+        for bench in benches:
+            _uses(subject, caching, bench, "when it is compiled")
+        for bench in benches:
+            for use in _uses(subject, caching, bench, "when it comes from files"):
+                is_kept = use.is_hit or use.reason.endswith(KEEPS_NOTHING)
+                check(is_kept, f"what was compiled could not be loaded: {use}")
+
+
+def parts_that_cannot_be_used_are_compiled_anew(subject: BackendUnderTest) -> None:
+    """Of damaged files, and of programs that are refused, the parts are compiled again, right."""
+    if not keeps_programs(subject.backend):
+        raise NothingToKeepError("the core keeps none of its programs")
+    refusing = replace(subject.options, registry=_refusing(subject))
+    for case in samples(subject):
+        bench = sample_bench(subject, case)
+        with TemporaryDirectory(prefix="armpy-conformance-") as folder:
+            caching = CompilationCaching(folder)
+            _uses(subject, caching, bench, "when it is compiled")
+            for path in Path(folder).iterdir():
+                os.truncate(path, path.stat().st_size // 2)
+            uses = [*_uses(subject, caching, bench, "when its files are damaged")]
+            uses += _uses(subject, caching, bench, "when its programs are refused", refusing)
+            for use in uses:
+                check(not use.is_hit, f"what cannot be used was loaded: {use}")
+
+
+class _RefusingPrograms(IPrograms):
+    """Programs of a backend, none of which it takes any more."""
+
+    def __init__(self, programs: IPrograms) -> None:
+        self._programs = programs
+
+    def save(self, program: object, options: OptionValues) -> SavedProgram | None:
+        return self._programs.save(program, options)
+
+    def check(self, about: Mapping[str, object], options: OptionValues) -> ProgramCheck:
+        return ProgramCheck(ProgramFit.REBUILD, "the kit refuses it")
+
+    def load(self, saved: SavedProgram) -> object:
+        return self._programs.load(saved)
+
+
+def _refusing(subject: BackendUnderTest) -> BackendRegistry:
+    """A registry with a copy of the backend that refuses what was kept."""
+    try:
+        backend = _copy_that_refuses(subject.raw_backend)
+    except (TypeError, AttributeError) as error:
+        raise NotApplicableError(f"its programs cannot be refused for it: {error}") from error
+    registry = BackendRegistry()
+    registry.register(subject.backend_id, lambda: backend)
+    return registry
+
+
+def _copy_that_refuses(raw: IBackendInternal) -> IBackendInternal:
+    """A copy of a backend that refuses what was kept, as do those of its runtimes' own."""
+    backend = copy(raw)
+
+    def get_programs() -> IPrograms | None:
+        programs = raw.get_programs()
+        return None if programs is None else _RefusingPrograms(programs)
+
+    def for_runtime(options: OptionValues) -> IBackendInternal:
+        made = raw.for_runtime(options)
+        return backend if made is raw else _copy_that_refuses(made)
+
+    backend.get_programs = get_programs  # type: ignore[method-assign]
+    backend.for_runtime = for_runtime  # type: ignore[method-assign]
+    return backend
+
+
+def _uses(
+    subject: BackendUnderTest,
+    caching: CompilationCaching,
+    bench: Bench,
+    when: str,
+    options: RuntimeOptions | None = None,
+) -> tuple[CacheUse, ...]:
+    """Load a network in a runtime of its own, check its answers, and say what was found."""
+    with Runtime(replace(options or subject.options, caching=caching)) as runtime:
+        network_id = runtime.load_network(bench.graph)
+        bench.run(runtime, network_id, when)
+        placement = runtime.get_network(network_id).placement
+        return () if placement is None else placement.cache_uses
+
+
+_ODD_NOTES: tuple[dict[str, object], ...] = (
+    {},
+    {"format": None, "version": [], "abi": 2**70},
+    {"": {"": [None, True, -1.5, "\0"]}},
+)
+"""What a damaged file, or one of another version, may have in the place of a program's notes."""
+
+
+def saved_programs_compute_the_same(subject: BackendUnderTest) -> None:
+    """What `IPrograms.save` wrote is accepted by `check` and taken by `load`, and is right."""
+    backend = subject.backend
+    kinds = (IPrograms, type(None))
+    programs = ask_method(backend.get_id(), kinds, backend, "get_programs")
+    if programs is None:
+        raise NothingToKeepError("it has no programs for prepared files")
+    for odd in _ODD_NOTES:
+        answer = ask_method(backend.get_id(), ProgramCheck, programs, "check", odd, {})
+        is_taken = answer.fit is ProgramFit.ACCEPTED
+        check(not is_taken, f"check accepts a program of which it is told {odd!r}")
+        check(bool(answer.reason), f"check gives no reason for refusing {odd!r}")
+    pairs = with_constants(subject)  # whose programs must not be taken for each other's
+    cases = dict.fromkeys((*samples(subject), *(case for pair in pairs for case in pair)))
+    with TemporaryDirectory(prefix="armpy-conformance-") as folder:
+        for number, case in enumerate(cases):
+            _check_saved(subject, sample_bench(subject, case), Path(folder, f"{number}.armpy"))
+
+
+def _check_saved(subject: BackendUnderTest, bench: Bench, path: Path) -> None:
+    """Save a network that is the backend's alone; every part has to come from the file."""
+    for use in _saved_uses(subject.options, bench, path):
+        check(use.is_hit, f"what was saved of {bench.operations} could not be loaded: {use}")
+
+
+def _saved_uses(options: RuntimeOptions, bench: Bench, path: Path) -> tuple[CacheUse, ...]:
+    """Save a network in one runtime, run it from the file in another one; what was found there."""
+    with Runtime(options) as runtime:
+        model = Model(bench.graph, runtime)
+        bench.run(runtime, model.network_id, "before it is saved")
+        model.save(path)
+    options = replace(options, trusted_keys=(), code=TRUSTED)
+    with Runtime(options) as runtime:
+        loaded = load_prepared(LoadRequest(path, LoadOptions(runtime=runtime)))
+        bench.run(runtime, loaded.network_id, "when it comes from a prepared file")
+        placement = loaded.placement
+        return () if placement is None else placement.cache_uses
+
+
+def every_attribute_comes_back(subject: BackendUnderTest) -> None:
+    """Each operation with each attribute away from its default, saved and loaded, is the same."""
+    _check_all(subject, _by_operation(subject))
+
+
+def patterns_come_back(subject: BackendUnderTest) -> None:
+    """What a compiler makes of layers that follow each other, saved and loaded, is the same."""
+    _check_all(subject, _of_patterns(subject))
+
+
+def _check_all(subject: BackendUnderTest, benches: Iterable[Bench]) -> None:
+    """Run networks from what their backend has kept; CpuRef runs what that does not take."""
+    backend = subject.backend
+    kinds = (IPrograms, type(None))
+    has_programs = ask_method(backend.get_id(), kinds, backend, "get_programs") is not None
+    has_files = keeps_programs(backend)
+    if not has_programs:
+        raise NothingToKeepError("it keeps nothing of what it has compiled")
+    options = subject.mixed.options
+    with TemporaryDirectory(prefix="armpy-conformance-") as folder:
+        caching = CompilationCaching(Path(folder, "parts"))
+        for number, bench in enumerate(benches):
+            # Of parts that were left as they are there is nothing in the file.
+            _saved_uses(options, bench, Path(folder, f"{number}.armpy"))
+            if has_files:
+                for when in ("when it is compiled", "when it comes from files"):
+                    _uses(subject, caching, bench, when, options)
+
+
+def _by_operation(subject: BackendUnderTest) -> Iterator[Bench]:
+    """Networks of the layers of one operation each that the backend takes."""
+    for cases in telling_cases().values():
+        taken = [c for c in cases if all(map(subject.support, layers_of(c)))]
+        if taken:
+            yield side_by_side(subject, taken)
+
+
+def _of_patterns(subject: BackendUnderTest) -> Iterator[Bench]:
+    """The kit's patterns of which the backend takes a layer, and those that it declares."""
+    for pattern in (*kit_patterns(), *subject.patterns):
+        graph = pattern.graph
+        if any(map(subject.support, subject.layers(graph))):
+            try:
+                yield made_bench(subject, graph, pattern.feeds())
+            except BackendCapabilityError:  # CpuRef cannot say what is right
+                if pattern.expected is not None:
+                    yield Bench(graph, pattern.feeds(), pattern.expected)

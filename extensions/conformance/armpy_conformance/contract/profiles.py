@@ -1,0 +1,143 @@
+"""Rules about what a backend measures of a network."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+
+from armpy.backend import (
+    Counter,
+    CounterKind,
+    IBackendProfiling,
+    IBackendProfilingContext,
+    Measurement,
+    NetworkResources,
+)
+from armpy.errors import InvalidArgumentError
+from armpy_conformance.backend_under_test import BackendUnderTest
+from armpy_conformance.contract.case import NothingToKeepError, check
+from armpy_conformance.contract.driven import Driven, ExecutionTensors, backend_of_runtime
+from armpy_conformance.contract.networks import sample_bench, samples
+
+_SLACK_US = 1000.0
+
+
+class Record(IBackendProfiling):
+    """A profile that writes down what a backend tells it, and what of it is wrong."""
+
+    def __init__(self) -> None:
+        self.counters: dict[str, Counter] = {}
+        self.values: dict[str, float] = {}
+        self.events: list[Measurement] = []
+        self.problems: list[str] = []
+        self._lock = threading.Lock()
+
+    def declare_counter(self, counter: Counter) -> None:
+        """Write it down; another one of the same name is an error."""
+        with self._lock:
+            if self.counters.setdefault(counter.name, counter) != counter:
+                self._refuse(f"two counters are called '{counter.name}'")
+            if not isinstance(counter.kind, CounterKind) or not counter.name.strip():
+                self._refuse(f"the counter {counter!r} has no name or no kind")
+
+    def add_to_counter(self, name: str, value: float) -> None:
+        """Add or set; a counter that was never declared is an error."""
+        with self._lock:
+            if name not in self.counters:
+                self._refuse(f"the counter '{name}' was never declared")
+            is_total = self.counters[name].kind is CounterKind.TOTAL
+            if is_total and value < 0:
+                self._refuse(f"{value} is added to the total '{name}'")
+            self.values[name] = value + (self.values.get(name, 0.0) if is_total else 0.0)
+
+    def add_event(self, event: Measurement) -> None:
+        """Write it down."""
+        with self._lock:
+            self.events.append(event)
+
+    def _refuse(self, problem: str) -> None:
+        """Remember what is wrong, and raise."""
+        self.problems.append(problem)
+        raise InvalidArgumentError(problem, where="IBackendProfiling")
+
+
+class _ProfiledNetwork:
+    """A network that is profiled."""
+
+    def __init__(self, subject: BackendUnderTest, number: int) -> None:
+        backend = backend_of_runtime(subject)
+        self.record = Record()
+        self.context: IBackendProfilingContext | None = None
+        resources = NetworkResources()
+        with suppress(InvalidArgumentError):  # it is on the record
+            self.context = backend.create_backend_profiling_context(
+                resources.model_options, self.record
+            )
+        if self.context is not None:
+            self.context.enable_profiling(True)
+        given = NetworkResources(profiling=self.record, profiling_context=self.context)
+        cases = samples(subject)
+        self.driven = Driven(backend, sample_bench(subject, cases[number % len(cases)]), given)
+        self.memory: ExecutionTensors = self.driven.memory()
+
+    def run(self, when: str) -> None:
+        """Execute once; what is wrong with the record is told later."""
+        with suppress(InvalidArgumentError):
+            self.driven.run(self.memory, when)
+
+    def events(self) -> Sequence[Measurement]:
+        """Everything with times since the last call."""
+        found, self.record.events = self.record.events, []
+        return [*found, *(self.context.take_events() if self.context is not None else ())]
+
+    def has_measured(self) -> bool:
+        """Whether there is anything new that was measured; then forget it."""
+        durations = self.context.take_measurements() if self.context is not None else {}
+        values, self.record.values = self.record.values, {}
+        totals = [n for n in values if self.record.counters[n].kind is CounterKind.TOTAL]
+        return bool(self.events()) or any(durations.values()) or any(values[n] for n in totals)
+
+
+def _profiled(subject: BackendUnderTest, number: int = 0) -> _ProfiledNetwork:
+    """A network of which the backend measures anything."""
+    made = _ProfiledNetwork(subject, number)
+    for _ in range(2):
+        made.run("while it is profiled")
+    if not made.has_measured() and not made.record.counters and not made.record.problems:
+        raise NothingToKeepError("it measures nothing")
+    return made
+
+
+def counters_are_declared(subject: BackendUnderTest) -> None:
+    """Nothing is added to a counter before it was declared, with a name of its own and a kind."""
+    made = _profiled(subject)
+    made.run("while it is profiled")
+    check(not made.record.problems, "; ".join(dict.fromkeys(made.record.problems)))
+
+
+def events_lie_in_their_execution(subject: BackendUnderTest) -> None:
+    """What took time did so while the network was executed, by the clock of the core."""
+    made = _profiled(subject)
+    made.events()
+    started_us = time.perf_counter() * 1e6
+    made.run("while it is profiled")
+    ended_us = time.perf_counter() * 1e6
+    for event in made.events():
+        end_us = event.start_us + event.duration_us
+        is_inside = started_us - _SLACK_US <= event.start_us and end_us <= ended_us + _SLACK_US
+        check(
+            is_inside and event.duration_us >= 0,
+            f"'{event.name}' took place from {event.start_us:.0f} to {end_us:.0f} us, "
+            f"the execution from {started_us:.0f} to {ended_us:.0f}",
+        )
+
+
+def networks_are_measured_apart(subject: BackendUnderTest) -> None:
+    """What one network does is in no other one's profile."""
+    made, other = _profiled(subject), _profiled(subject, 1)
+    made.has_measured()
+    other.has_measured()
+    made.run("beside another network that is profiled")
+    check(not other.has_measured(), "executions of one network are in another one's profile")

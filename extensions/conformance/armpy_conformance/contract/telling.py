@@ -1,0 +1,97 @@
+"""Cases that tell every attribute of every operation: each is away from its default in one."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Hashable, Iterator, Sequence
+from functools import cache
+
+from armpy.graph import Value
+from armpy.graph.network import Network
+from armpy.ops.operation import Operation
+from armpy_conformance.backend_under_test import BackendUnderTest
+from armpy_conformance.case import Case
+from armpy_conformance.cases import operation_cases
+from armpy_conformance.contract.networks import Bench, bench
+from armpy_conformance.sampling.case_template import COMMON_TYPES
+
+_MOST_ELEMENTS = 2000
+
+
+@cache
+def telling_cases() -> dict[str, tuple[Case, ...]]:
+    """A few cases by operation, in which together each attribute has what it can have.
+
+    Notes
+    -----
+    Numbers and tuples are away from their defaults, truth values and enumerations have each value,
+    for floats as for quantised elements. A case that adds nothing to those in front of it is not
+    there, and those that tell most come first.
+    """
+    found: dict[str, list[Case]] = {}
+    for case in operation_cases():
+        if is_small(case) and not case.operation.is_random:  # of which no program is kept
+            found.setdefault(case.operation.name, []).append(case)
+    return {name: tuple(_chosen(cases)) for name, cases in found.items()}
+
+
+def is_small(case: Case) -> bool:
+    """Whether a case has elements, and not too many to have it in company."""
+    infos = [x.info for x in case.inputs if x is not None] + [
+        info for info in case.outputs if info.is_fully_shaped
+    ]
+    return all(0 < info.num_elements <= _MOST_ELEMENTS for info in infos)
+
+
+def _chosen(cases: Sequence[Case]) -> Iterator[Case]:
+    """Cases of one operation, each with something that no other one before it has."""
+    told: set[Hashable] = set()
+    for case in sorted(cases, key=lambda case: -len(_tells(case))):
+        new = _tells(case) - told
+        if new:
+            told |= new
+            yield case
+
+
+def _tells(case: Case) -> set[Hashable]:
+    """What of a case's attributes is away from its default."""
+    kind = next((t for t in COMMON_TYPES if t.name == case.data_type), None)
+    return {(kind, *item) for item in attributes_told(case.operation)} | {(kind,)}
+
+
+def attributes_told(operation: Operation) -> Iterator[tuple[Hashable, ...]]:
+    """Attributes that are not at their defaults, with what they are where they have few values."""
+    for field in dataclasses.fields(operation):  # type: ignore[arg-type]  # subclasses are
+        value = getattr(operation, field.name)
+        if value != field.default:
+            is_one_of_few = isinstance(value, bool | enum.Enum)
+            yield (field.name, value if is_one_of_few else None)
+
+
+def side_by_side(subject: BackendUnderTest, cases: Sequence[Case]) -> Bench:
+    """A network of the layers of several cases, which have nothing to do with each other."""
+    net = Network(cases[0].operation.name)
+    feeds = {}
+    for number, case in enumerate(cases):
+        values: list[Value | None] = []
+        for index, item in enumerate(case.inputs):
+            name = f"in_{number}_{index}"
+            if item is None:
+                values.append(None)
+            elif item.is_constant:
+                info = item.info
+                values.append(
+                    net.constant(
+                        item.data.copy(),
+                        name=name,
+                        data_type=info.data_type,
+                        quantization=info.quantization,
+                    )
+                )
+            else:
+                feeds[name] = item.data
+                values.append(net.input(name, item.info))
+        for index, value in enumerate(case.add_to(net, values, f"layer_{number}")):
+            net.output(f"out_{number}_{index}", value)
+    return bench(subject, net.build(), feeds)

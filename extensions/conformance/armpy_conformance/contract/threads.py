@@ -1,0 +1,226 @@
+"""Rules about several threads: each has inputs of its own, so that nobody's answer is another's."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from armpy.errors import ArmpyError
+from armpy.execution import Runtime
+from armpy.graph import Graph
+from armpy.ops.operation import Array
+from armpy_conformance.backend_under_test import BackendUnderTest
+from armpy_conformance.case import Case
+from armpy_conformance.contract.every_operation import one_of_each, unlike_benches
+from armpy_conformance.contract.loops import flow_feeds, taken_cases
+from armpy_conformance.contract.networks import (
+    Bench,
+    chain,
+    sample_bench,
+    samples,
+    with_constants,
+)
+from armpy_conformance.differential_run import is_value
+
+_THREADS = 4
+_RUNS_PER_THREAD = 16
+_RUNS_PER_OPERATION = 16
+_SWITCH_INTERVAL_S = 1e-6
+_MOST_FLOWS = 3
+_LAYERS = 4
+
+
+@contextmanager
+def hurried() -> Iterator[None]:
+    """Let threads take turns as often as the interpreter can."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH_INTERVAL_S)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(usual)
+
+
+@dataclass(frozen=True, slots=True)
+class _SharedNetwork:
+    """A network with inputs and answers for each thread.
+
+    Parameters
+    ----------
+    benches : tuple of Bench
+        All of one graph.
+    """
+
+    benches: tuple[Bench, ...]
+
+    def of(self, thread: int) -> Bench:
+        """What a thread executes."""
+        return self.benches[thread % len(self.benches)]
+
+
+def _shared(
+    subject: BackendUnderTest, graph: Graph, feeds: Sequence[Mapping[str, Array]]
+) -> _SharedNetwork:
+    """A network that each thread executes with inputs of its own, with CpuRef's answers."""
+    made = [_turned(graph, feeds[k % len(feeds)], k // len(feeds)) for k in range(_THREADS)]
+    try:
+        expected = subject.expected_each(graph, made)
+    except ArmpyError:  # other elements mean nothing to the operation
+        made = [dict(one) for one in feeds]
+        expected = subject.expected_each(graph, made)
+    return _SharedNetwork(tuple(Bench(graph, *pair) for pair in zip(made, expected, strict=True)))
+
+
+def _turned(graph: Graph, feeds: Mapping[str, Array], times: int) -> dict[str, Array]:
+    """Inputs with their elements moved on, and so in other places; numbers of places stay."""
+    infos = {value.name: value.info for value in graph.inputs}
+    return {
+        name: np.roll(array.reshape(-1), times * max(1, array.size // _THREADS)).reshape(
+            array.shape
+        )
+        if is_value(infos[name].data_type)
+        else array
+        for name, array in feeds.items()
+    }
+
+
+def _chained(subject: BackendUnderTest) -> Bench:
+    """A chain of layers, of which a compiler makes one."""
+    made = chain(subject)
+    value = made.source
+    for _ in range(_LAYERS):
+        value = made.layer(value)
+    made.net.output("y", value)
+    return made.bench(subject)
+
+
+def _flows(subject: BackendUnderTest) -> list[Case]:
+    """A few cases of control flow that the backend takes, of If and of While."""
+    found = list(taken_cases(subject))
+    kinds = [[c for c in found if c.operation.name == name] for name in ("If", "While")]
+    carrying = [c for kind in kinds for c in kind if c.id.endswith(("nested/float32", _READS))]
+    return (carrying or found)[:_MOST_FLOWS]
+
+
+_READS = "each-reads-the-other/float32"
+
+
+def _networks(subject: BackendUnderTest) -> Iterator[_SharedNetwork]:
+    """Single layers, a chain, and what the backend takes of control flow."""
+    for case in samples(subject):
+        single = sample_bench(subject, case)
+        yield _shared(subject, single.graph, [single.feeds])
+    for pair in with_constants(subject)[:1]:
+        for case in pair:
+            yield _shared(subject, case.graph(), [case.feeds()])
+    if any(_can_be_chained(subject)):
+        chained = _chained(subject)
+        yield _shared(subject, chained.graph, [chained.feeds])
+    for case in _flows(subject):
+        yield _shared(subject, case.graph(), flow_feeds(case))
+
+
+def _can_be_chained(subject: BackendUnderTest) -> Iterator[bool]:
+    """Whether some sample gives what it takes."""
+    for case in samples(subject):
+        infos = [i.info for i in case.inputs if i is not None and not i.is_constant]
+        yield len(case.outputs) == 1 and case.outputs[0] in infos
+
+
+def threads_share_a_network(subject: BackendUnderTest) -> None:
+    """Executions of one network side by side, with different inputs, give each its own answers."""
+    runtime = subject.runtime
+    for shared in _networks(subject):
+        network_id = runtime.load_network(shared.of(0).graph)
+
+        def work(
+            thread: int, shared: _SharedNetwork = shared, network_id: int = network_id
+        ) -> None:
+            for _ in range(_RUNS_PER_THREAD):
+                shared.of(thread).run(runtime, network_id, f"run by {_THREADS} threads")
+
+        in_threads(work)
+        runtime.unload_network(network_id)
+
+
+def threads_mix_networks_and_executions(subject: BackendUnderTest) -> None:
+    """Several networks, executed by several threads in different orders, do not meet."""
+    with Runtime(subject.options) as runtime:
+        networks = list(_networks(subject))
+        loaded = [(shared, runtime.load_network(shared.of(0).graph)) for shared in networks]
+
+        def work(thread: int) -> None:
+            for number in range(_RUNS_PER_THREAD):
+                order = itertools.islice(itertools.cycle(loaded), thread, thread + len(loaded))
+                for shared, network_id in order:
+                    when = f"run by {_THREADS} threads among {len(loaded)} networks"
+                    shared.of(thread + number).run(runtime, network_id, when)
+
+        in_threads(work)
+
+
+def threads_race_every_operation(subject: BackendUnderTest) -> None:
+    """Each operation that the backend takes is right in several threads with unlike inputs."""
+    runtime = subject.runtime
+    for case in one_of_each(subject):
+        benches = unlike_benches(subject, case)
+        if benches is None:
+            continue
+        shared = _SharedNetwork(benches)
+        network_id = runtime.load_network(benches[0].graph)
+
+        def work(
+            thread: int, shared: _SharedNetwork = shared, network_id: int = network_id
+        ) -> None:
+            for _ in range(_RUNS_PER_OPERATION):
+                shared.of(thread).run(runtime, network_id, f"run by {_THREADS} threads")
+
+        in_threads(work)
+        runtime.unload_network(network_id)
+
+
+def threads_load_networks(subject: BackendUnderTest) -> None:
+    """Several threads load, run and unload networks of their own."""
+    runtime = subject.runtime
+    single = sample_bench(subject, samples(subject)[0])
+
+    def work(_: int) -> None:
+        network_id = runtime.load_network(single.graph)
+        single.run(runtime, network_id, "loaded by several threads")
+        runtime.unload_network(network_id)
+
+    in_threads(work)
+
+
+def in_threads(work: Callable[[int], None]) -> None:
+    """Run the same in several threads at once; the first thing raised is raised here.
+
+    Parameters
+    ----------
+    work : callable
+        Is given the number of its thread.
+    """
+    raised: list[Exception] = []
+    barrier = threading.Barrier(_THREADS)
+
+    def run(number: int) -> None:
+        barrier.wait()
+        try:
+            work(number)
+        except Exception as error:  # noqa: BLE001 - raised again in the caller's thread
+            raised.append(error)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(_THREADS)]
+    with hurried():
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    if raised:
+        raise raised[0]

@@ -1,0 +1,124 @@
+"""Expected outputs that come from no backend, not even from CpuRef.
+
+Cases of floats, and of what only moves elements, take theirs from the operations' descriptions,
+computed in float64; so do copies of quantised cases, which are rounded then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from armpy.ops import (
+    ActivationFunction,
+    Comparison,
+    LogSoftmax,
+    ReduceOperation,
+    UnaryOperation,
+)
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
+from armpy_conformance.case import Case, CaseInput
+from armpy_conformance.definitions.functions import FUNCTIONS, MOVEMENTS, Definition, Numbers
+from armpy_conformance.definitions.images import IMAGES
+from armpy_conformance.definitions.sequences import SEQUENCES
+from armpy_conformance.definitions.volumes import VOLUMES
+from armpy_conformance.differences.real_numbers import real_numbers
+
+_FUNCTIONS = {**FUNCTIONS, **SEQUENCES, **VOLUMES, **IMAGES}
+_REAL_TYPES = {DataType.FLOAT32, DataType.BOOLEAN}
+_WITH_LENGTHS = _REAL_TYPES | {DataType.SIGNED32, DataType.SIGNED64}
+_FIXED_POINT = (Comparison, LogSoftmax)
+"""Operations whose rounded scales, or ranges, decide on more than the last step."""
+
+_STEPS = (UnaryOperation.CEIL, UnaryOperation.FLOOR, UnaryOperation.ROUND, ReduceOperation.PROD)
+"""Functions where the last bit of a real number makes a large difference, or each factor."""
+
+_TABLES = (
+    *(UnaryOperation.EXP, UnaryOperation.LOG, UnaryOperation.RSQRT),
+    *(ActivationFunction.TANH, ActivationFunction.SIGMOID),
+)
+"""Functions of 16-bit elements that are interpolated between entries of a table."""
+
+
+def with_expected(case: Case) -> Case:
+    """A case with the outputs that its operation's description says, where that is known here.
+
+    Parameters
+    ----------
+    case : Case
+        Of floats, or of an operation that moves elements; others are kept as they are, as
+        those are whose outputs were worked out by hand.
+    """
+    if case.expected is not None:
+        return case
+    kind, infos = type(case.operation), _infos(case)
+    given = [None if item is None else item.data for item in case.inputs]
+    if kind in MOVEMENTS and len({info.quantization for info in infos}) == 1:
+        return _defined(case, MOVEMENTS[kind], given)
+    types = {info.data_type for info in infos}
+    if kind in _FUNCTIONS and types <= (_WITH_LENGTHS if kind in SEQUENCES else _REAL_TYPES):
+        return _defined(case, _FUNCTIONS[kind], [_real(item) for item in case.inputs])
+    return case
+
+
+def in_real_arithmetic(case: Case) -> Case | None:
+    """A copy of a case of quantised elements whose outputs were computed with real numbers.
+
+    Parameters
+    ----------
+    case : Case
+
+    Returns
+    -------
+    Case or None
+        None if its operation is not known here, or defined by fixed-point arithmetic that
+        can be further away from real numbers than the tolerance.
+    """
+    kind, infos = type(case.operation), _infos(case)
+    first = infos[0].data_type
+    function = getattr(case.operation, "operation", getattr(case.operation, "function", None))
+    if kind not in _FUNCTIONS or kind in _FIXED_POINT or not first.is_quantized:
+        return None
+    if function in _STEPS or (first.size_bytes == 2 and function in _TABLES):
+        return None
+    # A bias is an integer with a scale; other integers are no numbers to compute with.
+    if any(info.quantization is None for info in infos):
+        return None
+    return _defined(case, _FUNCTIONS[kind], [_real(item) for item in case.inputs])
+
+
+def _defined(case: Case, definition: Definition, inputs: Sequence[Numbers | None]) -> Case:
+    """The case with outputs that a definition gives."""
+    with np.errstate(all="ignore"):
+        outputs = definition(case.operation, inputs, case.outputs)
+        expected = tuple(
+            _stored(np.asarray(array), info)
+            for array, info in zip(outputs, case.outputs, strict=True)
+        )
+    return replace(case, expected=expected)
+
+
+def _infos(case: Case) -> list[TensorInfo]:
+    """Infos of inputs and outputs."""
+    return [*(item.info for item in case.inputs if item is not None), *case.outputs]
+
+
+def _real(item: CaseInput | None) -> Numbers | None:
+    """Real numbers that an input stands for; truth values stay what they are."""
+    if item is None or item.data.dtype == np.bool_:
+        return None if item is None else item.data
+    if item.info.quantization is None:
+        return item.data.astype(np.float64)
+    return real_numbers(item.data, item.info)
+
+
+def _stored(values: Numbers, info: TensorInfo) -> Numbers:
+    """Elements of an output as it stores them, rounded half away from zero and saturated."""
+    if info.data_type.is_quantized and values.dtype == np.float64:
+        steps = values / info.scale
+        steps = np.sign(steps) * np.floor(np.abs(steps) + 0.5) + info.zero_point
+        values = np.clip(np.nan_to_num(steps, nan=info.zero_point), *info.data_type.integer_range)
+    return values.astype(info.data_type.dtype).reshape(info.known_shape)

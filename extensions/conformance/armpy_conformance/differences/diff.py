@@ -1,0 +1,298 @@
+"""Finds the first layer of a model that a backend computes unlike another one.
+
+Two searches, because a backend may be wrong in two ways:
+
+1. *Alone.* CpuRef's (or another backend's) value of every tensor of the model is found
+   first. Then the model is taken apart: one network in which each layer stands for itself
+   and reads these values. Its answers tell which layers are wrong on their own. No error of
+   one layer reaches another, and nothing can be fused, so a layer that is named is wrong
+   itself.
+2. *Together.* If every layer is right alone and the model still is not, layers are wrong
+   in company: fused into a PreCompiled, or by rounding that adds up. Then beginnings of the
+   model are run on the backend, with the values at their end as outputs, and bisected: the
+   layer that is named is the last one of the shortest beginning that goes wrong.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from armpy.compiler import Placement
+from armpy.execution import Runtime, RuntimeOptions
+from armpy.graph import Graph, Layer, Value
+from armpy.model.load import load
+from armpy.ops.operation import Array
+from armpy.tools.compare.layer_values import backend_of, made_by_layers, values_alone
+from armpy.tools.compare.sides import Sides, input_arrays
+from armpy.tools.compare.tolerance import EXACT, Difference, Tolerance, compare
+from armpy.tools.compare.trace import trace
+from armpy.types import REFERENCE_BACKEND_ID, BackendId
+from armpy_conformance.differences.data_movement_ops import is_move
+from armpy_conformance.differences.description import describe
+
+ALONE = "alone"
+TOGETHER = "together"
+
+
+@dataclass(frozen=True, slots=True)
+class LayerDifference:
+    """The first layer whose output leaves the tolerance.
+
+    Parameters
+    ----------
+    number, num_layers : int
+        Of the layer in order of execution, from 0; and how many there are.
+    layer, operation : str
+        The layer's name, and its operation with attributes.
+    inputs : str
+        What it reads: types and shapes.
+    tensor : str
+        Name of the output that differs.
+    how : {"alone", "together"}
+        Whether the layer is wrong on the right inputs, or only behind the layers before it.
+    difference : Difference
+        Worst element, and how many elements leave the tolerance.
+    backend, against : str
+        Where the layer ran on either side; what a backend refuses runs elsewhere.
+    """
+
+    number: int
+    num_layers: int
+    layer: str
+    operation: str
+    inputs: str
+    tensor: str
+    how: str
+    difference: Difference
+    backend: BackendId
+    against: BackendId
+
+    def __str__(self) -> str:
+        way = "on its own" if self.how == ALONE else "together with the layers before it"
+        return (
+            f"layer {self.number} of {self.num_layers}, {self.operation} '{self.layer}' on "
+            f"{self.inputs}, is the first to differ, {way}: '{self.tensor}': {self.difference} "
+            f"({self.backend} against {self.against})"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ModelDifference:
+    """Difference of two backends on a model.
+
+    Parameters
+    ----------
+    model : str
+    backend, against : str
+    first : LayerDifference or None
+        None if all outputs agree.
+    num_layers : int
+    num_taken : int
+        How many of them `backend` runs; with none there is nothing to compare.
+    backend_placement, against_placement : str
+        Where the layers of the whole model run on either side.
+    """
+
+    model: str
+    backend: BackendId
+    against: BackendId
+    first: LayerDifference | None
+    num_layers: int
+    num_taken: int
+    backend_placement: str
+    against_placement: str
+
+    @property
+    def is_same(self) -> bool:
+        """Whether no layer leaves the tolerance."""
+        return self.first is None
+
+
+def first_difference(
+    model_path: str | os.PathLike[str],
+    backend: BackendId,
+    against: BackendId = REFERENCE_BACKEND_ID,
+    *,
+    inputs: Mapping[str, Array] | None = None,
+    seed: int = 0,
+    exact: bool = False,
+    runtime_options: RuntimeOptions | None = None,
+) -> ModelDifference:
+    """Run a model on two backends and find the first layer whose output differs.
+
+    Parameters
+    ----------
+    model_path : path
+        A model file.
+    backend, against : str
+        Ids; `against` is taken to be right.
+    inputs : mapping of str to ndarray, optional
+        By name; those missing are filled with numbers made of chance.
+    seed : int
+        Of these numbers.
+    exact : bool
+        Whether elements have to be equal, but for what is computed in floating point and what
+        is behind that (`behind_floats`).
+    runtime_options : RuntimeOptions, optional
+        Where backends are found, and their options.
+
+    Returns
+    -------
+    ModelDifference
+
+    Raises
+    ------
+    InvalidArgumentError
+        If an input does not fit.
+    BackendUnavailableError
+        If a backend cannot be used.
+    UnimplementedError
+        If shapes in the model depend on values.
+    """
+    sides = Sides.of(backend, against, runtime_options or RuntimeOptions())
+    with load(os.fspath(model_path), runtime=sides.against) as model:
+        graph = model.graph
+    arrays = input_arrays(graph, inputs or {}, seed)
+    return graph_difference(sides, graph, arrays, os.fspath(model_path), exact=exact)
+
+
+def graph_difference(
+    sides: Sides, graph: Graph, arrays: list[Array], name: str, *, exact: bool = False
+) -> ModelDifference:
+    """`first_difference` of a graph and its inputs in order."""
+    graph, arrays = sides.shaped(graph, arrays, name)
+    search = _LayerSearch(sides, graph, arrays, exact=exact)
+    placed = _placement(sides.backend, graph)
+    first = search.alone() or search.together()
+    return ModelDifference(
+        name,
+        sides.backend_id,
+        sides.against_id,
+        first,
+        len(graph.layers),
+        0 if placed is None else placed.layers_by_backend.get(sides.backend_id, 0),
+        str(placed),
+        str(_placement(sides.against, graph)),
+    )
+
+
+def behind_floats(layers: Sequence[Layer]) -> set[Value]:
+    """Values that layers compute in floating point from floats, and all that depends on them.
+
+    Notes
+    -----
+    Two right backends may round them differently. A layer that moves floats, or quantises,
+    dequantises or compares them, computes nothing of the kind.
+    """
+    found: set[Value] = set()
+    for layer in layers:
+        read = [value for value in layer.inputs if value is not None]
+        is_real = any(value.info.data_type.is_float for value in read) and not is_move(layer)
+        for value in layer.outputs:
+            if not found.isdisjoint(read) or (is_real and value.info.data_type.is_float):
+                found.add(value)
+    return found
+
+
+class _LayerSearch:
+    """The two searches over one model."""
+
+    def __init__(self, sides: Sides, graph: Graph, arrays: Sequence[Array], *, exact: bool) -> None:
+        self._sides = sides
+        self._exact = exact
+        self._graph = graph
+        self._arrays = arrays
+        wanted = [*graph.inputs, *made_by_layers(graph)]
+        self._right, _ = trace(graph, sides.against, arrays, wanted)
+
+    def alone(self) -> LayerDifference | None:
+        """The first layer that is wrong on right inputs."""
+        found, placement = values_alone(self._graph, self._sides.backend, self._right)
+        for number, layer in enumerate(self._graph.layers):
+            tolerance = self._tolerances([layer])
+            for value in layer.outputs:
+                expected, actual = self._right[value], found[value]
+                difference = compare(expected, actual, value.info, tolerance[value])
+                if difference is not None:
+                    return self._report(number, value, ALONE, difference, placement)
+        return None
+
+    def together(self) -> LayerDifference | None:
+        """The last layer of the shortest beginning that goes wrong."""
+        high = len(self._graph.layers)
+        worst = self._beginning(high)
+        if worst is None:
+            return None
+        low = 0
+        while high - low > 1:
+            middle = (low + high) // 2
+            found = self._beginning(middle)
+            if found is None:
+                low = middle
+            else:
+                high, worst = middle, found
+        value, difference, placement = worst
+        return self._report(high - 1, value, TOGETHER, difference, placement)
+
+    def _beginning(self, length: int) -> tuple[Value, Difference, Placement | None] | None:
+        """What is wrong at the end of the first layers on the backend; None if nothing."""
+        layers = self._graph.layers[:length]
+        ends = _values_needed_behind(self._graph, length)
+        graph = replace(self._graph, layers=layers)
+        found, placement = trace(graph, self._sides.backend, self._arrays, ends)
+        tolerances = self._tolerances(layers)
+        for value in reversed(ends):
+            expected, actual = self._right[value], found[value]
+            difference = compare(expected, actual, value.info, tolerances.get(value))
+            if difference is not None:
+                return value, difference, placement
+        return None
+
+    def _tolerances(self, layers: Sequence[Layer]) -> dict[Value, Tolerance | None]:
+        """What values that some layers make may differ by; None for their type's tolerance."""
+        inexact = behind_floats(layers)
+        made = (value for layer in layers for value in layer.outputs)
+        return {value: EXACT if self._exact and value not in inexact else None for value in made}
+
+    def _report(
+        self,
+        number: int,
+        value: Value,
+        how: str,
+        difference: Difference,
+        placement: Placement | None,
+    ) -> LayerDifference:
+        """Describe what was found."""
+        layer = self._graph.layers[number]
+        infos = ", ".join("-" if info is None else str(info) for info in layer.input_infos)
+        return LayerDifference(
+            number,
+            len(self._graph.layers),
+            layer.name,
+            describe(layer.operation),
+            f"({infos})",
+            value.name,
+            how,
+            difference,
+            backend_of(layer, placement),
+            backend_of(layer, _placement(self._sides.against, self._graph)),
+        )
+
+
+def _values_needed_behind(graph: Graph, length: int) -> list[Value]:
+    """Values of the first layers that later ones read, or that are outputs."""
+    later = set(graph.outputs)
+    later.update(v for layer in graph.layers[length:] for v in layer.inputs if v is not None)
+    made = (value for layer in graph.layers[:length] for value in layer.outputs)
+    return [value for value in made if value in later]
+
+
+def _placement(runtime: Runtime, graph: Graph) -> Placement | None:
+    """Where the layers of a graph run."""
+    network_id = runtime.load_network(graph)
+    try:
+        return runtime.get_network(network_id).placement
+    finally:
+        runtime.unload_network(network_id)

@@ -1,0 +1,278 @@
+"""Finds the first layer that differs between two files of one network.
+
+Notes
+-----
+Nothing says which layer of one file is which of the other, so tensors are known again by their
+elements, whatever their order: files differ in layouts, and in what they write as one layer.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from armpy.compiler import specialize
+from armpy.errors import InvalidArgumentError, UnimplementedError
+from armpy.execution import RuntimeOptions
+from armpy.graph import Graph, Layer, Value
+from armpy.model.load import load
+from armpy.ops.operation import Array
+from armpy.tensor import Shape
+from armpy.tools.compare.layer_values import made_by_layers
+from armpy.tools.compare.sides import Sides, input_arrays
+from armpy.tools.compare.trace import TensorTrace
+from armpy.types import REFERENCE_BACKEND_ID
+from armpy_conformance.differences.real_numbers import real_numbers
+
+FILE_TOLERANCE = 1e-4
+"""How far elements of two files' tensors may differ, relative to a tensor's largest one."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileDifference:
+    """Difference of two files.
+
+    Parameters
+    ----------
+    model, other : str
+    is_same : bool
+        Whether the outputs agree.
+    last_same : tuple of str, or None
+        The nearest layer in front of the first that differs whose output the other file has, too,
+        and what makes it there.
+    first : str or None
+        The first layer that differs; None if the outputs agree.
+    """
+
+    model: str
+    other: str
+    is_same: bool
+    last_same: tuple[str, str] | None
+    first: str | None
+
+
+def first_file_difference(
+    model_path: str | os.PathLike[str],
+    other_path: str | os.PathLike[str],
+    *,
+    seed: int = 0,
+    tolerance: float = FILE_TOLERANCE,
+    runtime_options: RuntimeOptions | None = None,
+    inputs: Mapping[str, Array] | None = None,
+) -> FileDifference:
+    """Run two files of one network on CpuRef and find where they part.
+
+    Parameters
+    ----------
+    model_path, other_path : path
+    seed : int
+        Of the inputs, which are numbers made of chance, several times.
+    tolerance : float
+        How far elements may differ, relative to a tensor's largest one.
+    runtime_options : RuntimeOptions, optional
+    inputs : mapping of str to ndarray, optional
+        By the name that the first file has; those missing are made of chance.
+
+    Returns
+    -------
+    FileDifference
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the files have inputs of different sizes, or what is given fits none.
+    UnimplementedError
+        If shapes in a file depend on values.
+
+    Notes
+    -----
+    A layer is right if the other file has its output, or that of a layer behind it: what one file
+    writes as several layers is one in the other. The first that is not, in order of execution, is
+    named.
+
+    Inputs of the same names are the same, in whatever order the files have them; with other names
+    they are the same by order.
+    """
+    sides = Sides.of(
+        REFERENCE_BACKEND_ID, REFERENCE_BACKEND_ID, runtime_options or RuntimeOptions()
+    )
+    names = os.fspath(model_path), os.fspath(other_path)
+    with load(names[0], runtime=sides.against) as model:
+        given = inputs or {}
+        trials = [input_arrays(model.graph, given, seed + trial) for trial in range(_TRIALS)]
+        graph = _specialized(sides, model.graph, trials[0], names[0])
+    with load(names[1], runtime=sides.against) as model:
+        moved = [
+            _rearranged(_in_order(arrays, graph, model.graph), model.graph) for arrays in trials
+        ]
+        other = _specialized(sides, model.graph, moved[0], names[1])
+    ours, theirs = _Tensors(sides, graph, trials), _Tensors(sides, other, moved)
+    made = {
+        value.id: ours.found_in(theirs, value.id, tolerance)
+        for layer in graph.layers
+        for value in layer.outputs
+    }
+    for output in graph.outputs:
+        made[output.id] = ours.found_in(theirs, output.id, tolerance, other.outputs)
+    if all(made[output.id] is not None for output in graph.outputs):
+        return FileDifference(*names, True, None, None)
+    first = _first_wrong(graph, made)
+    return FileDifference(*names, False, _last_same(graph, made, first), first.name)
+
+
+_TRIALS = 4
+"""Sets of inputs: a wrong weight may meet nothing but zeros in one of them."""
+
+
+def _first_wrong(graph: Graph, made: Mapping[int, str | None]) -> Layer:
+    """The first layer of whose output, and of all behind it, the other file has none."""
+    right: set[int] = set()
+    wrong = graph.layers[-1]
+    for layer in reversed(graph.layers):
+        if any(value.id in right or made[value.id] is not None for value in layer.outputs):
+            right.update(value.id for value in layer.inputs if value is not None)
+        else:
+            wrong = layer
+    return wrong
+
+
+def _last_same(
+    graph: Graph, made: Mapping[int, str | None], first: Layer
+) -> tuple[str, str] | None:
+    """The last layer in front of a wrong one whose output the other file has."""
+    found = None
+    needed = {value.id for value in first.inputs if value is not None}
+    before = itertools.takewhile(lambda layer: layer is not first, graph.layers)
+    for layer in reversed(list(before)):
+        if needed.isdisjoint(value.id for value in layer.outputs):
+            continue
+        same = next((made[v.id] for v in layer.outputs if made[v.id] is not None), None)
+        if same is not None:
+            found = layer.name, same
+            break
+        needed.update(value.id for value in layer.inputs if value is not None)
+    return found
+
+
+def _specialized(sides: Sides, graph: Graph, arrays: Sequence[Array], name: str) -> Graph:
+    """A graph with all its shapes."""
+    found = specialize(graph, [array.shape for array in arrays], evaluator=sides.evaluator)
+    if not found.is_fully_shaped or found.variables:
+        raise UnimplementedError(
+            "shapes in the model depend on values, or it has state", where=name
+        )
+    return found
+
+
+def _in_order(arrays: Sequence[Array], graph: Graph, other: Graph) -> Sequence[Array]:
+    """Inputs of one graph in the order of another's, if they have the same names."""
+    by_name = {value.name: array for value, array in zip(graph.inputs, arrays, strict=True)}
+    wanted = [value.name for value in other.inputs]
+    return [by_name[name] for name in wanted] if by_name.keys() == set(wanted) else arrays
+
+
+def _rearranged(arrays: Sequence[Array], graph: Graph) -> list[Array]:
+    """Inputs of one file for the other, whose channels may be elsewhere."""
+    wanted = input_arrays(graph, {}, 0)
+    if len(wanted) != len(arrays):
+        raise InvalidArgumentError(
+            "the files have different numbers of inputs",
+            expected=str(len(arrays)),
+            actual=str(len(wanted)),
+        )
+    found = []
+    for number, (array, like) in enumerate(zip(arrays, wanted, strict=True)):
+        order = _order(array, like.shape) or _order(array, graph.inputs[number].info.shape)
+        if order is None and array.size != like.size:
+            raise InvalidArgumentError(
+                f"input {number} has another size in the other file",
+                expected=str(array.shape),
+                actual=str(like.shape),
+            )
+        moved = array.reshape(like.shape) if order is None else array.transpose(order)
+        found.append(np.ascontiguousarray(moved).astype(like.dtype))
+    return found
+
+
+_MOST_AXES = 6
+
+
+def _order(array: Array, wanted: Shape | None) -> tuple[int, ...] | None:
+    """The first order of an array's axes that a shape fits, whose open dimensions fit all."""
+    if wanted is None or len(wanted) != array.ndim or array.ndim > _MOST_AXES:
+        return None
+    for order in itertools.permutations(range(array.ndim)):
+        if all(size in (array.shape[axis], None) for axis, size in zip(order, wanted, strict=True)):
+            return order
+    return None
+
+
+_NONE = np.empty(0)
+
+
+class _Tensors:
+    """Tensors of a file's network, inputs and results of layers, in all trials."""
+
+    def __init__(self, sides: Sides, graph: Graph, trials: Sequence[Sequence[Array]]) -> None:
+        found: dict[int, list[Array]] = {}
+        values = [*graph.inputs, *made_by_layers(graph)]
+        with TensorTrace(sides.against, graph, values) as shown:
+            for arrays in shown.run(trials, values):
+                for value, array in zip(values, arrays, strict=True):
+                    numbers = real_numbers(array, value.info).astype(np.float64)
+                    found.setdefault(value.id, []).append(numbers)
+        self._whole = {number: np.stack(arrays) for number, arrays in found.items()}
+        self._sorted = {
+            number: np.sort(array.reshape(len(trials), -1)) for number, array in self._whole.items()
+        }
+        self._makers = {value.id: f"input {value.name}" for value in graph.inputs}
+        self._makers |= {value.id: layer.name for layer in graph.layers for value in layer.outputs}
+
+    def found_in(
+        self, other: _Tensors, number: int, tolerance: float, outputs: Sequence[Value] = ()
+    ) -> str | None:
+        """What makes the same elements in another file; None if nothing does.
+
+        Parameters
+        ----------
+        outputs : sequence of Value
+            Where to look for an output, whose elements are to be in the same places as well, but
+            for an order of axes; everywhere and anyhow for what is none.
+        """
+        mine = self._sorted.get(number)
+        if mine is None:
+            return "a constant"
+        if mine.size and np.ptp(mine) == 0 and not outputs:
+            return None  # nothing is known again by zeros
+        limit = tolerance * max(float(np.abs(mine).max(initial=0)), 1e-30)
+        for key in [value.id for value in outputs] or other._sorted:
+            theirs = other._sorted.get(key, _NONE)
+            if theirs.shape != mine.shape or not _is_close(theirs, mine, limit):
+                continue
+            if not outputs or _is_moved(self._whole[number], other._whole[key], limit):
+                return other._makers[key]
+        return None
+
+
+def _is_close(one: Array, other: Array, limit: float) -> bool:
+    """Whether no elements are further apart than a limit; NaN is not, but from NaN."""
+    return bool(np.allclose(one, other, 0, limit, equal_nan=True))
+
+
+def _is_moved(one: Array, other: Array, limit: float) -> bool:
+    """Whether one tensor is the other but for the order of its axes, of which trials are the first.
+
+    A tensor whose axes are joined in one of the files counts as moved.
+    """
+    one, other = one.squeeze(), other.squeeze()
+    if one.ndim != other.ndim or one.ndim > _MOST_AXES:
+        return True
+    orders = ((0, *order) for order in itertools.permutations(range(1, one.ndim)))
+    return any(
+        one.transpose(order).shape == other.shape and _is_close(one.transpose(order), other, limit)
+        for order in orders
+    )

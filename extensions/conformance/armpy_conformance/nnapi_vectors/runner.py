@@ -1,0 +1,186 @@
+"""Runs a directory of test vectors on a backend."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from armpy.errors import InvalidArgumentError
+from armpy.execution import RuntimeOptions
+from armpy.types import BackendId
+from armpy_conformance.backend_under_test import BackendUnderTest
+from armpy_conformance.nnapi_vectors.example import Example, read_examples
+from armpy_conformance.nnapi_vectors.judge import Variation, VectorJudge, data_type_of, operation_of
+from armpy_conformance.nnapi_vectors.twins import has_signed_twin
+from armpy_conformance.result import CaseResult, ConformanceResult, Outcome, is_selected
+from armpy_conformance.workers import LostItem, available_cores, judge_in_workers
+
+Progress = Callable[[CaseResult], None]
+"""Is told about each variation of each example when it has been judged."""
+
+_BATCH = 16
+"""Variations that a worker takes at a time."""
+
+_WORST_FIRST = (
+    *(Outcome.CRASHED, Outcome.FAILED, Outcome.UNSUPPORTED),
+    *(Outcome.ELSEWHERE, Outcome.KNOWN),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class VectorsResult(ConformanceResult):
+    """Results of running test vectors: one per variation of an example."""
+
+    @property
+    def shortcomings(self) -> tuple[str, ...]:
+        """Why the run proves nothing; what is not among the examples need not run."""
+        if self.layers_run or self.problems:
+            return ()
+        return (f"no layer ran on {self.backend}: this proves nothing about it",)
+
+    @property
+    def by_example(self) -> dict[str, Outcome]:
+        """Each example's outcome: the worst of its variations."""
+        found: dict[str, set[Outcome]] = {}
+        for result in self.results:
+            found.setdefault(result.case.rpartition("/")[0], set()).add(result.outcome)
+        return {
+            name: next((o for o in _WORST_FIRST if o in outcomes), Outcome.PASSED)
+            for name, outcomes in found.items()
+        }
+
+    def to_document(self) -> dict[str, object]:
+        """Everything as plain dictionaries and lists, with the number of examples by outcome."""
+        outcomes = list(self.by_example.values())
+        examples = {
+            outcome.value: outcomes.count(outcome)
+            for outcome in Outcome
+            if outcome is not Outcome.KNOWN  # there are none of these
+        }
+        document = ConformanceResult.to_document(self)
+        return {**examples, "examples": len(outcomes), "variations": len(self.results), **document}
+
+
+def run_vectors(
+    directory: str | os.PathLike[str],
+    backend_id: BackendId,
+    *,
+    runtime_options: RuntimeOptions | None = None,
+    filter: str | Sequence[str] = "",
+    jobs: int | None = None,
+    progress: Progress | None = None,
+) -> VectorsResult:
+    """Run every example of a directory, in two variations or three.
+
+    Parameters
+    ----------
+    directory : path
+        With files ``*.json.gz``, also in directories below it.
+    backend_id : str
+    runtime_options : RuntimeOptions, optional
+        Where backends are found, and their options; `backends` and `registry` do not count.
+    filter : str or sequence of str
+        Run only examples whose file, name or operations contain this text, or one of these texts.
+    jobs : int, optional
+        Processes at a time; as many as there are cores if left out.
+    progress : callable, optional
+        Is given each `CaseResult` as it comes.
+
+    Returns
+    -------
+    VectorsResult
+        In the order of the files. An example that ends its process, or takes longer than a
+        minute, has crashed.
+
+    Raises
+    ------
+    BackendUnavailableError
+        If the backend cannot be used.
+    InvalidArgumentError
+        If no example is selected.
+    ParserError
+        If a file is not of the vectors' format.
+    """
+    options = replace(runtime_options or RuntimeOptions(), registry=None, backends=None)
+    subject = BackendUnderTest(backend_id, options)
+    variations = [
+        variation
+        for example in read_examples(Path(directory))
+        if is_selected(filter, example.file, example.name, *example.operations)
+        for variation in variations_of(example)
+    ]
+    if not variations:
+        raise InvalidArgumentError(
+            "no example is selected", where=str(directory), actual=f"filter {filter!r}"
+        )
+    results = _judge_all(variations, backend_id, options, jobs or available_cores())
+    return collect(subject, results, [variation.case for variation in variations], progress)
+
+
+def variations_of(example: Example) -> Iterator[Variation]:
+    """As declared, with unknown output dimensions, and its signed twin if it has one."""
+    yield Variation(example, has_unknown_outputs=False)
+    yield Variation(example, has_unknown_outputs=True)
+    if has_signed_twin(example):
+        yield Variation(example, has_unknown_outputs=False, is_signed_twin=True)
+
+
+def collect(
+    subject: BackendUnderTest,
+    results: Iterable[CaseResult],
+    cases: Iterable[str],
+    progress: Progress | None = None,
+) -> VectorsResult:
+    """Put results together as they come.
+
+    Parameters
+    ----------
+    subject : BackendUnderTest
+        The backend that is judged.
+    results : iterable of CaseResult
+        In any order.
+    cases : iterable of str
+        Their ids in the order that they are to have.
+    progress : callable, optional
+        Is given each result as it comes.
+    """
+    started = time.perf_counter()
+    found: dict[str, CaseResult] = {}
+    for result in results:
+        found[result.case] = result
+        if progress is not None:
+            progress(result)
+    backend = subject.backend
+    return VectorsResult(
+        backend.get_id(),
+        backend.version,
+        backend.get_api_version(),
+        tuple(found[case] for case in cases),
+        duration_s=time.perf_counter() - started,
+    )
+
+
+def _judge_all(
+    variations: Sequence[Variation], backend_id: BackendId, options: RuntimeOptions, jobs: int
+) -> Iterator[CaseResult]:
+    """Results of all variations as they come."""
+    batches = [variations[i : i + _BATCH] for i in range(0, len(variations), _BATCH)]
+    make_judge = partial(VectorJudge, backend_id, options)
+    for result in judge_in_workers(batches, make_judge, CaseResult, jobs=jobs):
+        yield _crashed(result) if isinstance(result, LostItem) else result
+
+
+def _crashed(lost: LostItem[Variation]) -> CaseResult:
+    """The result of a variation that took its process with it."""
+    example = lost.item.example
+    return CaseResult(
+        lost.item.case,
+        operation_of(example),
+        data_type_of(example),
+        Outcome.CRASHED,
+        lost.reason,
+    )

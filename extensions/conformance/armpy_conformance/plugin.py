@@ -1,0 +1,20 @@
+"""Hooks of the conformance kit: the commands ``armpy conformance`` and ``armpy diff``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from armpy.plugins.hooks import hookimpl
+
+if TYPE_CHECKING:
+    import click
+
+
+@hookimpl
+def armpy_add_cli_commands() -> list[click.Command]:
+    """``armpy conformance`` and ``armpy diff``."""
+    # Imported with click, which only the command line has.
+    from armpy_conformance.cli.conformance.command import command as conformance  # noqa: PLC0415
+    from armpy_conformance.cli.diff.command import command as diff  # noqa: PLC0415
+
+    return [conformance, diff]

@@ -1,0 +1,151 @@
+"""The table of cases covers every definition, and says the same in every run."""
+
+from __future__ import annotations
+
+import inspect
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from armpy import ops
+from armpy.ops import Composite, If, MemCopy, Operation, PreCompiled, StandIn, While
+from armpy.ops.operation import TypeRule
+from armpy.types import DataType
+from armpy_conformance import Case, all_cases
+from armpy_conformance.backend_under_test import BackendUnderTest
+from armpy_conformance.cases import operation_cases
+from armpy_conformance.differences.description import describe
+
+# What the core executes, makes or expands itself, or a vendor alone knows: no case of a single
+# layer is asked of backends.
+NOT_FOR_BACKENDS = (Operation, Composite, MemCopy, PreCompiled, StandIn, If, While)
+
+OPERATIONS = sorted(
+    (
+        kind
+        for _, kind in inspect.getmembers(ops, inspect.isclass)
+        if issubclass(kind, Operation) and kind not in NOT_FOR_BACKENDS
+    ),
+    key=lambda kind: kind.__name__,
+)
+
+
+def cases_of(kind: type[Operation]) -> list[Case]:
+    return [case for case in operation_cases() if type(case.operation) is kind]
+
+
+def accepted_by(rule: TypeRule, case: Case) -> bool:
+    return rule.accepts([None if i is None else i.info for i in case.inputs], case.outputs)
+
+
+def has_strings(rule: TypeRule) -> bool:
+    """Whether a rule is of strings: tests/ops/test_strings.py has these, the kit does not."""
+    return frozenset((DataType.STRING,)) in (*rule.inputs, *rule.outputs)
+
+
+@pytest.mark.parametrize("kind", OPERATIONS, ids=lambda kind: kind.__name__)
+def test_every_type_rule_of_every_operation_has_a_case(kind: type[Operation]) -> None:
+    cases = cases_of(kind)
+    assert cases or (kind.type_rules and all(map(has_strings, kind.type_rules)))
+    missing = [
+        r
+        for r in kind.type_rules
+        if not has_strings(r) and not any(accepted_by(r, case) for case in cases)
+    ]
+    assert not missing
+
+
+@pytest.mark.parametrize("kind", OPERATIONS, ids=lambda kind: kind.__name__)
+def test_every_type_that_a_first_input_may_have_has_a_case(kind: type[Operation]) -> None:
+    firsts = [case.inputs[0] for case in cases_of(kind) if case.inputs]
+    given = {item.info.data_type for item in firsts if item is not None}
+    rules = [rule for rule in kind.type_rules if kind.inputs and not has_strings(rule)]
+    allowed = {t for rule in rules for t in rule.inputs[0]} - {DataType.STRING}
+    if not (kind.inputs and kind.inputs[0].becomes):  # else it has no elements in the end
+        assert allowed <= given
+
+
+def test_ids_are_unique() -> None:
+    counts = Counter(case.id for case in all_cases())
+    assert [case for case, count in counts.items() if count > 1] == []
+
+
+def test_cases_are_the_same_in_every_run() -> None:
+    first = operation_cases()
+    operation_cases.cache_clear()
+    for one, other in zip(first, operation_cases(), strict=True):
+        assert one.id == other.id
+        for a, b in zip(one.inputs, other.inputs, strict=True):
+            assert (a is None) == (b is None)
+            assert a is None or b is None or a.data.tobytes() == b.data.tobytes()
+
+
+def test_weighted_operations_are_tried_with_constant_and_with_computed_weights() -> None:
+    for kind in (ops.Convolution2d, ops.DepthwiseConvolution2d, ops.FullyConnected):
+        kinds = {case.inputs[1].is_constant for case in cases_of(kind) if case.inputs[1]}
+        assert kinds == {True, False}
+
+
+def test_every_fused_activation_occurs() -> None:
+    for kind in (
+        ops.Convolution2d,
+        ops.DepthwiseConvolution2d,
+        ops.TransposeConvolution2d,
+        ops.FullyConnected,
+        ops.Pooling2d,
+        ops.ElementwiseBinary,
+    ):
+        used = {case.operation.attributes()["activation"] for case in cases_of(kind)}
+        assert used == set(ops.FusedActivation)
+
+
+def test_extreme_zero_points_occur() -> None:
+    infos = [
+        item.info
+        for case in cases_of(ops.Convolution2d)
+        for item in case.inputs[:1]
+        if item is not None and item.info.quantization is not None
+    ]
+    ends = {info.zero_point for info in infos}
+    assert {-128, 127, 0, 255} <= ends
+
+
+SUMMING = (
+    ops.BatchMatMul,
+    ops.Convolution2d,
+    ops.DepthwiseConvolution2d,
+    ops.FullyConnected,
+    ops.TransposeConvolution2d,
+)
+
+
+@pytest.mark.parametrize("kind", SUMMING, ids=lambda kind: kind.__name__)
+def test_float_sums_are_exact_in_whatever_order_they_are_added_up(kind: type[Operation]) -> None:
+    # All products are multiples of 1/4, so partial sums of up to 512 are exact even in float16.
+    subject = BackendUnderTest("CpuRef")
+    for case in cases_of(kind):
+        infos = [item.info for item in case.inputs if item is not None]
+        has_nan = case.id.endswith("+not-a-number") or "no-numbers" in case.id
+        rounds = "half-precision-sums" in case.id  # of float16 products, in float32
+        if all(info.data_type.is_float for info in infos) and not (has_nan or rounds):
+            for item in case.inputs:
+                assert item is None or np.array_equal(item.data * 2, np.rint(item.data * 2))
+            for output in subject.expected(case.graph(), case.feeds()).values():
+                assert np.array_equal(output * 4, np.rint(output * 4))
+                assert np.abs(output).max(initial=0) <= 512
+
+
+@pytest.mark.parametrize("kind", SUMMING, ids=lambda kind: kind.__name__)
+def test_sums_of_float16_products_are_exact_in_float32(kind: type[Operation]) -> None:
+    for case in (case for case in cases_of(kind) if "half-precision-sums" in case.id):
+        for item in case.inputs:
+            assert item is not None
+            steps = item.data.astype(np.float64) * 2**11
+            assert np.array_equal(steps, np.rint(steps))
+            assert np.abs(steps).sum(axis=-1).max() < 2**24
+
+
+def test_a_message_shows_the_attributes_that_are_not_at_their_defaults() -> None:
+    operation = ops.Pooling2d(ops.PoolingAlgorithm.AVERAGE, (2, 2))
+    assert describe(operation) == "Pooling2d(algorithm=AVERAGE, pool_size=(2, 2))"

@@ -1,0 +1,313 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("click")
+pytest.importorskip("rich")
+
+from armpy.cli.__main__ import main
+from armpy_conformance import CaseResult, ConformanceResult, Outcome, all_cases
+from armpy_conformance.cli.conformance.work import print_conformance
+from armpy_conformance.result import CONTRACT
+
+ROOT = Path(__file__).parents[3]
+DIGITS = str(ROOT / "examples" / "digits" / "digits_int8.tflite")
+SAMPLE = ["--dynamic-backends-path", str(ROOT / "backends" / "dynamic_examples" / "single_file")]
+
+
+@pytest.fixture
+def by_hand() -> int:
+    """How many cases were worked out by hand."""
+    return sum("by-hand" in case.id for case in all_cases())
+
+
+def test_a_backend_that_passes_exits_with_0(
+    by_hand: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["conformance", "CpuRef", "--filter", "by-hand"]) == 0
+    out = capsys.readouterr().out
+    assert f"CpuRef: {by_hand} passed in" in out
+    assert f"layers run on CpuRef: {by_hand}; of what it claims, 100 % ran on it" in out
+
+
+def test_reasons_for_what_is_unsupported_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["conformance", "SampleDynamic", *SAMPLE, "--filter", "add"]) == 0
+    assert "ElementwiseBinary is no plain addition (operation)" in capsys.readouterr().out
+
+
+def test_a_run_of_which_the_backend_ran_nothing_exits_with_1(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["conformance", "SampleDynamic", *SAMPLE, "--filter", "Prelu"]) == 1
+    out = capsys.readouterr().out
+    assert "Prelu is no plain addition (operation)" in out
+    assert "no layer ran on SampleDynamic: this proves nothing about it" in out
+
+
+def test_the_result_can_be_had_as_json(by_hand: int, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["conformance", "CpuRef", "--filter", "by-hand", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["is_passed"] is True
+    assert document["counts"]["passed"] == by_hand
+
+
+def test_the_result_can_be_had_as_a_page(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    assert main(["conformance", "CpuRef", "--filter", "by-hand", "--html", str(page)]) == 0
+    assert "Conformance of CpuRef" in page.read_text("utf-8")
+
+
+def test_a_soak_executes_networks_so_often(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--filter", "executions-go-on-for-long", "--json"]
+    for soak, text in (([], "the run does not ask for it (--soak N)"), (["--soak", "20"], "")):
+        assert main(["conformance", "CpuRef", *options, *soak]) == 0
+        (result,) = json.loads(capsys.readouterr().out)["results"]
+        assert (result["outcome"], result["text"]) == ("passed", text)
+
+
+def test_an_unused_known_failure_exits_with_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known = tmp_path / "known.txt"
+    case = "ElementwiseBinary/by-hand-arm-nn-sample/float32"
+    known.write_text(f"{case}  # long ago", "utf-8")
+    options = ["--filter", "by-hand", "--known-failures", str(known)]
+    assert main(["conformance", "CpuRef", *options]) == 1
+    assert case in capsys.readouterr().out
+
+
+def test_problems_exit_with_1_and_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = ROOT / "backends" / "dynamic_examples" / "broken" / "Broken_WrongResults_backend.py"
+    (tmp_path / broken.name).write_bytes(broken.read_bytes())
+    options = ["--dynamic-backends-path", str(tmp_path), "--filter", "arm-nn-sample"]
+    assert main(["conformance", "BrokenWrongResults", *options]) == 1
+    assert "failed: ElementwiseBinary/by-hand-arm-nn-sample" in capsys.readouterr().out
+
+
+def test_a_filter_that_selects_nothing_exits_with_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["conformance", "CpuRef", "--filter", "nothing like it"]) == 2
+    assert "no case is selected" in capsys.readouterr().err
+
+
+def test_several_filters_take_what_has_any_of_them(capsys: pytest.CaptureFixture[str]) -> None:
+    both = ["--filter", "Rank/basic/float32", "--filter", "by-hand-arm-nn-sample"]
+    assert main(["conformance", "CpuRef", "--list", *both]) == 0
+    listed = capsys.readouterr().out.split()
+    assert listed == [
+        "ElementwiseBinary/by-hand-arm-nn-sample/float32",
+        "Rank/basic/float32-to-signed32",
+        "Rank/basic/float32-to-signed32+many-elements",
+        "ElementwiseBinary/by-hand-arm-nn-sample/float32+no-elements",
+        "Rank/basic/float32-to-signed32+no-elements",
+    ]
+
+
+def test_listed_cases_are_those_that_are_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["conformance", "CpuRef", "--filter", "by-hand", "--list"]) == 0
+    listed = capsys.readouterr().out.split()
+    assert main(["conformance", "CpuRef", "--filter", "by-hand", "--json"]) == 0
+    results = json.loads(capsys.readouterr().out)["results"]
+    assert [result["case"] for result in results] == listed
+
+
+def broken_options(folder: Path, name: str) -> list[str]:
+    """Options that find one of the broken examples, and nothing else."""
+    broken = ROOT / "backends" / "dynamic_examples" / "broken" / f"Broken_{name}_backend.py"
+    (folder / broken.name).write_bytes(broken.read_bytes())
+    return ["--dynamic-backends-path", str(folder)]
+
+
+def test_the_first_failure_ends_a_run_that_fails_fast(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = [*broken_options(tmp_path, "WrongResults"), "--filter", "ElementwiseBinary/"]
+    run = ["conformance", "BrokenWrongResults", *options, "--json"]
+    assert main(run) == 1
+    whole = json.loads(capsys.readouterr().out)
+    assert whole["counts"]["failed"] > 1
+    assert main([*run, "--fail-fast"]) == 1
+    first = json.loads(capsys.readouterr().out)
+    outcomes = [result["outcome"] for result in first["results"]]
+    assert outcomes.index("failed") == len(outcomes) - 1
+    assert not first["is_passed"]
+
+
+def test_a_known_failure_does_not_end_a_run_that_fails_fast(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case = "ElementwiseBinary/by-hand-arm-nn-sample/float32"
+    (tmp_path / "known.txt").write_text(f"{case}  # for years", "utf-8")
+    options = [*broken_options(tmp_path, "WrongResults"), "--filter", case, "--fail-fast"]
+    options += ["--known-failures", str(tmp_path / "known.txt")]
+    main(["conformance", "BrokenWrongResults", *options, "--json"])
+    assert json.loads(capsys.readouterr().out)["counts"]["known failure"] == 1
+
+
+def test_processes_give_the_same_results(capsys: pytest.CaptureFixture[str]) -> None:
+    run = ["conformance", "CpuRef", "--filter", "by-hand", "--json"]
+    found = []
+    for options in ([], ["--jobs", "2"]):
+        assert main([*run, *options]) == 0
+        document = json.loads(capsys.readouterr().out)
+        found.append({**document, "duration_s": 0})
+    assert found[0] == found[1]
+
+
+def test_a_case_that_ends_its_process_takes_no_other_with_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = str(ROOT / "backends" / "dynamic_examples" / "drivers")
+    options = ["--dynamic-backends-path", folder, "--jobs", "1"]
+    for name in ("arm-nn-sample", "sub", "mul-row"):
+        options += ["--filter", f"ElementwiseBinary/by-hand-{name}/float32"]
+    options += ["--backend-option", "SampleFaulty.faults=execute=segfault:3", "--json"]
+    assert main(["conformance", "SampleFaulty", *options]) == 1
+    results = json.loads(capsys.readouterr().out)["results"]
+    outcomes = [result["outcome"] for result in results]
+    assert outcomes[:3] == ["passed", "crashed", "passed"]  # each process ends at its third run
+    assert results[1]["text"] == "the process was ended by SIGSEGV"
+
+
+def test_all_backends_are_tried_and_those_that_cannot_be_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--all", "--filter", "by-hand-arm-nn-sample"]
+    assert main(["conformance", *options]) == 0
+    out = capsys.readouterr().out
+    assert "passed  CpuRef: 2 passed" in out
+    assert "passed  NumbaAcc: 2 passed" in out
+    spoilt = broken_options(tmp_path, "MissingDependency")
+    assert main(["conformance", *options, *spoilt]) == 1
+    out = capsys.readouterr().out
+    assert "passed  CpuRef: 2 passed" in out
+    assert "cannot be used  " in out
+    assert main(["conformance", *options, *broken_options(tmp_path, "WrongResults")]) == 1
+    assert "FAILED  BrokenWrongResults: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["cases"], "Give the id of a backend, or --all"),
+        (["CpuRef", "--all"], "Give the id of a backend, or --all"),
+        (["--all", "--html", "page.html"], "--known-failures and --html go with one backend"),
+    ],
+)
+def test_options_that_do_not_go_together_exit_with_2(
+    options: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["conformance", *options]) == 2
+    assert said in capsys.readouterr().err
+
+
+WRONG_DENSE = """
+from armpy.ops import FullyConnected
+from armpy.backend import IWorkload, IWorkloadFactory
+from armpy_reference import ReferenceBackend
+from armpy_reference.factory import ReferenceWorkloadFactory
+
+
+class Wrong(IWorkload):
+    def __init__(self, right):
+        self.right = right
+
+    def execute(self, inputs, outputs):
+        self.right.execute(inputs, outputs)
+        outputs[0].map()[..., 2] = 99
+
+
+class Factory(IWorkloadFactory):
+    def create_workload(self, operation, info):
+        right = ReferenceWorkloadFactory().create_workload(operation, info)
+        return Wrong(right) if isinstance(operation, FullyConnected) else right
+
+
+class Backend(ReferenceBackend):
+    def get_id(self) -> str:
+        return "WrongDense"
+
+    def create_workload_factory(self, network):
+        return Factory()
+
+
+def get_backend_id():
+    return "WrongDense"
+
+
+def get_version():
+    return Backend().get_api_version()
+
+
+def backend_factory():
+    return Backend()
+"""
+
+
+def test_the_first_layer_that_differs_is_named_and_exits_with_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "Vendor_WrongDense_backend.py").write_text(WRONG_DENSE, "utf-8")
+    options = ["--backend", "WrongDense", "--dynamic-backends-path", str(tmp_path)]
+    assert main(["diff", DIGITS, *options]) == 1
+    out = capsys.readouterr().out
+    assert "difference: layer " in out
+    assert "FullyConnected(" in out
+    assert "is the first to differ, on its own" in out
+    assert "worst at index (0, 2)" in out
+    assert "got 99 (WrongDense against CpuRef)" in out
+
+
+def test_a_model_without_a_difference_exits_with_0(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", DIGITS, "--backend", "CpuRef"]) == 0
+    out = capsys.readouterr().out
+    assert "no difference: the outputs of all 10 layers agree" in out
+
+
+def test_a_backend_that_runs_none_of_the_layers_is_no_success(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["diff", DIGITS, "--backend", "SampleDynamic", *SAMPLE]) == 1
+    assert "SampleDynamic runs none of the layers" in capsys.readouterr().out
+
+
+def test_a_difference_can_be_had_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", DIGITS, "--backend", "CpuRef", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["is_same"] is True
+    assert document["first"] is None
+
+
+def test_an_input_that_the_model_lacks_exits_with_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", DIGITS, "--backend", "CpuRef", "--input", "nothing=x.npy"]) == 2
+    assert "the model has no such input" in capsys.readouterr().err
+
+
+def test_equal_failures_and_reasons_are_grouped(capsys: pytest.CaptureFixture[str]) -> None:
+    failed = [
+        CaseResult(
+            f"A/{i}", "A", "FLOAT32", Outcome.FAILED, f"Npu / A(k={i}): element {i} is {i}.5"
+        )
+        for i in range(50)
+    ]
+    rules = [
+        CaseResult(f"contract/area/{i}", CONTRACT, "", Outcome.UNSUPPORTED, "no tensors")
+        for i in range(4)
+    ]
+    others = [
+        CaseResult(f"B{i}/x", f"B{i}", "INT8", Outcome.UNSUPPORTED, "not claimed")
+        for i in range(30)
+    ]
+    print_conformance(ConformanceResult("Npu", "1", "2", (*failed, *rules, *others)))
+    text = capsys.readouterr().out
+    assert text.count("element") == 1
+    assert "and 49 other cases of A like this one" in text
+    assert text.count("not claimed") == 10
+    assert "and 20 cases for 20 other reasons" in text
+    _, _, apart = text.partition("Unsupported rules of the contract")
+    assert apart.index("no tensors") < apart.index("not claimed")
+    assert "B29" not in text

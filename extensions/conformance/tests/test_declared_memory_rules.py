@@ -1,0 +1,117 @@
+"""Rules about what handle factories declare: backends and cores that do not keep to it are seen."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from armpy.backend import (
+    DefaultAllocator,
+    HostTensorHandle,
+    IBackendInternal,
+    ITensorHandle,
+    IWorkload,
+    IWorkloadFactory,
+    NetworkResources,
+    WorkloadInfo,
+)
+from armpy.model import Model
+from armpy.ops.operation import Array, Operation
+from armpy.plugins.proxy.memory import HandleFactoryProxy
+from armpy.tensor import TensorInfo
+from armpy_conformance import CaseResult
+from armpy_conformance.backend_under_test import BackendUnderTest
+from armpy_conformance.conformance import cases_for
+from tests.support.fake_backends import runtime_of
+from tests.support.lying_backends import options_for
+from tests.support.networks import chain
+from tests.support.vector_backend import VectorBackend, VectorFactory
+
+AREAS = ("contract/tensors/", "contract/arenas/", "contract/alignment/", "contract/imports/")
+
+
+def failures(backend: IBackendInternal) -> list[CaseResult]:
+    """What the rules about memory say against a backend."""
+    subject = BackendUnderTest(backend.get_id(), options_for(backend))
+    cases = [case for case in cases_for(subject) if case.id.startswith(AREAS)]
+    assert cases
+    found: list[CaseResult] = [case.judge(subject) for case in cases]
+    return [result for result in found if result.outcome.is_bad]
+
+
+class SlippingFactory(VectorFactory):
+    """Puts tensors into memory of its own, where they happen to lie."""
+
+    def create_tensor_handle(self, info: TensorInfo, memory: Array) -> ITensorHandle:
+        own = DefaultAllocator().allocate(info.size_bytes + 128, 64)[4:]
+        elements: Array = own[: info.size_bytes].view(info.data_type.dtype)
+        return HostTensorHandle(info, elements.reshape(info.known_shape))
+
+
+class Overflowing(VectorBackend):
+    """Writes whole vectors of 64 bytes, and declares shorter ones."""
+
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
+        right = super().create_workload_factory(network)
+
+        class Workload(IWorkload):
+            def __init__(self, right: IWorkload) -> None:
+                self._right = right
+
+            def execute(
+                self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
+            ) -> None:
+                self._right.execute(inputs, outputs)
+                for handle in outputs:
+                    array = handle.map()
+                    # Short of the guards' own end, as it is the kit's memory.
+                    behind = -array.nbytes % 64
+                    ctypes.memset(array.ctypes.data + array.nbytes, 0xEE, behind)
+
+        class Factory(IWorkloadFactory):
+            def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
+                return Workload(right.create_workload(operation, info))
+
+        return Factory()
+
+
+@pytest.mark.parametrize("declared", [(1, 128), (256, 32)])
+def test_a_backend_that_keeps_to_what_it_declares_passes(declared: tuple[int, int]) -> None:
+    backend = VectorBackend(*declared)
+    assert [f"{one.case}: {one.text}" for one in failures(backend)] == []
+    assert backend.seen
+    assert backend.misplaced == []
+
+
+def test_handles_that_lie_elsewhere_than_declared_are_found() -> None:
+    backend = VectorBackend(64)
+    backend.factory = SlippingFactory(64)
+    found = {one.case: one.text for one in failures(backend)}
+    text = found["contract/alignment/tensors-lie-where-their-factory-declares"]
+    assert "begins 4 bytes behind a multiple of 64" in text
+    assert "'test/vectors'" in text
+
+
+def test_writing_behind_the_padding_is_found() -> None:
+    found = {one.case: one.text for one in failures(Overflowing(1, 16))}
+    text = found["contract/alignment/nothing-is-written-behind-the-padding"]
+    assert "behind the 16 bytes to which padding_bytes rounds it up" in text
+    imported = found["contract/imports/outputs-are-written-where-they-lie"]
+    assert "bytes beside the output" in imported
+
+
+def test_a_core_that_does_not_keep_to_it_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such a backend sees it, whichever part of the core forgets it."""
+    odd = np.arange(5, dtype=np.float32)[1:]
+    careful = VectorBackend(1024, 16)
+    Model(chain(3), runtime_of(careful))(odd)
+    assert careful.seen
+    assert careful.misplaced == []
+    monkeypatch.setattr(HandleFactoryProxy, "gives_room_for", lambda *_, **__: True)
+    monkeypatch.setattr(HandleFactoryProxy, "takes_any_memory", True)
+    forgetful = VectorBackend(1024, 16)
+    Model(chain(3), runtime_of(forgetful))(odd)
+    assert forgetful.misplaced

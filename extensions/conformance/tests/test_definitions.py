@@ -1,0 +1,88 @@
+"""Expected outputs that no backend computed hold CpuRef itself."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from armpy.ops import (
+    Activation,
+    ActivationFunction,
+    Comparison,
+    Concat,
+    Convolution2d,
+    ElementwiseBinary,
+    ElementwiseUnary,
+    Operation,
+    Pooling2d,
+    PoolingAlgorithm,
+    Softmax,
+    TransposeConvolution2d,
+)
+from armpy.tensor import Quantization, TensorInfo
+from armpy.types import DataType
+from armpy_conformance import Case
+from armpy_conformance.case import CaseInput
+from armpy_conformance.cases import operation_cases
+from armpy_conformance.definitions.expected import in_real_arithmetic, with_expected
+from tests.support.lying_backends import Tampering, adds_one, run
+
+S8, S16 = DataType.QASYMM_S8, DataType.QSYMM_S16
+
+
+class LyingReference(Tampering):
+    """CpuRef whose answers are off by one."""
+
+    def get_id(self) -> str:
+        return "CpuRef"
+
+
+@pytest.mark.parametrize("kind", [Activation, Convolution2d, Concat, Softmax, ElementwiseBinary])
+def test_a_reference_that_lies_fails_though_it_says_what_is_right(kind: type[Operation]) -> None:
+    result = run(LyingReference(adds_one, (kind,)), f"{kind.__name__}/")
+    assert not result.is_passed
+    # Quantised elements that are off by one are found by their mean.
+    types = Counter(problem.data_type for problem in result.problems)
+    assert types["FLOAT32"] >= 5
+    assert types["QASYMM_S8"] >= 3 or kind is Softmax
+
+
+def quantized(operation: Operation, data_type: DataType = S8) -> Case:
+    info = TensorInfo((3,), data_type, Quantization.per_tensor(0.5, 0 if data_type is S16 else 2))
+    given = CaseInput(info, np.array([-4, 2, 9], data_type.dtype))
+    return Case("Some/case/type", operation, (given,), (info,))
+
+
+def test_quantised_expectations_are_rounded_real_numbers() -> None:
+    case = in_real_arithmetic(quantized(Activation(ActivationFunction.SQUARE)))
+    assert case is not None
+    assert case.expected is not None
+    # (-3)**2, 0 and 3.5**2 in halves, from 2: 12.25 rounds to 12.5.
+    assert case.expected[0].tolist() == [20, 2, 27]
+    assert case.expected[0].dtype == np.int8
+
+
+@pytest.mark.parametrize(
+    "case",
+    [quantized(Comparison()), quantized(Activation(ActivationFunction.TANH, 1, 1), S16)],
+    ids=["comparison", "table"],
+)
+def test_what_fixed_point_decides_is_not_computed_with_real_numbers(case: Case) -> None:
+    assert in_real_arithmetic(case) is None
+    assert with_expected(case) is case
+
+
+def test_most_operations_have_cases_that_no_backend_answered() -> None:
+    defined = Counter(c.operation.name for c in operation_cases() if c.expected is not None)
+    for kind in (TransposeConvolution2d, ElementwiseUnary, Pooling2d):
+        assert defined[kind.__name__] >= 10
+    assert len(defined) >= 30
+    assert sum(defined.values()) > 1000
+    pools = {
+        case.operation.algorithm
+        for case in operation_cases()
+        if isinstance(case.operation, Pooling2d) and case.expected is not None
+    }
+    assert pools == set(PoolingAlgorithm)

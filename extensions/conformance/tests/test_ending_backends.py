@@ -1,0 +1,84 @@
+"""Backends that end their process: the case is named, and the others go on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from armpy.cli.__main__ import main
+from extensions.conformance.tests.test_pytest_plugin import run_pytest
+from tests.support.dynamic_modules import module_source, write_module
+
+ENDS = {
+    "exit": ("os._exit(0)", "ended with code 0"),
+    "abort": ("os.abort()", "ended by SIGABRT"),
+}
+
+
+def write_ending(folder: Path, statement: str) -> Path:
+    """Write a backend that runs a statement in every subtraction that it executes."""
+    factory = f"""
+    import os
+
+    from armpy.backend import IWorkload, IWorkloadFactory
+
+
+    class Ending(IWorkloadFactory):
+        def __init__(self, right):
+            self._right = right
+
+        def create_workload(self, operation, info):
+            workload = self._right.create_workload(operation, info)
+            kind = operation.attributes().get("operation")
+            return Subtraction() if getattr(kind, "name", "") == "SUB" else workload
+
+
+    class Subtraction(IWorkload):
+        def execute(self, inputs, outputs):
+            {statement}
+
+
+    class EndingBackend(Backend):
+        def create_workload_factory(self, network):
+            return Ending(super().create_workload_factory(network))
+
+
+    def backend_factory():
+        return EndingBackend()
+    """
+    write_module(folder, "Test_Ending_backend", module_source("Ending", extra=factory))
+    return folder
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_a_case_that_ends_its_process_is_named_and_the_others_go_on(
+    how: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    statement, said = ENDS[how]
+    folder = write_ending(tmp_path, statement)
+    options = ["--dynamic-backends-path", str(folder), "--filter", "ElementwiseBinary/by-hand"]
+    assert main(["conformance", "Ending", *options]) == 1
+    text = capsys.readouterr().out
+    (problem,) = [line for line in text.splitlines() if line.startswith("crashed: ")]
+    assert "ElementwiseBinary/by-hand-sub" in problem
+    assert said in problem
+    assert "Ending: 9 passed, 1 crashed" in text
+
+
+def test_pytest_names_a_case_that_ends_its_process(tmp_path: Path) -> None:
+    folder = write_ending(tmp_path, "os._exit(0)")
+    code, text = run_pytest(
+        tmp_path,
+        "--armpy-backend=Ending",
+        f"--armpy-dynamic-path={folder}",
+        *("-k", "ElementwiseBinary and by-hand"),
+    )
+    assert code == 1, text
+    assert "1 failed" in text
+    assert "ended with code 0" in text
+
+
+def test_in_process_and_jobs_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["conformance", "CpuRef", "--in-process", "--jobs", "2"]) == 2
+    assert "--in-process and --jobs exclude each other" in capsys.readouterr().err

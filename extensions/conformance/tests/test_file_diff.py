@@ -1,0 +1,184 @@
+"""Where two files of one network part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("armpy_onnx")
+pytest.importorskip("onnx")
+
+import numpy as np
+import onnx
+import onnx.parser
+from onnx import TensorProto, helper, numpy_helper
+
+from armpy.cli.__main__ import main
+from armpy_conformance.differences.file_diff import first_file_difference
+from tests.support.tflite_writer import OptionValue, TfliteModel
+
+TEXT = """<ir_version: 9, opset_import: ["" : 18]>
+graph (float[1, 3, 5, 4] x) => (float[1, 2, 5, 4] y)
+<float[2, 3, 1, 1] w = {1.0, -2.0, 0.5, 0.25, 3.0, 1.5}> {
+  [first] a = Conv (x, w)
+  [second] b = Relu (a)
+  [third] y = Add (b, b)
+}"""
+LAST = """<ir_version: 9, opset_import: ["" : 18]>
+graph (float[1, 5, 4, 3] x) => (float[1, 5, 4, 2] y)
+<float[3, 2] w = {1.0, 0.25, -2.0, 3.0, 0.5, 1.5}> {
+  [product] a = MatMul (x, w)
+  [relu] b = Relu (a)
+  [sum] y = Add (b, b)
+}"""
+
+DRAW = np.random.default_rng(1)
+WEIGHTS = [DRAW.normal(size=(4, 3, 3, channels)).astype(np.float32) for channels in (3, 4, 4)]
+"""Of three convolutions of 3 by 3, output channel first, input channel last."""
+
+
+def _saved(path: Path, text: str) -> str:
+    """A file of a model."""
+    path.write_bytes(onnx.parser.parse_model(text).SerializeToString())
+    return str(path)
+
+
+def test_files_with_other_layouts_and_layers_are_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["diff", _saved(tmp_path / "a.onnx", TEXT), _saved(tmp_path / "b.onnx", LAST)]) == 0
+    assert "no difference" in capsys.readouterr().out
+
+
+def test_the_layer_is_named_behind_which_files_differ(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = LAST.replace("Relu (a)", "Neg (a)")
+    assert (
+        main(["diff", _saved(tmp_path / "a.onnx", TEXT), _saved(tmp_path / "b.onnx", other)]) == 1
+    )
+    output = capsys.readouterr().out
+    assert "difference: layer 'second" in output
+    assert "the same: layer 'first" in output
+    assert "'product" in output
+
+
+SUBTRACTION = """<ir_version: 9, opset_import: ["" : 18]>
+graph (float[n, 3] a, float[n, 3] b) => (float[n, 3] y) { [less] y = Sub (a, b) }"""
+
+
+@pytest.mark.parametrize(
+    ("inputs", "is_same"),
+    [
+        ("float[n, 3] b, float[n, 3] a", True),
+        ("float[n, 3] a, float[n, 3] c", False),  # other names: the same by order, a - b is not 0
+    ],
+)
+def test_inputs_of_the_same_names_are_the_same_in_any_order(
+    tmp_path: Path, inputs: str, is_same: bool
+) -> None:
+    other = SUBTRACTION.replace("float[n, 3] a, float[n, 3] b", inputs)
+    if not is_same:
+        other = other.replace("(a, b)", "(c, a)")
+    paths = _saved(tmp_path / "a.onnx", SUBTRACTION), _saved(tmp_path / "b.onnx", other)
+    assert first_file_difference(*paths).is_same is is_same
+
+
+def test_files_are_compared_on_arrays_that_are_given(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where a is b, a - b is b - a; the shape is that of the arrays."""
+    other = SUBTRACTION.replace("Sub (a, b)", "Sub (b, a)")
+    paths = _saved(tmp_path / "a.onnx", SUBTRACTION), _saved(tmp_path / "b.onnx", other)
+    np.save(tmp_path / "x.npy", np.ones((4, 3), np.float32))
+    given = [f"--input={name}={tmp_path / 'x.npy'}" for name in "ab"]
+    assert main(["diff", *paths, *given]) == 0
+    assert main(["diff", *paths, given[0]]) != 0
+    assert main(["diff", *paths, given[0], f"--input=c={tmp_path / 'x.npy'}"]) == 2
+    assert "no such input" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--exact", "--against=NumbaAcc"])
+def test_options_of_backends_are_refused_for_files(
+    tmp_path: Path, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = _saved(tmp_path / "a.onnx", TEXT)
+    assert main(["diff", path, path, option]) == 2
+    assert "not for another file. See armpy diff --help." in capsys.readouterr().err
+
+
+def test_a_backend_or_another_file_is_needed(tmp_path: Path) -> None:
+    path = _saved(tmp_path / "a.onnx", TEXT)
+    assert main(["diff", path]) == 2
+    assert main(["diff", path, path, "--backend", "CpuRef"]) == 2
+
+
+def _onnx_pair(path: Path, layer: int | None = None) -> str:
+    """Three convolutions with a sum behind them as PyTorch writes them; one weight may be wrong."""
+    nodes, constants, name = [], [], "x"
+    for number, weights in enumerate(WEIGHTS):
+        kernel = weights.transpose(0, 3, 1, 2).copy()
+        if number == layer:
+            kernel[1, 2, 1, 1] += 1
+        constants.append(numpy_helper.from_array(kernel, f"w{number}"))
+        conv = {"pads": [1, 1, 1, 1], "name": f"conv{number}"}
+        nodes.append(helper.make_node("Conv", [name, f"w{number}"], [f"c{number}"], **conv))
+        name = f"r{number}"
+        nodes.append(helper.make_node("Relu", [f"c{number}"], [name], name=f"relu{number}"))
+    nodes.append(helper.make_node("Add", ["r0", "r2"], ["y"], name="sum"))
+    edges = [
+        helper.make_tensor_value_info(edge, TensorProto.FLOAT, [1, channels, 6, 5])
+        for edge, channels in (("x", 3), ("y", 4))
+    ]
+    graph = helper.make_graph(nodes, "pair", edges[:1], edges[1:], constants)
+    opsets = [helper.make_opsetid("", 17)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=9), path)
+    return str(path)
+
+
+def _tflite_pair(path: Path, order: tuple[int, ...] = (0, 1, 2, 3)) -> str:
+    """The same as TensorFlow Lite writes it: fused, channels last; outputs in an order."""
+    model = TfliteModel()
+    graph = model.subgraph()
+    inputs = value = graph.tensor("x", (1, 6, 5, 3))
+    made = []
+    for number, weights in enumerate(WEIGHTS):
+        kernel = graph.tensor(f"w{number}", weights.shape, data=weights)
+        bias = graph.tensor(f"b{number}", (4,), data=np.zeros(4, np.float32))
+        made.append(graph.tensor(f"fused{number}", (1, 6, 5, 4)))
+        options: Mapping[str, OptionValue] = {
+            "stride_w": 1,
+            "stride_h": 1,
+            "fused_activation_function": "RELU",
+        }
+        graph.operator("CONV_2D", [value, kernel, bias], [made[-1]], options)
+        value = made[-1]
+    total, last = graph.tensor("total", (1, 6, 5, 4)), graph.tensor("y", (1, 6, 5, 4))
+    graph.operator("ADD", [made[0], made[2]], [total], {})
+    axis = graph.tensor("order", (4,), "INT32", data=order)
+    graph.operator("GATHER", [total, axis], [last], {"axis": 3})
+    graph.inputs(inputs)
+    graph.outputs(last)
+    path.write_bytes(model.to_bytes())
+    return str(path)
+
+
+def test_a_wrong_weight_is_named_between_files_of_two_formats(tmp_path: Path) -> None:
+    right, lite = _onnx_pair(tmp_path / "a.onnx"), _tflite_pair(tmp_path / "a.tflite")
+    assert first_file_difference(right, lite).is_same
+    assert first_file_difference(lite, right).is_same
+    wrong = _onnx_pair(tmp_path / "b.onnx", layer=1)
+    found = first_file_difference(wrong, lite)
+    assert found.first == "conv1/Convolution2d"
+    assert found.last_same is not None
+    assert found.last_same[1] == "fused0"
+    found = first_file_difference(lite, wrong)
+    assert (found.first, found.last_same) == ("fused1", ("fused0", "relu0/Activation"))
+
+
+def test_outputs_in_another_order_of_channels_differ(tmp_path: Path) -> None:
+    files = _onnx_pair(tmp_path / "a.onnx"), _tflite_pair(tmp_path / "a.tflite", (1, 0, 2, 3))
+    assert not first_file_difference(*files).is_same
+    assert first_file_difference(*reversed(files)).first == "y"

@@ -1,0 +1,33 @@
+"""Correct backends of unusual kinds pass the kit: a sample here, the whole kit by a script."""
+
+from __future__ import annotations
+
+import pytest
+
+from armpy_conformance.backend_under_test import BackendUnderTest
+from armpy_conformance.conformance import cases_for
+from tests.support.lying_backends import options_for
+from tests.support.unusual_backends import UNUSUAL
+
+AREAS = (
+    "contract/identity/",
+    "contract/lifecycle/several-",
+    "contract/support/",
+    "contract/options/",
+    "contract/gauges/every-",
+    "contract/gauges/device-times",
+    "contract/arenas/",
+)
+"""Rules that take little time and use what is unusual."""
+
+SLOW = ("20 ms a call", "a child process", "plans again for other sizes")
+"""Backends that take seconds for these rules; the script runs them."""
+
+
+@pytest.mark.parametrize("name", [name for name in UNUSUAL if name not in SLOW])
+def test_a_correct_backend_of_an_unusual_kind_passes(name: str) -> None:
+    backend = UNUSUAL[name]()
+    subject = BackendUnderTest(backend.get_id(), options_for(backend))
+    results = [case.judge(subject) for case in cases_for(subject) if case.id.startswith(AREAS)]
+    assert results
+    assert [f"{r.case}: {r.text}" for r in results if r.outcome.is_bad] == []
