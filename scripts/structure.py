@@ -35,6 +35,8 @@ PACKAGES = (
 )
 CEILINGS = Path(__file__).with_suffix(".toml")
 FILES_PER_FOLDER = 20
+SMALL_MODULE_LINES = 60
+SMALL_FUNCTION_LINES = 6
 REFUSED_FIRST_WORDS = frozenset({"What", "Who", "Whose", "Where", "Whatever", "Whom"})
 PARTICIPLE = re.compile(
     r"[a-z](ed|ing)$|(^_?|[a-z])(Told|Lent|Lost|Found|Made|Taken|Given|Left\w*)$"
@@ -309,6 +311,71 @@ def _compatibility(tree: Tree, _: Settings) -> list[str]:
     ]
 
 
+def _of_core(tree: Tree) -> list[Source]:
+    return [source for name, source in tree.sources.items() if name.split(".")[0] == "armpy"]
+
+
+def _thousands_of_lines(tree: Tree, _: Settings) -> list[str]:
+    """An entry for each thousand lines of the core that is begun."""
+    total = sum(source.text.count("\n") for source in _of_core(tree))
+    return [f"lines from {first:,d}" for first in range(0, total, 1000)]
+
+
+def _protocols(tree: Tree, _: Settings) -> list[str]:
+    return [
+        f"{source.name}: {node.name}"
+        for source in _of_core(tree)
+        for node in source.classes
+        if any(ast.unparse(base).partition("[")[0].endswith("Protocol") for base in node.bases)
+    ]
+
+
+def _single_importers(tree: Tree, settings: Settings) -> list[str]:
+    """Small modules of the core that one other module imports, which could hold them."""
+    importers: dict[str, set[str]] = defaultdict(set)
+    for source in tree.sources.values():
+        for imported in source.imports:
+            target = tree.resolve(imported.target)
+            if target is not None and target != source.name:
+                importers[target].add(source.name)
+    return [
+        f"{source.name}: {source.code_lines} lines, for {', '.join(importers[source.name])}"
+        for source in _of_core(tree)
+        if len(importers[source.name]) == 1
+        and not source.is_package
+        and source.code_lines < SMALL_MODULE_LINES
+        and not source.name.startswith(tuple(settings.one_thing_per_file))
+    ]
+
+
+def _single_uses(tree: Tree, _: Settings) -> list[str]:
+    """Small private functions of a module of the core that it uses once."""
+    found = []
+    for source in _of_core(tree):
+        uses = Counter(
+            node.id if isinstance(node, ast.Name) else node.attr
+            for node in ast.walk(source.tree)
+            if isinstance(node, ast.Name | ast.Attribute)
+        )
+        found += [
+            f"{source.name}:{node.lineno}: {node.name}"
+            for node in ast.walk(source.tree)
+            if isinstance(node, ast.FunctionDef)
+            and node.name.startswith("_")
+            and not node.name.startswith("__")
+            and not node.decorator_list
+            and uses[node.name] == 1
+            and _body_lines(node) <= SMALL_FUNCTION_LINES
+        ]
+    return found
+
+
+def _body_lines(node: ast.FunctionDef) -> int:
+    """Lines of a function without its signature and docstring."""
+    body = node.body[1:] if ast.get_docstring(node) and len(node.body) > 1 else node.body
+    return (node.end_lineno or body[0].lineno) - body[0].lineno + 1
+
+
 RULES: dict[str, tuple[str, Callable[[Tree, Settings], list[str]]]] = {
     "circles": ("circles between what lies in one folder", lambda tree, _: tree.circles()),
     "entries": ("entries directly under armpy/", _entries),
@@ -322,6 +389,16 @@ RULES: dict[str, tuple[str, Callable[[Tree, Settings], list[str]]]] = {
     ),
     "participles": ("classes named by a participle, which is no thing", _participles),
     "compatibility": ("definitions for what was written for something older", _compatibility),
+    "thousands_of_lines": ("thousands of lines of the core", _thousands_of_lines),
+    "protocols": ("classes of the core that are protocols", _protocols),
+    "single_importers": (
+        f"modules of the core of less than {SMALL_MODULE_LINES} lines that one module imports",
+        _single_importers,
+    ),
+    "single_uses": (
+        f"private functions of the core of at most {SMALL_FUNCTION_LINES} lines, used once",
+        _single_uses,
+    ),
 }
 
 

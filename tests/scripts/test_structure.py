@@ -115,6 +115,38 @@ def test_a_class_named_by_what_was_done_to_it_is_found(tmp_path: Path) -> None:
     assert found("participles", tmp_path, {"armpy/a.py": text}) == names
 
 
+def test_each_thousand_lines_of_the_core_counts_once_begun(tmp_path: Path) -> None:
+    files = {"armpy/a.py": "x = 1\n" * 1001}
+    assert found("thousands_of_lines", tmp_path, files) == ["lines from 0", "lines from 1,000"]
+
+
+def test_protocols_are_counted(tmp_path: Path) -> None:
+    text = "class A(Protocol): ...\nclass B(typing.Protocol[T]): ...\nclass C(Base): ..."
+    assert found("protocols", tmp_path, {"armpy/a.py": text}) == ["armpy.a: A", "armpy.a: B"]
+
+
+def test_a_small_module_for_one_other_is_found(tmp_path: Path) -> None:
+    files = {
+        "armpy/a.py": "from armpy.small import f\nfrom armpy.large import g\nimport armpy.shared",
+        "armpy/b.py": "import armpy.shared",
+        "armpy/small.py": "def f(): ...",
+        "armpy/large.py": "def g(): ...\n" * 60,
+        "armpy/shared.py": "",
+    }
+    assert found("single_importers", tmp_path, files) == ["armpy.small: 1 lines, for armpy.a"]
+
+
+def test_a_small_private_function_that_is_used_once_is_found(tmp_path: Path) -> None:
+    body = "    x = 1\n" * 7
+    text = (
+        "def _once():\n    return 1\n"
+        "def _twice():\n    return 2\n"
+        f"def _long():\n{body}"
+        "def f():\n    return _once() + _twice() + _twice() + _long()\n"
+    )
+    assert found("single_uses", tmp_path, {"armpy/a.py": text}) == ["armpy.a:1: _once"]
+
+
 def test_what_is_there_for_older_code_is_found(tmp_path: Path) -> None:
     methods = "    def make(self): ...\n    def make_with_options(self): ..."
     text = f"class A:\n{methods}\ndef warn_deprecated(): ..."
