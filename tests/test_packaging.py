@@ -127,18 +127,43 @@ def test_tools_run_what_ci_runs() -> None:
     assert set(re.findall(r"repo: (\S+)", hooks)) == {"local"}
 
 
-def test_one_run_has_the_tests_of_the_core_of_all_backends_and_extensions() -> None:
-    paths = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"][
-        "testpaths"
-    ]
-    backends = {path.parent for path in (ROOT / "backends").glob("*/pyproject.toml")}
-    cores = {ROOT / "tests", ROOT / "extensions"}
-    assert {ROOT / path for path in paths} == cores | {b / "tests" for b in backends}
-
-
 def test_pytest_loads_no_plugin_of_armpy_alone() -> None:
     assert "pytest11" not in project_of(ROOT)["entry-points"]
     kit = project_of(ROOT / "extensions" / "conformance")
     assert kit["entry-points"]["pytest11"] == {
         "armpy_conformance": "armpy_conformance.pytest_plugin"
     }
+
+
+def tools() -> dict[str, Any]:  # Any: TOML
+    document: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    return document["tool"]  # type: ignore[no-any-return]  # as above
+
+
+def test_one_run_has_the_tests_of_the_core_and_of_all_backends_and_extensions() -> None:
+    paths = tools()["pytest"]["ini_options"]["testpaths"]
+    backends = {path.parent for path in (ROOT / "backends").glob("*/pyproject.toml")}
+    folders = {ROOT / "tests", ROOT / "extensions", *(b / "tests" for b in backends)}
+    assert {ROOT / path for path in paths} == folders
+
+
+def test_extensions_are_projects_of_their_own_which_all_tools_know() -> None:
+    required = (ROOT / "extensions" / "requirements.txt").read_text("utf-8")
+    contracts = {contract["name"]: contract for contract in tools()["importlinter"]["contracts"]}
+    never = contracts["the core never imports an extension"]["forbidden_modules"]
+    projects = sorted((ROOT / "extensions").glob("*/pyproject.toml"))
+    assert projects
+    for path in projects:
+        home, package = path.parent, f"armpy_{path.parent.name}"
+        assert (home / package / "py.typed").is_file()
+        assert list((home / "tests").rglob("test_*.py"))
+        assert {"README.md", "CHANGELOG.md"} <= {each.name for each in home.iterdir()}
+        assert f"--editable ./extensions/{home.name}" in required
+        project = project_of(home)
+        assert project["name"] == f"armpy-{home.name}"
+        assert project["version"] == project_of(ROOT)["version"]
+        assert f"armpy=={project['version']}" in project["dependencies"]
+        assert package in tools()["mypy"]["packages"]
+        assert package in tools()["coverage"]["run"]["source"]
+        assert package in tools()["importlinter"]["root_packages"]
+        assert package in never
