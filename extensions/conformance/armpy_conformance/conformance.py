@@ -18,6 +18,7 @@ from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.cases import operation_cases
 from armpy_conformance.cases.control_flow import control_flow_cases
 from armpy_conformance.cases.patterns import kit_patterns
+from armpy_conformance.cases.strings import string_cases
 from armpy_conformance.contract import CONTRACT_CASES, judge_contract
 from armpy_conformance.judge import judge
 from armpy_conformance.known_failures import apply_known_failures, read_known_failures
@@ -60,7 +61,7 @@ def all_cases() -> Iterator[NamedCase]:
     """Every case that there is for any backend: of the contract, of operations, of patterns."""
     for contract_case in CONTRACT_CASES:
         yield NamedCase(contract_case.id, partial(judge_contract, case=contract_case))
-    for case in (*operation_cases(), *control_flow_cases()):
+    for case in (*operation_cases(), *string_cases(), *control_flow_cases()):
         yield NamedCase(case.id, partial(judge, case=case))
     for pattern in kit_patterns():
         name = f"pattern/{pattern.name}"

@@ -95,7 +95,7 @@ def run_trial(runtime: Runtime, trial: DifferentialRun) -> Placement | None:
     """
     graph = trial.graph
     constants = [
-        (value, value.data.tobytes())
+        (value, _contents(value.data))
         for layer in graph.layers
         for value in layer.inputs
         if value is not None and value.data is not None
@@ -110,7 +110,9 @@ def run_trial(runtime: Runtime, trial: DifferentialRun) -> Placement | None:
         raise FailureError(f"said supported, but failed to run: {error}") from error
     finally:
         runtime.unload_network(network_id)
-    changed = [v.name for v, right in constants if v.data is not None and v.data.tobytes() != right]
+    changed = [
+        v.name for v, right in constants if v.data is not None and _contents(v.data) != right
+    ]
     problem = f"the constant '{changed[0]}' was changed" if changed else ""
     problem = problem or _wrong_answer(trial, answers)
     if problem:
@@ -124,14 +126,19 @@ def _execute(runtime: Runtime, network_id: int, trial: DifferentialRun, run: int
     given = {
         name: _garbage(_GARBAGE[run], value.info.known_shape, value.info.data_type.dtype)
         for name, value in zip(graph.output_names, graph.outputs, strict=True)
-        if value.info.is_fully_shaped
+        if value.info.is_fully_shaped and not value.info.data_type.is_string
     }
     feeds = {name: array.copy() for name, array in trial.feeds[run].items()}
     results = runtime.enqueue_workload(network_id, feeds, given)
     for name, right in trial.feeds[run].items():
-        if feeds[name].tobytes() != right.tobytes():
+        if _contents(feeds[name]) != _contents(right):
             raise FailureError(f"the input '{name}' was changed by the execution")
     return results
+
+
+def _contents(array: Array) -> object:
+    """What an array holds, to compare; the bytes of strings are addresses."""
+    return array.tolist() if array.dtype.hasobject else array.tobytes()
 
 
 def _garbage(byte: int, shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> Array:
@@ -201,7 +208,11 @@ def tolerance_of(trial: DifferentialRun, data_type: DataType) -> Tolerance:
 def _unwritten(answers: tuple[Array, Array], expected: Sequence[Array]) -> int:
     """Number of elements that are still the garbage that was there before, and should not be."""
     first = answers[0]
-    if not first.size or any(a.shape != first.shape for a in (*answers, *expected)):
+    if (
+        not first.size
+        or first.dtype.hasobject
+        or any(a.shape != first.shape for a in (*answers, *expected))
+    ):
         return 0
     kept, right = (
         [_is_garbage(array, byte) for array, byte in zip(arrays, _GARBAGE, strict=True)]
@@ -235,4 +246,8 @@ def other_feeds(graph: Graph, feeds: Arrays) -> dict[str, Array]:
 
 def is_value(data_type: DataType) -> bool:
     """Whether a type holds what is computed with, and not places."""
-    return data_type.is_float or data_type.is_quantized or data_type is DataType.BOOLEAN
+    return (
+        data_type.is_float
+        or data_type.is_quantized
+        or data_type in (DataType.BOOLEAN, DataType.STRING)
+    )
