@@ -143,8 +143,9 @@ def tools() -> dict[str, Any]:  # Any: TOML
 def test_one_run_has_the_tests_of_the_core_and_of_all_backends_and_extensions() -> None:
     paths = tools()["pytest"]["ini_options"]["testpaths"]
     backends = {path.parent for path in (ROOT / "backends").glob("*/pyproject.toml")}
-    folders = {ROOT / "tests", ROOT / "extensions", *(b / "tests" for b in backends)}
-    assert {ROOT / path for path in paths} == folders
+    extensions = {path.parent for path in (ROOT / "extensions").glob("*/pyproject.toml")}
+    folders = {ROOT / "tests", *(each / "tests" for each in backends | extensions)}
+    assert {found for path in paths for found in ROOT.glob(path)} == folders
 
 
 def test_extensions_are_projects_of_their_own_which_all_tools_know() -> None:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 COMMANDS: Mapping[str, str] = {
     "conformance": "armpy-conformance",
     "diff": "armpy-conformance",
+    "export-triton": "armpy-serving",
+    "ray-resources": "armpy-serving",
 }
 """Distributions by the command that they add to ``armpy``."""
 
