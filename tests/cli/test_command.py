@@ -13,6 +13,7 @@ import pytest
 
 import armpy
 from armpy.cli.__main__ import main
+from tests.support.installed import NEEDS_KIT
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)
@@ -238,8 +239,8 @@ def test_the_version(armpy_command: Command) -> None:
         ("run",),
         ("inspect",),
         ("backends",),
-        ("conformance",),
-        ("diff",),
+        pytest.param(("conformance",), marks=NEEDS_KIT),
+        pytest.param(("diff",), marks=NEEDS_KIT),
         ("doctor",),
         ("new-backend",),
     ],
@@ -254,7 +255,7 @@ def test_no_command_shows_the_help_on_stderr(armpy_command: Command) -> None:
     assert err.startswith("Usage: armpy")
 
 
-@pytest.mark.parametrize("group", ["cache", "conformance"])
+@pytest.mark.parametrize("group", ["cache", pytest.param("conformance", marks=NEEDS_KIT)])
 def test_no_command_of_a_group_shows_the_groups_help(armpy_command: Command, group: str) -> None:
     _, out, err = armpy_command(group)
     assert re.match(rf"Usage: armpy {group} .*\n\n  \w", out + err)
@@ -291,7 +292,11 @@ def test_verbose_logs_to_stderr(armpy_command: Command, arguments: tuple[str, ..
         (["run", MODEL, "--signature", "other"], "no such signature. Expected 'serving_default'"),
         (["run", MODEL, "--output", LABELS], "is a file"),
         (["calibrate", "--seconds", "nan"], "nan is not a finite number"),
-        (["conformance", "crash", "--backend", "CpuRef", "--timeout", "inf"], "not a finite"),
+        pytest.param(
+            ["conformance", "crash", "--backend", "CpuRef", "--timeout", "inf"],
+            "not a finite",
+            marks=NEEDS_KIT,
+        ),
     ],
 )
 def test_a_command_line_that_cannot_be_followed_is_told_in_one_line(

@@ -16,6 +16,7 @@ from armpy.cli.__main__ import main
 from armpy.model.network_handle import NetworkHandle
 from armpy.store.archive.container import open_container
 from armpy.store.archive.signing import FileSignature, generate_keys, key_text, verify
+from tests.support.installed import NEEDS_KIT
 from tests.support.networks import RELU, f32
 
 for library in ("click", "rich", "PIL"):
@@ -260,6 +261,7 @@ def test_run_makes_no_network_of_what_starts_at_once(
     assert made == []
 
 
+@NEEDS_KIT
 def test_diff_takes_compiled_files(armpy_command: Command, compiled: str, tmp_path: Path) -> None:
     array = str(tmp_path / "x.npy")
     np.save(array, np.full((1, 16, 16, 1), 7, np.int8))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from armpy.cli.__main__ import main
+from tests.support.installed import NEEDS_KIT
 
 for library in ("click", "rich"):
     pytest.importorskip(library)
@@ -31,8 +32,10 @@ def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
         (["run", "--seed", "1", DIGITS, "--seed=2"], "--seed"),
         (["run", DIGITS, "--resize", "crop", "--resize", "pad"], "--resize"),
         (["inspect", DIGITS, "--signature", "a", "--signature", "b"], "--signature"),
-        (["diff", DIGITS, "--seed", "1", "--seed", "2"], "--seed"),
-        (["conformance", "CpuRef", "--jobs", "1", "--jobs", "2"], "--jobs"),
+        pytest.param(["diff", DIGITS, "--seed", "1", "--seed", "2"], "--seed", marks=NEEDS_KIT),
+        pytest.param(
+            ["conformance", "CpuRef", "--jobs", "1", "--jobs", "2"], "--jobs", marks=NEEDS_KIT
+        ),
     ],
 )
 def test_an_option_of_one_value_is_given_once(

@@ -10,7 +10,9 @@ from typing import Any  # JSON documents
 import pytest
 
 from armpy.cli.__main__ import main
+from armpy.plugins.extensions import COMMANDS
 from tests.support.fake_distributions import FakeSite, fake_site
+from tests.support.installed import NEEDS_KIT
 from tests.support.toy_format import toy_plugin
 
 for library in ("click", "rich", "PIL"):
@@ -101,6 +103,7 @@ def document(capsys: pytest.CaptureFixture[str], *arguments: object) -> Any:
     return json.loads(out)
 
 
+@NEEDS_KIT
 def test_a_plugins_format_is_run_inspected_and_compared(
     toy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -381,7 +384,7 @@ def test_a_section_that_is_code_or_damaged_spoils_no_report(
     assert "plugin 'zz' from zz-plugin 1.0 is left out: TypeError" in err
 
 
-@pytest.mark.parametrize("name", ["conformance", "diff"])
+@pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_of_a_missing_extension_names_the_package_to_install(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -389,4 +392,4 @@ def test_a_command_of_a_missing_extension_names_the_package_to_install(
     code, out, err = armpy(capsys, name, "--help")
     assert (code, out) == (2, "")
     assert f"the command '{name}' is missing" in err
-    assert "Run: pip install armpy-conformance" in err
+    assert f"Run: pip install {COMMANDS[name]}" in err

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import sys
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 
 import pytest
 from packaging.requirements import Requirement
 
 from armpy.store import archive
+
+NEEDS_KIT = pytest.mark.skipif(
+    find_spec("armpy_conformance") is None, reason="armpy-conformance is not installed"
+)
+"""Marks tests that use a command of the conformance kit."""
 
 
 def skip_without(*requirements: str) -> None:
