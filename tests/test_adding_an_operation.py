@@ -21,6 +21,7 @@ PACKAGES = (
     "armpy",
     "backends/reference/armpy_reference",
     "backends/numba_acc/armpy_numba_acc",
+    "extensions/conformance/armpy_conformance",
     "extensions/onnx/armpy_onnx",
 )
 

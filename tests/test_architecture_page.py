@@ -14,7 +14,8 @@ PACKAGE = ROOT / "armpy"
 def listed_rows() -> list[list[str]]:
     """Rooms of armpy, row by row of the table."""
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    cells = re.findall(r"^\| (`[^|]+`) \|", page, re.MULTILINE)
+    rooms = page.partition("\n## Rooms\n")[2].partition("\n## ")[0]
+    cells = re.findall(r"^\| (`[^|]+`) \|", rooms, re.MULTILINE)
     rows = [[name.rstrip("/") for name in re.findall(r"`([^`]+)`", cell)] for cell in cells]
     return [row for row in rows if not row[0].startswith("backends/")]
 
@@ -36,6 +37,14 @@ def test_every_room_is_listed_once() -> None:
     folders = [path.parent.name for path in PACKAGE.glob("*/__init__.py")]
     files = [path.name for path in PACKAGE.glob("*.py") if not path.name.startswith("__")]
     assert sorted(room for row in listed_rows() for room in row) == sorted(folders + files)
+
+
+def test_every_extension_is_listed_once() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    section = page.partition("\n## Extensions\n")[2].partition("\n## ")[0]
+    packages = (ROOT / "extensions").glob("*/armpy_*/__init__.py")
+    wanted = [str(path.parent.relative_to(ROOT / "extensions")) + "/" for path in packages]
+    assert sorted(re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE)) == sorted(wanted)
 
 
 def test_a_room_imports_only_rooms_above_it() -> None:

@@ -117,7 +117,7 @@ STARTS = [
     Start(
         "run what was run before",
         f"$ armpy run {MODEL}",
-        72,
+        73,
         LIGHT - OF_COMMANDS,
         keeps_models=True,
     ),
@@ -128,7 +128,7 @@ STARTS = [
         (HEAVY | {"armpy_numba_acc.backend"}) - {"PIL", "armpy_numba_acc", "click", "pluggy"},
         keeps_models=True,
     ),
-    Start("a run", f"$ armpy run {MODEL}", 268, COMPILERS | {"rich", "PIL"} | SELDOM),
+    Start("a run", f"$ armpy run {MODEL}", 269, COMPILERS | {"rich", "PIL"} | SELDOM),
 ]
 
 
