@@ -25,6 +25,7 @@ include_patterns = [
     "docs/**/*.md",
     "docs/reference/api/*.rst",
     "backends/**/README.md",
+    "extensions/*/README.md",
     "examples/**/README.md",
 ]
 exclude_patterns = [".*", "build", "dist", "tests", "benchmarks", "**/.venv", "**/*.egg-info"]
