@@ -20,6 +20,8 @@ _HERE = Path(__file__).resolve().parent
 _PATHS = (".", "backends/numba_acc", "backends/reference")
 """Folders of a tree that have its packages."""
 _PACKAGES = ("armpy", "backends/numba_acc/armpy_numba_acc", "backends/reference/armpy_reference")
+_EXTENSIONS = "extensions/*/armpy_*"
+"""Packages of the tree's extensions; an older tree takes those that are installed."""
 _FORGOTTEN_S = 2 * 24 * 3600.0
 """What has not been used for so long is deleted."""
 _KERNELS_MB = 20_000
@@ -101,7 +103,8 @@ class Tree:
             if missing := [name for name in _PACKAGES if not (source / name).is_dir()]:
                 raise TreeError(f"{text} has no {', '.join(missing)}")
             copy = Path(scratch, "copy")
-            for name in _PACKAGES:
+            extensions = [str(path.relative_to(source)) for path in source.glob(_EXTENSIONS)]
+            for name in (*_PACKAGES, *extensions):
                 shutil.copytree(
                     source / name, copy / name, ignore=shutil.ignore_patterns("__pycache__")
                 )
@@ -121,7 +124,8 @@ class Tree:
             More of it. Variables of armpy and of Python that are set now do not count.
         """
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("ARMPY_", "PYTHON"))}
-        paths = [str(self.folder / part) for part in _PATHS] + [str(_HERE.parent)]
+        extensions = sorted(str(path.parent) for path in self.folder.glob(_EXTENSIONS))
+        paths = [str(self.folder / part) for part in _PATHS] + extensions + [str(_HERE.parent)]
         return kept | {
             "PYTHONPATH": os.pathsep.join(paths),
             "PYTHONSAFEPATH": "1",

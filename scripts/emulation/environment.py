@@ -85,7 +85,8 @@ class Environment:
             raise MissingError(f"{_EMULATOR} is not installed (Debian's package qemu-user)")
         if interpreter is None:
             raise MissingError(f"no Python for arm64 in {self.home}: run 'setup' first")
-        packages = [ROOT, ROOT / "backends/numba_acc", ROOT / "backends/reference"]
+        backends = [ROOT / "backends/numba_acc", ROOT / "backends/reference"]
+        packages = [ROOT, *backends, *sorted((ROOT / "extensions").glob("*/"))]
         path = os.pathsep.join(map(str, [*packages, self.home / "site"]))
         cache = os.environ.get("ARMPY_CACHE_DIR", str(self.home / "cache"))
         given = [f"PYTHONPATH={path}", f"ARMPY_CACHE_DIR={cache}", "PYTHONDONTWRITEBYTECODE=1"]

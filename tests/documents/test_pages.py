@@ -31,6 +31,7 @@ ELSEWHERE = {
 NOT_RUN = {
     "installs from a package index, which .ci/run does": 8,
     "is of contract 1.x": 1,
+    "opens a browser": 1,
     "needs tracefs, perf and the rights to use them": 1,
     "needs an engine, with which extensions/serving/tests runs the same": 9,
     "runs the tests, as .ci/run does": 2,
