@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from armpy.cli.app import app
 from armpy.cli.options import BACKENDS, OUTPUT, RUNS, SECONDS, SHAPES, THREADS
+from tests.support.installed import NEEDS_KIT
 
 _ALIASES = (BACKENDS, OUTPUT, RUNS, SECONDS, SHAPES, THREADS)
 
@@ -120,6 +121,7 @@ def test_the_work_takes_what_the_options_are(name: str) -> None:
         assert given == {*parameters} - of_click
 
 
+@NEEDS_KIT
 def test_options_that_stand_apart_are_there() -> None:
     found = {(command, name) for command, option in _options() for name in option.opts}
     assert {*_APART, *_OF_OTHER_TYPES} <= found
