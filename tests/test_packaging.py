@@ -13,6 +13,9 @@ from typing import Any
 
 import pytest
 
+from armpy.plugins import extensions
+from armpy.plugins.discovery import references
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -154,6 +157,9 @@ def test_extensions_are_projects_of_their_own_which_all_tools_know() -> None:
     never = contracts["the core never imports an extension"]["forbidden_modules"]
     projects = sorted((ROOT / "extensions").glob("*/pyproject.toml"))
     assert projects
+    assert sorted(references._EXTENSIONS) == [path.parent.name for path in projects]
+    named = {*extensions.COMMANDS.values(), *extensions.SUFFIXES.values()}
+    assert named == {f"armpy-{path.parent.name}" for path in projects}
     for path in projects:
         home, package = path.parent, f"armpy_{path.parent.name}"
         assert (home / package / "py.typed").is_file()

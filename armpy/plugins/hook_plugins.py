@@ -318,9 +318,9 @@ class HookPlugins:
             with self.around_calls():
                 if record.plugin is None:
                     record.plugin = self._import(record)
-                names = check_plugin(record.plugin)
-                _check_hooks(candidate, names)
-                guarded = _guarded(record.plugin, names, self._guard(record))
+                hooks = check_plugin(record.plugin)
+                _check_hooks(candidate, hooks.values())
+                guarded = _guarded(record.plugin, hooks, self._guard(record))
             # A stand-in, as pluggy ends a hook for all plugins with the first exception of one.
             self._manager.register(guarded, candidate.backend_id)
 
@@ -373,9 +373,9 @@ class _GuardedPlugin:
         return [*vars(self)]
 
 
-def _check_hooks(candidate: Candidate, names: Iterable[str]) -> None:
+def _check_hooks(candidate: Candidate, hooks: Iterable[str]) -> None:
     """Check that a plugin implements no hook but the one that its group of entry points has."""
-    others = sorted({*names} - {candidate.hook}) if candidate.hook else []
+    others = sorted({*hooks} - {candidate.hook}) if candidate.hook else []
     if others:
         raise RejectionError(
             f"it implements {', '.join(others)}, but its entry point is for {candidate.hook} "

@@ -223,6 +223,16 @@ def test_a_plugin_of_one_hook_is_not_imported_for_another(site: FakeSite) -> Non
     assert module in sys.modules
 
 
+def test_a_plugin_of_one_hook_may_call_its_function_otherwise(site: FakeSite) -> None:
+    source = COMMAND.replace("@hookimpl", "@hookimpl(specname='armpy_add_cli_commands')")
+    source = source.replace("def armpy_add_cli_commands", "def commands")
+    site.install("acme", {"acme": "acme"}, source=source, group="armpy.commands")
+    registry = BackendRegistry.discover()
+    registry.plugins.load()
+    (found,) = third_party(registry.plugins.candidates)
+    assert (found.status, found.reason) == (CandidateStatus.REGISTERED, "")
+
+
 def test_a_plugin_of_one_hook_must_not_implement_another(site: FakeSite) -> None:
     site.install("toy", {"toy": "toy"}, source=toy_plugin(), group="armpy.commands")
     registry = BackendRegistry.discover()

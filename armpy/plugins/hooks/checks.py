@@ -10,8 +10,8 @@ from armpy.plugins.discovery.candidate import RejectionError
 from armpy.plugins.hooks.specifications import PROJECT, HookSpecifications
 
 
-def check_plugin(plugin: object) -> list[str]:
-    """Names of the hooks that a plugin implements.
+def check_plugin(plugin: object) -> dict[str, str]:
+    """The hooks that a plugin implements, by the names of its attributes.
 
     Raises
     ------
@@ -22,7 +22,7 @@ def check_plugin(plugin: object) -> list[str]:
     """
     if inspect.isclass(plugin):
         raise RejectionError(f"it is the class {plugin.__name__}. Name a module or an object")
-    found = []
+    found = {}
     for name in dir(plugin):
         options = _hook_options(plugin, name)
         if options is None:
@@ -36,7 +36,7 @@ def check_plugin(plugin: object) -> list[str]:
                 continue
             raise RejectionError(f"its {name} is no hook. {did_you_mean(hook, HOOKS, cutoff=0.0)}")
         _check_arguments(name, getattr(plugin, name), specification)
-        found.append(name)
+        found[name] = hook
     if not found:
         raise RejectionError("it implements no hook: nothing in it is marked with hookimpl")
     return found

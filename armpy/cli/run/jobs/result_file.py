@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, Self
 
+from armpy.cli.files import replacing
 from armpy.cli.run.jobs.array_spool import SpoolEncoder, write_archive
 from armpy.cli.run.jobs.encoders import Encoder, LinesEncoder, TableEncoder
 
@@ -86,9 +87,5 @@ class ResultFile:
             with self._target.open("wb") as file:
                 write_archive(spool, encoder.types, file)
             return
-        unfinished = self._target.with_name(self._target.name + ".part")
-        # It may be a link, whose target is another file of the user's.
-        unfinished.unlink(missing_ok=True)
-        with unfinished.open("xb") as file:
+        with replacing(self._target) as file:
             write_archive(spool, encoder.types, file)
-        os.replace(unfinished, self._target)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armpy.cli.files import replacing
 from armpy.cli.pictures.ground_truth import AnswerCounter, Judgement
 from armpy.cli.printer import plain
 from armpy.cli.run.picture_result import EarlierPart
@@ -57,7 +58,8 @@ class ResultFolder:
             more = {"judgement": judgement, "made_with": self._facts}
             document = plain({**asdict(outcome.result), **more})
             text = json.dumps(document, allow_nan=False) + "\n"
-            _write_in_one_step(self.path_of(outcome.result.file), text.encode())
+            with replacing(self.path_of(outcome.result.file)) as file:
+                file.write(text.encode())
 
     def find_earlier(
         self, pictures: Sequence[str], truths: Sequence[str]
@@ -128,16 +130,6 @@ class ResultFolder:
                 actual="; ".join(f"{name}: {before.get(name, 'not given')}" for name in names),
                 fix="Use the earlier model and options, name another folder, or leave --resume out",
             )
-
-
-def _write_in_one_step(path: Path, data: bytes) -> None:
-    """Write a file that replaces an earlier one when all of it is there."""
-    unfinished = path.with_name(path.name + ".part")
-    # It may be a link, whose target is another file of the user's.
-    unfinished.unlink(missing_ok=True)
-    with unfinished.open("xb") as file:
-        file.write(data)
-    os.replace(unfinished, path)
 
 
 def _is_whole(path: str) -> bool:
