@@ -104,25 +104,46 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["PYTEST_XDIST_AUTO_NUM_WORKERS"] = "0"  # what a test starts shares its core
 
 
-# Tests of the core whose cases and judges are the conformance kit's.
+# Tests that use the conformance kit, models of NNAPI, or the tools.
 collect_ignore = (
-    []
-    if find_spec("armpy_conformance")
-    else [
-        "backends/numba_acc/tests",
-        "backends/reference/tests/test_no_axes.py",
-        "extensions/conformance",
-        "tests/differential",
-        "tests/examples",
-        "tests/frontends/test_guarded_fuzz.py",
-        "tests/frontends/test_tflite_fuzz.py",
-        "tests/frontends/test_tflite_operators.py",
-        "tests/nnapi/test_damaged_models.py",
-        "tests/nnapi/test_mutations.py",
-        "tests/nnapi/test_odd_numbers.py",
-        "tests/nnapi/test_versions.py",
-        "tests/scripts/test_compare_backends.py",
-    ]
+    (
+        []
+        if find_spec("armpy_conformance")
+        else [
+            "backends/numba_acc/tests",
+            "backends/reference/tests/test_no_axes.py",
+            "extensions/conformance",
+            "tests/differential",
+            "tests/examples",
+            "tests/frontends/test_guarded_fuzz.py",
+            "tests/frontends/test_tflite_fuzz.py",
+            "tests/frontends/test_tflite_operators.py",
+            "extensions/nnapi/tests/test_damaged_models.py",
+            "extensions/nnapi/tests/test_mutations.py",
+            "extensions/nnapi/tests/test_odd_numbers.py",
+            "extensions/nnapi/tests/test_versions.py",
+            "tests/scripts/test_compare_backends.py",
+        ]
+    )
+    + (
+        []
+        if find_spec("armpy_nnapi")
+        else [
+            "extensions/nnapi",
+            "tests/documents/test_porting_pages.py",
+            "tests/scripts/test_compare_trees.py",
+            "tests/test_adding_an_operation.py",
+        ]
+    )
+    + (
+        []
+        if find_spec("armpy_tools")
+        else [
+            "backends/numba_acc/tests/test_profiling.py",
+            "extensions/serving",
+            "extensions/tools",
+        ]
+    )
 )
 
 _UNTRACED = (
@@ -135,9 +156,9 @@ _UNTRACED = (
     "tests/frontends/test_guarded_fuzz.py",
     "tests/frontends/test_tflite_fuzz.py",
     "tests/models",
-    "tests/nnapi/test_definition_tables.py",
-    "tests/nnapi/test_execution_soak.py",
-    "tests/nnapi/test_versions.py::test_published",
+    "extensions/nnapi/tests/test_definition_tables.py",
+    "extensions/nnapi/tests/test_execution_soak.py",
+    "extensions/nnapi/tests/test_versions.py::test_published",
     "tests/optimizer/passes/test_random_graphs.py",
     "tests/prepared/test_mutations.py::test_changed_files",
     "tests/runtime/test_containment.py",

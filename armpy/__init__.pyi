@@ -46,9 +46,6 @@ from armpy.execution.calls.execution import Execution as Execution
 from armpy.plugins.find import backend_registry as backend_registry
 from armpy.plugins.registry import BackendRegistry as BackendRegistry
 from armpy.execution.optimize import optimize as optimize
-from armpy.tools.quantize.options import QuantizeOptions as QuantizeOptions
-from armpy.tools.quantize.making import QuantizedModel as QuantizedModel, quantize as quantize
-from armpy.tools.quantize.report import QuantizeReport as QuantizeReport
 from armpy.model.device_memory import allocate_memory as allocate_memory
 from armpy.execution.wrappers.debugging import DebugValue as DebugValue
 from armpy.execution.arrays.imported_tensor import ImportedTensor as ImportedTensor

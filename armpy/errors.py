@@ -25,7 +25,7 @@ The tree::
     ├── QueueFullError                so much is waiting that no more is taken
     ├── ExecutionCancelledError       the caller has stopped an execution
     ├── UnimplementedError            a feature that this version does not have
-    └── NnapiError                    a call of armpy.nnapi came to a result code
+    └── NnapiError                    a call of armpy_nnapi came to a result code
 """
 
 from __future__ import annotations
@@ -320,7 +320,7 @@ class ResultCode(enum.IntEnum):
 
 
 class NnapiError(ArmpyError):
-    """A call of `armpy.nnapi` came to another result code than NO_ERROR.
+    """A call of `armpy_nnapi` came to another result code than NO_ERROR.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ from armpy.core.turns import take_turns
 from armpy.graph import Value
 from armpy.ops.activations import FusedActivation
 from armpy.ops.shapes import Padding
-from armpy.tools.benchmark.bursts import SubjectTurn, run_burst
+from armpy_tools.benchmark.bursts import SubjectTurn, run_burst
 from benchmarks.common import description, run_python
 
 Item = dict[str, np.ndarray]

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from armpy.nnapi import Burst, Compilation, Execution, ModelBuilder
+from armpy_nnapi import Burst, Compilation, Execution, ModelBuilder
 from benchmarks.bound_calls import ratio, taken
 
 

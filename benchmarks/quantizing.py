@@ -1,4 +1,4 @@
-"""Compares `armpy.quantize` with the quantising of TensorFlow's converter, on the same data.
+"""Compares `armpy_tools.quantize` with the quantising of TensorFlow's converter, on the same data.
 
 ``python -m benchmarks.quantizing train DIR`` (with TensorFlow) trains small networks on digits, and
 writes ``NAME_float.tflite``, calibration and test data, and what the converter makes of them.
@@ -21,6 +21,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from armpy_tools.quantize import QuantizeOptions, quantize
 
 _Array = npt.NDArray[Any]  # Any: of several types
 
@@ -121,8 +123,6 @@ def convert_file(folder: Path, model: Path) -> None:
 
 def compare(folder: Path, ways: list[str]) -> None:
     """Quantise every float file with armpy and print the figures of each way."""
-    import armpy  # noqa: PLC0415
-
     rows: list[dict[str, object]] = []
     for file in sorted(folder.glob("*_float.tflite")):
         name = file.name.removesuffix("_float.tflite")
@@ -133,10 +133,10 @@ def compare(folder: Path, ways: list[str]) -> None:
         for way in ways:
             options = WAYS[way]
             path = folder / f"{name}_{way.replace(' ', '')}.tflite"
-            made = armpy.quantize(
+            made = quantize(
                 file,
                 [{input_name(file): sample} for sample in data["calibration"]],
-                options=armpy.QuantizeOptions(**options),  # type: ignore[arg-type]
+                options=QuantizeOptions(**options),  # type: ignore[arg-type]
                 backends=["CpuRef"],
                 judge_limit=0,
             )

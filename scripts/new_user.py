@@ -101,7 +101,7 @@ def steps_of(place: Path, wheel: Path, *, has_float_model: bool) -> list[Step]:
     compared = ["--backends", "NumbaAcc", "--backends", "CpuRef"]
     steps = [
         Step([sys.executable, "-m", "venv", "user"]),
-        Step([*pip, f"{wheel}[cli]"]),
+        Step([*pip, f"{wheel}[cli]", str(ROOT / "extensions" / "tools")]),
         Step([armpy, "run", model, str(picture)]),
         Step(
             [armpy, "run", model, "pictures", "--output", "results.csv"],

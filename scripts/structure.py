@@ -5,10 +5,11 @@ Usage::
     python scripts/structure.py [--check | --lower] [--show RULE]
 
 Without an option it prints every rule with its count, its ceiling and its aim, and for each room
-of armpy its files, lines and comments. ``--show`` lists what a rule counts, by place. The ceilings
-stand in ``scripts/structure.toml``. ``--check`` fails if a count is above its ceiling, and if it is
-below: a ceiling that was reached falls with it, so that it never rises again. ``--lower`` writes
-them down; it raises none.
+of armpy and each package beside it the files, lines, lines of code and of docstrings, classes and
+comments. ``--show`` lists what a rule counts, by place. The ceilings stand in
+``scripts/structure.toml``. ``--check`` fails if a count is above its ceiling, and if it is below: a
+ceiling that was reached falls with it, so that it never rises again. ``--lower`` writes them down;
+it raises none.
 """
 
 from __future__ import annotations
@@ -115,19 +116,25 @@ class Source:
             )
 
     @cached_property
+    def docstring_lines(self) -> frozenset[int]:
+        """Numbers of the lines that docstrings take."""
+        return frozenset(
+            number
+            for node in ast.walk(self.tree)
+            if isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+            for number in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+        )
+
+    @cached_property
     def code_lines(self) -> int:
         """Lines that are neither empty, nor a comment, nor of a docstring."""
-        docstrings: set[int] = set()
-        for node in ast.walk(self.tree):
-            if (
-                isinstance(node, ast.Expr)
-                and isinstance(node.value, ast.Constant)
-                and isinstance(node.value.value, str)
-            ):
-                docstrings.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
         lines = enumerate(self.text.splitlines(), 1)
         return sum(
-            bool(line.strip()) and not line.lstrip().startswith("#") and number not in docstrings
+            bool(line.strip())
+            and not line.lstrip().startswith("#")
+            and number not in self.docstring_lines
             for number, line in lines
         )
 
@@ -464,17 +471,37 @@ def lower(counts: dict[str, int], text: str) -> str:
     return head + mark + body + bracket + tail
 
 
-def rooms(tree: Tree) -> Iterator[tuple[str, int, int, float]]:
-    """Each room's name, files, lines, and comments per 100 lines of code."""
-    files, lines, code, comments = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
-    for name, source in tree.sources.items():
-        room = ".".join(name.split(".")[:2])
-        files[room] += 1
-        lines[room] += source.text.count("\n")
-        code[room] += source.code_lines
-        comments[room] += source.comments
-    for room in sorted(files):
-        yield room, files[room], lines[room], 100 * comments[room] / max(code[room], 1)
+@dataclass
+class Room:
+    """Counts of one room of the core, or of one package beside it."""
+
+    files: int = 0
+    lines: int = 0
+    code: int = 0
+    docstrings: int = 0
+    classes: int = 0
+    comments: int = 0
+
+    def __str__(self) -> str:
+        """The counts as a row, with the comments per 100 lines of code."""
+        counts = (self.files, self.lines, self.code, self.docstrings, self.classes)
+        row = " ".join(f"{count:10,d}" for count in counts)
+        return f"{row} {100 * self.comments / max(self.code, 1):10.1f}"
+
+
+def rooms(tree: Tree) -> dict[str, Room]:
+    """Rooms of the core by their names, then the other packages."""
+    found: defaultdict[str, Room] = defaultdict(Room)
+    for name, source in sorted(tree.sources.items()):
+        package, _, rest = name.partition(".")
+        room = found[f"armpy.{rest.partition('.')[0]}" if package == "armpy" else package]
+        room.files += 1
+        room.lines += source.text.count("\n")
+        room.code += source.code_lines
+        room.docstrings += len(source.docstring_lines)
+        room.classes += sum(isinstance(node, ast.ClassDef) for node in ast.walk(source.tree))
+        room.comments += source.comments
+    return dict(found)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -498,8 +525,10 @@ def main(arguments: list[str] | None = None) -> int:
         ceiling, aim = settings.ceilings[rule], settings.aims[rule]
         print(f"{counts[rule]:5d}  ceiling {ceiling:4d}  aim {aim:3d}  {about}")
     if not options.check:
-        for room, number, lines, density in rooms(tree):
-            print(f"{room:40s} {number:4d} files {lines:7,d} lines {density:5.1f} comments per 100")
+        titles = ("files", "lines", "code", "docstrings", "classes", "comments/100")
+        print(f"\n{'room':24s}", *(f"{title:>10s}" for title in titles))
+        for name, room in rooms(tree).items():
+            print(f"{name:24s} {room}")
     problems = judge(counts, settings.ceilings) if options.check else []
     print("\n".join(problems), file=sys.stderr, end="\n" if problems else "")
     return 1 if problems else 0

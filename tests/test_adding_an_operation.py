@@ -22,6 +22,7 @@ PACKAGES = (
     "backends/reference/armpy_reference",
     "backends/numba_acc/armpy_numba_acc",
     "extensions/conformance/armpy_conformance",
+    "extensions/nnapi/armpy_nnapi",
     "extensions/onnx/armpy_onnx",
 )
 
@@ -63,7 +64,7 @@ print({layer.backend for layer in model.placement.layers}, *model(np.array([-1, 
 """
 NNAPI = """
 import numpy as np
-from armpy.nnapi import Compilation, Model, OperandCode, OperandType, OperationCode
+from armpy_nnapi import Compilation, Model, OperandCode, OperandType, OperationCode
 from armpy_conformance.random_graphs.recipes import recipes
 with Model() as model:
     x, y = (model.add_operand(OperandType(OperandCode.TENSOR_FLOAT32, (3,))) for _ in range(2))

@@ -16,11 +16,9 @@ from armpy.core import vlog
 from armpy.core.vlog import TAGS, is_on, set_vlog
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.execution.calls.invocation import Invocation
-from armpy.nnapi import Compilation, ModelBuilder
 from armpy.types import DeviceType
 from tests.support.buffer_device import BufferDevice
 from tests.support.fake_backends import FakeBackend, runtime_of
-from tests.support.nnapi_models import devices_of
 
 
 @pytest.fixture(autouse=True)
@@ -142,30 +140,11 @@ def test_executions_that_fail_tell_it(caplog: pytest.LogCaptureFixture) -> None:
     assert "on fire" in told[1]
 
 
-def test_nnapi_tells_models_as_graphs_and_what_executions_come_to(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    set_vlog("model,compilation,execution,manager")
-    with devices_of() as manager:
-        builder = ModelBuilder(manager)
-        x = builder.input(np.float32, (2,))
-        compilation = Compilation(builder.finish(builder.relu(x)))
-        compilation.finish()
-        compilation(np.float32([1, 2]))  # type: ignore[arg-type]  # an array
-        assert manager.devices
-    told = "\n".join(record.getMessage() for record in caplog.records)
-    assert "digraph" in told
-    assert "RELU" in told
-    assert "Compilation.finish: 1 operations, all devices" in told
-    assert "an NNAPI execution came to NO_ERROR" in told
-    assert "device nnapi-reference, feature level" in told
-
-
 PROGRAM = """
 import numpy as np
 {setup}
-from armpy.nnapi import Model
-Model()
+from armpy import Runtime
+Runtime()
 from armpy.core.vlog import vlog
 vlog("driver", "hello %d", 7)
 vlog("model", "unheard")

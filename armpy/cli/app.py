@@ -10,9 +10,7 @@ from armpy.cli.options import verbosity_options
 
 _SHORT_HELPS = {
     "backends": "List the backends that are installed.",
-    "benchmark": "Measure models, backends and options beside each other.",
     "cache": "Look at what backends keep on disk, check it, or delete it.",
-    "calibrate": "Measure how fast backends are on this machine, and keep it.",
     "compile": "Prepare a model ahead of time: one file that starts at once.",
     "devices": "List the devices that backends run on.",
     "doctor": "Find out what is wrong with backends or a file, and what to do.",
@@ -21,8 +19,6 @@ _SHORT_HELPS = {
     "keys": "Make keys to sign prepared files with, or show them.",
     "new-backend": "Write the project of a new backend.",
     "profile": "Profile a model, show saved profiles, and compare two.",
-    "quantize": "Make a float model smaller and faster: 8-bit integers, or float16.",
-    "report": "Write a page about a model: graph, placement, time, memory, accuracy.",
     "run": "Run a model on pictures, on arrays, or on random numbers.",
     "tune": "Measure what is fastest for a model on this machine, and keep it.",
 }

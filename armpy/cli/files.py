@@ -1,14 +1,11 @@
-"""Reads arrays from files, names files after tensors, and replaces files."""
+"""Reads arrays from files, and names files after tensors."""
 
 from __future__ import annotations
 
-import os
 import re
 import tokenize
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -41,17 +38,6 @@ def model_files(paths: Iterable[str]) -> list[str]:
             raise InvalidArgumentError("the folder has no models", where=path, expected=expected)
         models += map(str, files)
     return models
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Open a new file, which replaces an earlier one in one step when all of it is there."""
-    unfinished = path.with_name(path.name + ".part")
-    # It may be a link, whose target is another file of the user's.
-    unfinished.unlink(missing_ok=True)
-    with unfinished.open("xb") as file:
-        yield file
-    os.replace(unfinished, path)
 
 
 def split_input(option: str, names: Sequence[str]) -> tuple[str, str]:

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 COMMANDS: Mapping[str, str] = {
+    "benchmark": "armpy-tools",
+    "calibrate": "armpy-tools",
     "conformance": "armpy-conformance",
     "diff": "armpy-conformance",
     "export-triton": "armpy-serving",
+    "quantize": "armpy-tools",
     "ray-resources": "armpy-serving",
+    "report": "armpy-tools",
 }
 """Distributions by the command that they add to ``armpy``."""
 

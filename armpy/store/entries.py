@@ -21,7 +21,7 @@ from armpy.core.file_ownership import make_own_folder
 from armpy.ops.operation import Array
 from armpy.store.forgetting import IForgettingCache
 from armpy.store.locks import locked
-from armpy.store.owned_files import UnusableError, opened, refuse, write_whole
+from armpy.store.owned_files import UNFINISHED_SUFFIX, UnusableError, opened, refuse, write_whole
 
 Part: TypeAlias = bytes | Array
 
@@ -36,7 +36,6 @@ _FIRST_CHECKED = 40
 _LONGEST_JSON = 1 << 16
 _LONGEST_DESCRIPTION = 100
 _SUFFIX = ".entry"
-_UNFINISHED = ".tmp"
 _LOCK = ".lock"
 _STALE_S = 3600.0
 """Age of unfinished files whose writer must have died."""
@@ -219,7 +218,7 @@ class Entries(IForgettingCache):
     def clear(self) -> int:
         """Delete every entry, and what was left unfinished."""
         found = [path for path, _ in self._files() if path.name.startswith(self._prefix)]
-        unfinished = [] if self._prefix else [path for path, _ in self._files(_UNFINISHED)]
+        unfinished = [] if self._prefix else [path for path, _ in self._files(UNFINISHED_SUFFIX)]
         for path in [*found, *unfinished]:
             path.unlink(missing_ok=True)
         return len(found)
@@ -244,7 +243,7 @@ class Entries(IForgettingCache):
         if size > self._limit_bytes or not self._has_room(path, header, size):
             return 0
         self._make_folder()
-        write_whole(path, pieces, _UNFINISHED)
+        write_whole(path, pieces)
         return size
 
     def _make_folder(self) -> None:
@@ -312,7 +311,7 @@ class Entries(IForgettingCache):
                 room += info.st_size
                 with contextlib.suppress(OSError):
                     path.unlink(missing_ok=True)
-        for path, info in self._files(_UNFINISHED):
+        for path, info in self._files(UNFINISHED_SUFFIX):
             if time.time() - info.st_mtime > _STALE_S:
                 with contextlib.suppress(OSError):
                     path.unlink(missing_ok=True)

@@ -7,13 +7,14 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from hashlib import sha256
-from typing import NoReturn
+from typing import BinaryIO, NoReturn
 
 from armpy.core.file_ownership import make_own_folder
 
 SWITCH_VARIABLE = "ARMPY_COMPILED_CACHE"
 """Environment variable that switches what armpy keeps for later starts ``off``."""
-
+UNFINISHED_SUFFIX = ".tmp"
+"""Of files that are being written; one that a killed process left is deleted after a while."""
 
 # Of a damaged file no more is read; those that are read whole are far smaller.
 _LARGEST_BYTES = 1 << 22
@@ -64,39 +65,41 @@ def opened(path: str | os.PathLike[str]) -> Iterator[int]:
         os.close(handle)
 
 
-def write_whole(
-    path: str | os.PathLike[str], pieces: Iterable[bytes | memoryview], suffix: str = ""
-) -> None:
-    """Write a file that takes a path's place when all of it is there.
+@contextmanager
+def replacing(path: str | os.PathLike[str], *, is_private: bool = False) -> Iterator[BinaryIO]:
+    """Open a new file that takes a path's place in one step when all of it is written.
 
     Parameters
     ----------
     path : str or path-like
         Its folder has to be there.
-    pieces : iterable of bytes or memoryview
-        What it holds, one after the other.
-    suffix : str
-        Of the unfinished file's name.
+    is_private : bool
+        Whether only the user can read it; else the process's mask decides.
 
     Raises
     ------
     OSError
-        If it cannot be written; nothing is left of it then.
+        If it cannot be written. Nothing is left of the new file then, nor after an interrupt.
     """
-    import tempfile  # noqa: PLC0415 - not needed to read
-
-    # In the same folder, as a file is only renamed at once within one file system.
-    handle, unfinished = tempfile.mkstemp(suffix=suffix, dir=os.path.dirname(path))
+    mode = 0o600 if is_private else 0o666
+    # In the same folder, as a file is only renamed in one step within one file system.
+    name = f"{os.getpid()}.{os.urandom(8).hex()}{UNFINISHED_SUFFIX}"
+    unfinished = os.path.join(os.path.dirname(path), name)
     try:
-        with open(handle, "wb") as file:
-            for piece in pieces:
-                file.write(piece)
+        with open(unfinished, "xb", opener=lambda new, flags: os.open(new, flags, mode)) as file:
+            yield file
         os.replace(unfinished, path)
     except BaseException:
-        # An interrupt would leave the unfinished file as well, under a name that nobody looks up.
         with suppress(OSError):
             os.unlink(unfinished)
         raise
+
+
+def write_whole(path: str | os.PathLike[str], pieces: Iterable[bytes | memoryview]) -> None:
+    """Write a private file of some pieces with `replacing`."""
+    with replacing(path, is_private=True) as file:
+        for piece in pieces:
+            file.write(piece)
 
 
 def read_checked(path: str | os.PathLike[str]) -> bytes | None:
@@ -117,4 +120,4 @@ def write_checked(path: str | os.PathLike[str], contents: bytes) -> None:
     """
     with suppress(OSError):
         make_own_folder(os.path.dirname(path))
-        write_whole(path, [sha256(contents).hexdigest().encode(), b"\n", contents], ".tmp")
+        write_whole(path, [sha256(contents).hexdigest().encode(), b"\n", contents])

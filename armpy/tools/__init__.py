@@ -1,7 +1,5 @@
-"""Tools that tell people about models and make other models of them.
+"""Facts about models, for commands and extensions: `inspect`, `compare`, `measure`, `pages`.
 
-In come models, profiles and data; out come facts, pages and files. Each tool is a folder that
-begins with its `__init__`: `compare`, `benchmark`, `calibrate`, `inspect`, `quantize`, `report`;
-`pages` renders what they found for browsers. The command line stands on them and adds nothing but
-words.
+`compare` has errors of tensors and layers, `measure` latencies and other engines, `inspect` what a
+model is made of, and `pages` the parts of pages for browsers.
 """

@@ -16,7 +16,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +52,6 @@ class Court:
         self, backend: str, num_threads: int, folder: Path | None, *, is_relaxed: bool = False
     ) -> None:
         import armpy  # noqa: PLC0415 - the tree's own
-        from armpy.nnapi import DeviceManager  # noqa: PLC0415
 
         backends = list(dict.fromkeys([backend, "CpuRef"]))
         options = armpy.RuntimeOptions(
@@ -61,9 +60,9 @@ class Court:
             backend_options={"NumbaAcc": {"fast_math_enabled": True}} if is_relaxed else {},
         )
         self._runtime = armpy.Runtime(replace(options, loop_timeout_s=_LOOP_TIMEOUT_S))
-        self._manager = DeviceManager(options)
-        self._devices = [self._manager.get_device_of_backend(one) for one in backends]
         self._folder = folder
+        self._options = options
+        self._backends = backends
 
     def answer(self, subject: Subject) -> Answer:
         """Outputs of every call and placement; an error instead, where one comes out."""
@@ -103,12 +102,21 @@ class Court:
             for feeds in subject.calls:
                 yield list(model.run(feeds).values()), model.placement
 
+    @cached_property
+    def _manager(self) -> Any:  # Any: of the tree
+        """The devices of NNAPI, for models of it alone: the core stands without the extension."""
+        from armpy_nnapi import DeviceManager  # noqa: PLC0415
+
+        return DeviceManager(self._options)
+
     def _nnapi(self, subject: NnapiModel) -> Iterator[tuple[list[Array], Any]]:
         """A model of NNAPI."""
-        from armpy.nnapi import Compilation, Model  # noqa: PLC0415
+        from armpy_nnapi import Compilation, Model  # noqa: PLC0415
 
-        model = Model.from_description(subject.description, self._manager)
-        with Compilation.create_for_devices(model, self._devices) as compilation:
+        manager = self._manager
+        model = Model.from_description(subject.description, manager)
+        devices = [manager.get_device_of_backend(name) for name in self._backends]
+        with Compilation.create_for_devices(model, devices) as compilation:
             compilation.finish()
             outputs = compilation(*subject.inputs)
             omitted = [i for i, array in enumerate(subject.inputs) if array is None]

@@ -237,7 +237,7 @@ def _case(subject: Subject) -> _Case:
 
 def _nnapi_case(subject: NnapiModel) -> _Case:
     """A model of NNAPI, as its compilation lowers it."""
-    from armpy.nnapi.lowering.lower_model import lower_model  # noqa: PLC0415 - seldom needed
+    from armpy_nnapi.lowering.lower_model import lower_model  # noqa: PLC0415 - seldom needed
 
     omitted = [number for number, array in enumerate(subject.inputs) if array is None]
     graph = lower_model(subject.description, omitted)

@@ -17,7 +17,6 @@ from armpy_reference.workload import ReferenceWorkload
 from armpy.backend import ITensorHandle, WorkloadInfo
 from armpy.errors import ArmpyError
 from armpy.execution import RuntimeOptions
-from armpy.nnapi.devices import DeviceManager
 from armpy.ops.operation import Array, Operation
 from armpy.tensor import TensorInfo
 from armpy.tools.compare.seeded_values import Values
@@ -28,6 +27,7 @@ from armpy_conformance.nnapi_vectors.example import read_examples
 from armpy_conformance.random_graphs.generator import random_model
 from armpy_conformance.random_graphs.runner import run_model
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale
+from armpy_nnapi.devices import DeviceManager
 
 _LARGEST_BYTES = 1 << 20
 """Layers with more elements than fit into these are not kept."""

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -186,7 +186,7 @@ def test_only_the_user_can_look_into_the_folder(entries: Entries) -> None:
 
 FAILURES = [
     (os, "replace", errno.EACCES),
-    (tempfile, "mkstemp", errno.EROFS),
+    (own_files, "open", errno.EROFS),
     (own_files, "open", errno.ENOSPC),
 ]
 
@@ -217,8 +217,8 @@ def test_a_disk_that_fills_up_while_writing_leaves_nothing_behind(
     entries: Entries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Filling:
-        def __init__(self, handle: int, mode: str) -> None:
-            self._file = os.fdopen(handle, mode)
+        def __init__(self, path: str, mode: str, opener: Callable[[str, int], int]) -> None:
+            self._file = os.fdopen(opener(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL), mode)
 
         def __enter__(self) -> Filling:
             return self

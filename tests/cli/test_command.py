@@ -13,7 +13,7 @@ import pytest
 
 import armpy
 from armpy.cli.__main__ import main
-from tests.support.installed import NEEDS_KIT
+from tests.support.installed import NEEDS_KIT, NEEDS_TOOLS
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)
@@ -291,7 +291,9 @@ def test_verbose_logs_to_stderr(armpy_command: Command, arguments: tuple[str, ..
         (["run", MODEL, "--input", f"{INPUT}={LABELS}"], "no array of numbers"),
         (["run", MODEL, "--signature", "other"], "no such signature. Expected 'serving_default'"),
         (["run", MODEL, "--output", LABELS], "is a file"),
-        (["calibrate", "--seconds", "nan"], "nan is not a finite number"),
+        pytest.param(
+            ["calibrate", "--seconds", "nan"], "nan is not a finite number", marks=NEEDS_TOOLS
+        ),
         pytest.param(
             ["conformance", "crash", "--backend", "CpuRef", "--timeout", "inf"],
             "not a finite",

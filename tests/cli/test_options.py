@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from armpy.cli.app import app
 from armpy.cli.options import BACKENDS, OUTPUT, RUNS, SECONDS, SHAPES, THREADS
-from tests.support.installed import NEEDS_KIT
+from tests.support.installed import NEEDS_KIT, NEEDS_TOOLS
 
 _ALIASES = (BACKENDS, OUTPUT, RUNS, SECONDS, SHAPES, THREADS)
 
@@ -122,6 +122,7 @@ def test_the_work_takes_what_the_options_are(name: str) -> None:
 
 
 @NEEDS_KIT
+@NEEDS_TOOLS
 def test_options_that_stand_apart_are_there() -> None:
     found = {(command, name) for command, option in _options() for name in option.opts}
     assert {*_APART, *_OF_OTHER_TYPES} <= found

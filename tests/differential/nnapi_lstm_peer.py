@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from armpy.nnapi import OperandCode
+from armpy_nnapi import OperandCode
 from tests.differential.nnapi_peers import Draw, Input, Omitted, Reals, Tensor
 
 GATES = ("input", "forget", "cell", "output")

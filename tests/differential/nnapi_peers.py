@@ -17,7 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy.execution import RuntimeOptions
-from armpy.nnapi import (
+from armpy.tensor import TensorInfo
+from armpy.tools.compare.tolerance import EXACT, OFF_BY_ONE, TOLERANCES, Tolerance, compare
+from armpy_conformance.sampling import draw as drawing
+from armpy_nnapi import (
     Compilation,
     DeviceManager,
     FuseCode,
@@ -26,9 +29,6 @@ from armpy.nnapi import (
     OperandType,
     OperationCode,
 )
-from armpy.tensor import TensorInfo
-from armpy.tools.compare.tolerance import EXACT, OFF_BY_ONE, TOLERANCES, Tolerance, compare
-from armpy_conformance.sampling import draw as drawing
 from tests.support.effort import effort
 
 Array = npt.NDArray[Any]  # Any: every element type occurs

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
-from armpy.nnapi import OperandCode, OperationCode
+from armpy_nnapi import OperandCode, OperationCode
 from tests.differential.nnapi_peers import (
     FLOAT16,
     FLOATS,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from armpy.nnapi import Model, OperandCode, OperandType, OperationCode
+from armpy_nnapi import Model, OperandCode, OperandType, OperationCode
 from tests.differential.nnapi_peers import (
     BOOL8,
     FLOAT32,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armpy.nnapi import FuseCode, OperandCode, OperationCode
+from armpy_nnapi import FuseCode, OperandCode, OperationCode
 from tests.differential.nnapi_peers import (
     BOOL8,
     BOUNDS,

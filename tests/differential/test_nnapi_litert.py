@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armpy.nnapi import FuseCode, OperandCode, OperationCode, PaddingCode
+from armpy_nnapi import FuseCode, OperandCode, OperationCode, PaddingCode
 from tests.differential.litert_oracle import litert_or_skip, run_litert
 from tests.differential.nnapi_peers import (
     BOOL8,

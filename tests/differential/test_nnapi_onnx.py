@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armpy.nnapi import FuseCode, OperationCode
+from armpy_nnapi import FuseCode, OperationCode
 from tests.differential.nnapi_peers import (
     BOOL8,
     BOUNDS,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from armpy.nnapi import OperationCode
+from armpy_nnapi import OperationCode
 from tests.differential.nnapi_lstm_peer import AUX, NORMS, PARTS, STATES, Kind, Memory
 from tests.differential.nnapi_peers import (
     FLOAT32,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from armpy.nnapi import OperandCode, OperationCode
+from armpy_nnapi import OperandCode, OperationCode
 from tests.differential.nnapi_lstm_peer import GATES
 from tests.differential.nnapi_peers import (
     INT32,

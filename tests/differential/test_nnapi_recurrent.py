@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from armpy.nnapi import OperandCode, OperationCode
+from armpy_nnapi import OperandCode, OperationCode
 from tests.differential.nnapi_lstm_peer import ACTIVATIONS, AUX, NORMS, PARTS, STATES, Kind, Memory
 from tests.differential.nnapi_peers import (
     FLOAT16,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from armpy.nnapi import FuseCode, OperandCode, OperationCode, PaddingCode
+from armpy_nnapi import FuseCode, OperandCode, OperationCode, PaddingCode
 from tests.differential.nnapi_peers import (
     BOUNDS,
     FLOAT16,

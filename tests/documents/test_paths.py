@@ -9,7 +9,12 @@ import pytest
 
 from tests.support.pages import ROOT
 
-PAGES = ["CONTRIBUTING.md", "docs/architecture.md", "docs/how_to/where_changes_go.md"]
+PAGES = [
+    "CONTRIBUTING.md",
+    "docs/architecture.md",
+    "docs/how_to/where_changes_go.md",
+    "docs/internals.md",
+]
 _PATH = re.compile(r"`((?:armpy|backends|docs|examples|scripts|tests)/[\w./-]*)`")
 
 

@@ -7,7 +7,8 @@ import re
 import pytest
 
 import armpy
-from armpy import nnapi, ops
+import armpy_nnapi as nnapi
+from armpy import ops
 from tests.support.pages import ROOT
 
 TEXTS = {

@@ -27,7 +27,11 @@ from armpy.errors import ArmpyError, BackendCapabilityError, BackendUnavailableE
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import SubgraphView
 from armpy.graph.network import Network
-from armpy.nnapi import (
+from armpy.ops import FullyConnected
+from armpy.store.settings import CompilationCaching
+from armpy.types import DataType, DeviceType
+from armpy_conformance import run_conformance
+from armpy_nnapi import (
     Compilation,
     DeviceManager,
     DurationCode,
@@ -35,10 +39,6 @@ from armpy.nnapi import (
     ModelBuilder,
     OperandType,
 )
-from armpy.ops import FullyConnected
-from armpy.store.settings import CompilationCaching
-from armpy.types import DataType, DeviceType
-from armpy_conformance import run_conformance
 from tests.support.effort import part_of_kit
 from tests.support.example_backends import EXAMPLES
 from tests.support.networks import ADD, RELU, chain, diamond, f32, floats

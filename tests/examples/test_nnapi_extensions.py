@@ -15,7 +15,7 @@ ALLOW_LIST = "ARMPY_NNAPI_EXTENSIONS_ALLOWLIST"
 APPLICATION = """
 import struct
 import numpy as np
-from armpy.nnapi import Compilation, Model, OperandType, default_manager
+from armpy_nnapi import Compilation, Model, OperandType, default_manager
 
 FIBONACCI = "com.example.fibonacci"
 devices = default_manager().devices

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -31,7 +32,7 @@ from armpy.errors import (
 from armpy.execution import NetworkProperties
 from tests.support import faulty_backend as faulty
 from tests.support.faulty_backend import FaultyBackend
-from tests.support.injections import isolated, negation, negative, run
+from tests.support.injections import LIMITS, isolated, negation, negative, run
 
 
 def test_isolated_backend_gives_the_same_result_in_another_process() -> None:
@@ -125,7 +126,9 @@ def test_hang_past_a_deadline_ends_the_worker_and_the_execution_in_time() -> Non
 
 
 def test_backend_that_looks_is_stopped_and_its_worker_stays() -> None:
-    with isolated(faulty.StoppableBackend) as runtime:
+    # A busy machine lets the worker look late; it looks before the grace is over in any case.
+    patient = replace(LIMITS, timeout_s=120.0, grace_s=60.0)
+    with isolated(faulty.StoppableBackend, patient) as runtime:
         network = runtime.get_network(runtime.load_network(negation()))
         given = np.full(8, faulty.HANG, np.float32)
         with pytest.raises(ExecutionTimeoutError):

@@ -537,4 +537,5 @@ print(*sorted(name for name in sys.modules if name.startswith("armpy")))
         "armpy.store.archive.magic",
         "armpy.store.archive.signing",
         "armpy.store.archive.trust",
+        "armpy.store.owned_files",
     ]

@@ -15,7 +15,7 @@ import armpy
 from armpy import DataType, Network, TensorInfo
 from armpy.execution import NetworkProperties, Runtime
 from armpy.ops import BinaryOperation, ElementwiseBinary
-from armpy.profiling import EventKind, ProfilingEvent, TracePhase, profiled_by
+from armpy.profiling import EventKind, ProfilingEvent, TracePhase
 from armpy.profiling.phases import phase_of
 from armpy.profiling.profiler import Profiler
 from tests.support.buffer_device import BufferDevice
@@ -71,17 +71,6 @@ def test_a_trace_has_every_phase_of_a_network() -> None:
     copies = [event for event in trace if event.get("args", {}).get("phase") == "transfer"]
     assert copies
     assert all("MemCopy" in event["name"] for event in copies)
-
-
-def test_models_of_nnapi_are_validated_in_a_phase() -> None:
-    from armpy.nnapi import ModelBuilder
-
-    builder = ModelBuilder()
-    x = builder.input(np.float32, (2,))
-    own = Profiler()
-    with profiled_by(own):
-        builder.finish(builder.relu(x))
-    assert [event.name for event in own.load_events] == ["validate"]
 
 
 # OpenTelemetry.

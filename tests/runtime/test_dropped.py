@@ -15,7 +15,6 @@ import armpy
 from armpy.errors import BackendUnavailableError, InvalidArgumentError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.model import Model
-from armpy.nnapi import DeviceManager
 from armpy.plugins import BackendRegistry, PluginOptions
 from tests.support.dynamic_modules import private_modules, write_module
 from tests.support.networks import chain, floats
@@ -58,7 +57,8 @@ def load_file() -> object:
 
 
 def ask_devices() -> object:
-    manager = DeviceManager(RuntimeOptions())
+    nnapi = pytest.importorskip("armpy_nnapi", reason="armpy-nnapi is not installed")
+    manager = nnapi.DeviceManager(RuntimeOptions())
     assert "TestDynamic" in [device.backend_id for device in manager.devices]
     return manager
 

@@ -23,7 +23,6 @@ from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
-from armpy.nnapi import DeviceManager
 from armpy.plugins import CandidateStatus
 from armpy.types import DeviceType
 from tests.support.fake_backends import FakeBackend, RecordingContext, registry_of, runtime_of
@@ -478,8 +477,6 @@ def test_options_of_another_kind_are_refused(options: object) -> None:
     text = r"RuntimeOptions or None; got .*RuntimeOptions\(backends="
     with pytest.raises(InvalidArgumentError, match=rf"^Runtime.options: .*{text}"):
         armpy.Runtime(options)  # type: ignore[arg-type]  # on purpose
-    with pytest.raises(InvalidArgumentError, match=rf"^DeviceManager.options: .*{text}"):
-        DeviceManager(options)  # type: ignore[arg-type]  # on purpose
 
 
 @pytest.mark.parametrize("runtime", [{}, 0, "CpuRef", armpy.Runtime])

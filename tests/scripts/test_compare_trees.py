@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from armpy.nnapi.description.model_description import Subgraph
+from armpy.profiling.comparison import Comparison
 from armpy.tensor import TensorInfo
 from scripts.comparison.answers import FOREIGN_CODE, SubjectReader, described
 from scripts.comparison.differences import differences
@@ -162,11 +162,13 @@ def test_a_class_is_found_where_this_tree_has_it() -> None:
 
 
 def test_of_two_classes_the_one_in_the_room_of_the_same_name_is_taken() -> None:
-    moved = SubjectReader(pickled("armpy.nnapi.model_description", "Subgraph")).load()
-    assert moved is Subgraph
+    moved = SubjectReader(pickled("armpy.profiling.compared", "Comparison")).load()
+    assert moved is Comparison
 
 
-@pytest.mark.parametrize(("name", "found"), [("Nobody", "no module"), ("Subgraph", r"\[.*, .*\]")])
+@pytest.mark.parametrize(
+    ("name", "found"), [("Nobody", "no module"), ("Comparison", r"\[.*, .*\]")]
+)
 def test_a_class_that_is_gone_or_could_be_either_is_an_error(name: str, found: str) -> None:
     with pytest.raises(ImportError, match=rf"armpy.former.{name} is defined in {found}"):
         SubjectReader(pickled("armpy.former", name)).load()

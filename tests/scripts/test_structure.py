@@ -8,7 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from scripts.structure import CEILINGS, FILES_PER_FOLDER, RULES, Settings, Tree, judge, lower
+from scripts.structure import (
+    CEILINGS,
+    FILES_PER_FOLDER,
+    RULES,
+    Room,
+    Settings,
+    Tree,
+    judge,
+    lower,
+    rooms,
+)
 
 SETTINGS = Settings.read()
 
@@ -189,3 +199,10 @@ def test_this_tree_is_at_its_ceilings() -> None:
         command, capture_output=True, text=True, cwd=CEILINGS.parents[1], check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_rooms_of_the_core_and_other_packages_are_counted(tmp_path: Path) -> None:
+    text = '"""Text."""\nclass A:\n    """More.\n\n    Text.\n    """\n\n    x = 1  # one\n'
+    found_rooms = rooms(tree(tmp_path, {"armpy/a.py": text, "armpy/b/c.py": "x = 1\n"}))
+    assert found_rooms["armpy.a"] == Room(1, 8, 2, 5, 1, 1)
+    assert found_rooms["armpy.b"] == Room(2, 1, 1)

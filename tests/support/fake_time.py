@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from armpy.tools.calibrate import Clock
+from armpy_tools.calibrate import Clock
 
 
 class FakeTime:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
@@ -13,6 +14,9 @@ from armpy.store import archive
 
 NEEDS_KIT = pytest.mark.skipif(
     find_spec("armpy_conformance") is None, reason="armpy-conformance is not installed"
+)
+NEEDS_TOOLS = pytest.mark.skipif(
+    find_spec("armpy_tools") is None, reason="armpy-tools is not installed"
 )
 """Marks tests that use a command of the conformance kit."""
 
@@ -34,6 +38,8 @@ def _is_met(requirement: Requirement) -> bool:
 
 def without_cryptography(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have armpy find no package ``cryptography``, as if none of it had been imported."""
+    # Imported first: to delete an attribute that is imported when it is asked for imports it.
+    import_module("armpy.store.archive.ed25519")
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.asymmetric.ed25519", None)
     monkeypatch.delitem(sys.modules, "armpy.store.archive.ed25519", raising=False)
     monkeypatch.delattr(archive, "ed25519", raising=False)

@@ -13,7 +13,7 @@ from armpy_reference import ReferenceBackend
 from armpy.backend import IBackendInternal
 from armpy.errors import NnapiError, ResultCode
 from armpy.execution import RuntimeOptions
-from armpy.nnapi import (
+from armpy_nnapi import (
     Compilation,
     DeviceManager,
     Execution,
@@ -23,7 +23,7 @@ from armpy.nnapi import (
     OperandType,
     OperationCode,
 )
-from armpy.nnapi.run.preparation import Preparation
+from armpy_nnapi.run.preparation import Preparation
 from tests.support.fake_backends import registry_of
 
 FLOAT_2 = OperandType(OperandCode.TENSOR_FLOAT32, (2,))

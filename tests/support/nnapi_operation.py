@@ -9,8 +9,9 @@ import numpy as np
 
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.execution.calls.run import run_by_name
-from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.description.model_description import (
+from armpy.ops.operation import Array
+from armpy_nnapi.codes import OperandCode, OperationCode
+from armpy_nnapi.description.model_description import (
     ChannelQuant,
     Lifetime,
     ModelDescription,
@@ -18,9 +19,8 @@ from armpy.nnapi.description.model_description import (
     OperationNode,
     Subgraph,
 )
-from armpy.nnapi.lowering.lower_model import lower_model
-from armpy.nnapi.operations import Arguments, definitions
-from armpy.ops.operation import Array
+from armpy_nnapi.lowering.lower_model import lower_model
+from armpy_nnapi.operations import Arguments, definitions
 
 
 def tensor(

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from armpy.frontends.tflite_writer.tflite import write_tflite
 from armpy.graph.network import Network
 from armpy.ops import FullyConnected
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
+from armpy_tools.tflite_writer.tflite import write_tflite
 
 WIDTH, CLASSES = 6, 3
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"

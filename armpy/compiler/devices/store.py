@@ -7,7 +7,6 @@ import hashlib
 import json
 import logging
 import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -16,6 +15,7 @@ from armpy.backend import cache_directory
 from armpy.compiler.devices.machine import machine_identity
 from armpy.compiler.devices.records import DeviceRecord, Fields, record_fields, record_from
 from armpy.core.file_ownership import make_own_folder, mark_choices, why_not_own
+from armpy.store.owned_files import write_whole
 from armpy.types import BackendId
 
 T = TypeVar("T")
@@ -202,20 +202,13 @@ class FiguresStore:
 
     def _write(self, kind: str, key: str, body: Fields) -> bool:
         """Write a file in one step."""
-        unfinished = ""
         try:
             path = self._path(kind, key)
             make_own_folder(path.parent)
-            # In the same folder: replacing is one step only within a file system.
-            handle, unfinished = tempfile.mkstemp(dir=path.parent)
-            with open(handle, "wb") as file:
-                file.write(_sealed(body, self._machine, key))
-            os.replace(unfinished, path)
+            write_whole(path, [_sealed(body, self._machine, key)])
         # Nothing depends on it: where nothing can be kept, the next process measures again.
         except (OSError, RuntimeError) as error:
             _log.warning("%s cannot be kept: %s", _subject(kind, key), error)
-            if unfinished:
-                Path(unfinished).unlink(missing_ok=True)
             return False
         return True
 

@@ -34,6 +34,7 @@ from armpy.model.save import (
 )
 from armpy.store.archive.container import open_container
 from armpy.store.forgetting import IForgettingCache
+from armpy.store.owned_files import UNFINISHED_SUFFIX
 
 if TYPE_CHECKING:
     from armpy.execution.loaded_network import LoadedNetwork
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 MOST_SHAPES = 8
 """Sets of input shapes that programs of one model are kept for."""
 
-_UNFINISHED = ".tmp"
 
 _log = logging.getLogger("armpy.execution")
 
@@ -159,7 +159,7 @@ def _write(path: str, key: str, request: LoadRequest, save: Callable[..., int]) 
     """
     place = Path(path)
     # Named after process and chance: two that keep the same model do not write to one file.
-    unfinished = Path(f"{path}.{os.getpid()}.{os.urandom(4).hex()}{_UNFINISHED}")
+    unfinished = Path(f"{path}.{os.getpid()}.{os.urandom(4).hex()}{UNFINISHED_SUFFIX}")
     try:
         make_own_folder(place.parent)
         try:
@@ -200,7 +200,7 @@ def _files(folder: Path) -> list[tuple[Path, os.stat_result]]:
     found = []
     with contextlib.suppress(OSError), os.scandir(folder) as listing:
         for item in listing:
-            if item.name.endswith((SUFFIX, SENT_SUFFIX, _UNFINISHED)):
+            if item.name.endswith((SUFFIX, SENT_SUFFIX, UNFINISHED_SUFFIX)):
                 with contextlib.suppress(OSError):  # another process may have dropped it
                     found.append((Path(item.path), item.stat(follow_symlinks=False)))
     # To set a time would look like a change of the file.
@@ -250,7 +250,7 @@ class ModelCache(IForgettingCache):
         found = _files(Path(self.location))
         for path, _ in found:
             path.unlink(missing_ok=True)
-        return len([path for path, _ in found if path.suffix != _UNFINISHED])
+        return len([path for path, _ in found if path.suffix != UNFINISHED_SUFFIX])
 
     def forget(self, names: Collection[str]) -> int:
         """Delete files by their names; how many of them were there."""
@@ -262,7 +262,7 @@ class ModelCache(IForgettingCache):
     def _described(self, *, verify: bool) -> Iterator[GroupedCacheEntry]:
         """Files for people."""
         for path, info in _files(Path(self.location)):
-            if path.suffix == _UNFINISHED:
+            if path.suffix == UNFINISHED_SUFFIX:
                 continue
             if path.suffix == SENT_SUFFIX:
                 problem = "contents have changed" if verify and not _is_as_sent(path) else ""

@@ -89,4 +89,4 @@ def _write(place: str, record: Sequence[object]) -> None:
     """Keep a record, if that can be done; it appears whole."""
     with contextlib.suppress(OSError):
         make_own_folder(os.path.dirname(place))
-        write_whole(place, [json.dumps(record).encode()], ".tmp")
+        write_whole(place, [json.dumps(record).encode()])

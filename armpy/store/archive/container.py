@@ -8,7 +8,6 @@ every start of a prepared model: the standard library's small modules and NumPy.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import mmap
 import os
@@ -22,6 +21,7 @@ import numpy as np
 
 from armpy.errors import InvalidArgumentError, ParserError
 from armpy.store.archive.magic import MAGIC
+from armpy.store.owned_files import replacing
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -51,7 +51,6 @@ _LARGEST_MANIFEST = 1 << 26
 _LARGEST_DOCUMENT = 1 << 26
 _LARGEST_COUNT = 1 << 20
 _DIGEST_TEXT = 64
-_UNFINISHED = ".tmp"
 
 
 class FileSection(NamedTuple):
@@ -395,24 +394,16 @@ def write_container(
             where=target,
             fix="Give the name of a file, or one that is not taken",
         )
-    # In the same folder, as a file is only renamed at once within one file system.
-    unfinished = f"{target}.{os.getpid()}.{os.urandom(4).hex()}{_UNFINISHED}"
     try:
-        with open(unfinished, "xb") as file:
+        with replacing(target) as file:
             file.write(header + text)
             for name, payload in payloads.items():
                 file.write(bytes(places[name] - file.tell()))
                 file.write(payload.data)
-        os.replace(unfinished, target)
-    except BaseException as error:
-        # An interrupt would leave the unfinished file as well, as large as the model.
-        with contextlib.suppress(OSError):
-            os.unlink(unfinished)
-        if isinstance(error, OSError):
-            raise InvalidArgumentError(
-                f"the prepared file cannot be written: {error.strerror}", where=target
-            ) from error
-        raise
+    except OSError as error:
+        raise InvalidArgumentError(
+            f"the prepared file cannot be written: {error.strerror}", where=target
+        ) from error
     return end
 
 

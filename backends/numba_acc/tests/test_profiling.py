@@ -15,7 +15,7 @@ from armpy_numba_acc.runtime.roofline import roofline_us
 from armpy.backend import NetworkResources
 from armpy.execution import Runtime
 from armpy.profiling import Profiler
-from armpy.tools.benchmark.layers import layer_costs
+from armpy_tools.benchmark.layers import layer_costs
 from backends.numba_acc.tests.networks import convolutions, image, runtime_of, small
 
 

@@ -11,11 +11,11 @@ import pytest
 
 from armpy.errors import InvalidArgumentError
 from armpy.execution import RuntimeOptions
-from armpy.nnapi.validation.validate_model import validate_model
 from armpy_conformance.fuzz import FuzzRun, run_fuzz
 from armpy_conformance.fuzz.byte_random import ByteRandom, model_of_bytes
 from armpy_conformance.fuzz.runner import bytes_of
 from armpy_conformance.nnapi_vectors import run_vectors
+from armpy_nnapi.validation.validate_model import validate_model
 from tests.support.example_backends import EXAMPLES
 from tests.support.lying_backends import write_liar
 

@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 
 from armpy.errors import InvalidArgumentError
-from armpy.nnapi import OperandCode, OperationCode
-from armpy.nnapi.description.model_description import (
+from armpy_conformance import Outcome
+from armpy_conformance.nnapi_vectors import run_vectors
+from armpy_conformance.nnapi_vectors.example import Example, read_examples, read_file
+from armpy_conformance.nnapi_vectors.judge import Variation, VectorJudge
+from armpy_conformance.nnapi_vectors.writer import write_examples
+from armpy_nnapi import OperandCode, OperationCode
+from armpy_nnapi.description.model_description import (
     Lifetime,
     ModelDescription,
     Operand,
     OperationNode,
     Subgraph,
 )
-from armpy_conformance import Outcome
-from armpy_conformance.nnapi_vectors import run_vectors
-from armpy_conformance.nnapi_vectors.example import Example, read_examples, read_file
-from armpy_conformance.nnapi_vectors.judge import Variation, VectorJudge
-from armpy_conformance.nnapi_vectors.writer import write_examples
 from tests.support.effort import IS_FULL, effort
 from tests.support.lying_backends import write_liar
 from tests.support.shared import shared_file

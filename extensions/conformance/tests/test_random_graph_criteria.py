@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.description.model_description import (
+from armpy_conformance.nnapi_vectors.example import Example
+from armpy_conformance.random_graphs.criteria import compare_closely, compare_exactly, foreseeable
+from armpy_nnapi.codes import OperandCode, OperationCode
+from armpy_nnapi.description.model_description import (
     Lifetime,
     ModelDescription,
     Operand,
     OperationNode,
     Subgraph,
 )
-from armpy_conformance.nnapi_vectors.example import Example
-from armpy_conformance.random_graphs.criteria import compare_closely, compare_exactly, foreseeable
 
 C = OperationCode
 

@@ -14,11 +14,6 @@ import numpy as np
 import pytest
 
 from armpy.execution import RuntimeOptions
-from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.description.model_description import Lifetime
-from armpy.nnapi.devices import DeviceManager
-from armpy.nnapi.operations import definitions
-from armpy.nnapi.validation.validate_model import validate_model
 from armpy_conformance.nnapi_vectors import run_vectors
 from armpy_conformance.nnapi_vectors.example import read_file
 from armpy_conformance.random_graphs import run_random_graphs
@@ -29,6 +24,11 @@ from armpy_conformance.random_graphs.recipes import recipes
 from armpy_conformance.random_graphs.runner import run_model
 from armpy_conformance.random_graphs.zero_sized import zero_sized_model
 from armpy_conformance.result import Outcome
+from armpy_nnapi.codes import OperandCode, OperationCode
+from armpy_nnapi.description.model_description import Lifetime
+from armpy_nnapi.devices import DeviceManager
+from armpy_nnapi.operations import definitions
+from armpy_nnapi.validation.validate_model import validate_model
 from tests.support.effort import effort
 from tests.support.lying_backends import write_liar
 

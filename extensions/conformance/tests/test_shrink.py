@@ -5,16 +5,16 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.description.model_description import (
+from armpy_conformance.random_graphs.shrink import ModelPart, part_of, shrink, with_all_outputs
+from armpy_nnapi.codes import OperandCode, OperationCode
+from armpy_nnapi.description.model_description import (
     Lifetime,
     ModelDescription,
     Operand,
     OperationNode,
     Subgraph,
 )
-from armpy.nnapi.validation.validate_model import validate_model
-from armpy_conformance.random_graphs.shrink import ModelPart, part_of, shrink, with_all_outputs
+from armpy_nnapi.validation.validate_model import validate_model
 
 ABS, NEG, SIN, EXP = OperationCode.ABS, OperationCode.NEG, OperationCode.SIN, OperationCode.EXP
 CODES = (ABS, NEG, SIN, EXP)

@@ -12,14 +12,6 @@ from armpy_reference import ReferenceBackend
 
 from armpy.backend import DeviceInfo, ILayerSupport, PreparationRequest, ReasonCode, Support
 from armpy.execution import RuntimeOptions
-from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.description.model_description import (
-    Lifetime,
-    ModelDescription,
-    Operand,
-    OperationNode,
-    Subgraph,
-)
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
@@ -30,6 +22,14 @@ from armpy_conformance.nnapi_vectors.judge import Variation, VectorJudge
 from armpy_conformance.nnapi_vectors.runner import variations_of
 from armpy_conformance.nnapi_vectors.twins import has_signed_twin, signed_twin
 from armpy_conformance.nnapi_vectors.writer import write_examples
+from armpy_nnapi.codes import OperandCode, OperationCode
+from armpy_nnapi.description.model_description import (
+    Lifetime,
+    ModelDescription,
+    Operand,
+    OperationNode,
+    Subgraph,
+)
 from tests.support.fake_backends import FakeBackend, registry_of
 from tests.support.lying_backends import write_liar
 from tests.support.shared import shared_file

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from armpy.errors import ParserError
-from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.description.model_description import (
+from armpy_conformance.nnapi_vectors.example import Example, Json, read_examples, read_file
+from armpy_conformance.nnapi_vectors.writer import write_examples
+from armpy_nnapi.codes import OperandCode, OperationCode
+from armpy_nnapi.description.model_description import (
     ChannelQuant,
     Lifetime,
     ModelDescription,
@@ -17,8 +19,6 @@ from armpy.nnapi.description.model_description import (
     OperationNode,
     Subgraph,
 )
-from armpy_conformance.nnapi_vectors.example import Example, Json, read_examples, read_file
-from armpy_conformance.nnapi_vectors.writer import write_examples
 
 
 def operand_item(kind: str, dimensions: list[int], lifetime: str, data: str) -> Json:

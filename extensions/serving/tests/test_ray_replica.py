@@ -17,13 +17,13 @@ from armpy.errors import (
     InvalidArgumentError,
     ModelUnavailableError,
 )
-from armpy.frontends.tflite_writer.tflite import write_tflite
 from armpy.graph.network import Network
 from armpy.ops import FullyConnected
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_serving.ray.served_replica import ServedReplica
 from armpy_serving.requests import InferenceRequest
+from armpy_tools.tflite_writer.tflite import write_tflite
 from tests.support.ray_node import expected, pixels
 from tests.support.row_models import DIGITS
 

@@ -110,8 +110,8 @@ def test_batches_of_no_rows_are_refused(size: Any) -> None:
 
 def test_rows_of_no_fixed_shape_are_refused(tmp_path: Path) -> None:
     from armpy import Network
-    from armpy.frontends.tflite_writer.tflite import write_tflite
     from armpy_serving.spark import predict_udf
+    from armpy_tools.tflite_writer.tflite import write_tflite
     from tests.support.networks import RELU, f32
 
     net = Network()

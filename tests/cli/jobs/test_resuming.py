@@ -277,17 +277,3 @@ def test_a_run_that_fails_before_its_first_result_leaves_what_was_there(
     assert main([*command, "--output", str(output)]) == 2
     assert "is no class of the model" in capsys.readouterr().err
     assert output.read_text() == "of yesterday"
-
-
-@pytest.mark.parametrize("name", ["results.npz", "results"])
-def test_a_file_that_is_linked_to_under_the_name_of_an_unfinished_one_is_left_alone(
-    capsys: Capsys, place: Path, tmp_path: Path, name: str
-) -> None:
-    other = tmp_path / "other"
-    other.write_text("of somebody else")
-    link = tmp_path / (f"{name}.part" if name.endswith("npz") else f"{name}/0003.json.part")
-    link.parent.mkdir(exist_ok=True)
-    link.symlink_to(other)
-    assert run(capsys, place, tmp_path / name)[0] == 1  # for the damaged pictures
-    assert other.read_text() == "of somebody else"
-    assert not link.exists()

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armpy.cli.files import replacing
 from armpy.cli.pictures.ground_truth import AnswerCounter, Judgement
 from armpy.cli.printer import plain
 from armpy.cli.run.picture_result import EarlierPart
 from armpy.errors import InvalidArgumentError
+from armpy.store.owned_files import replacing
 
 if TYPE_CHECKING:
     from armpy.cli.run.picture_result import PictureOutcome

@@ -12,7 +12,8 @@ from armpy_example_device.memory import DeviceBuffer
 from armpy import DataType, TensorInfo
 from armpy.backend import DeviceMemoryRequest, ExternalMemory
 from armpy.execution import RuntimeOptions
-from armpy.nnapi import (
+from armpy.plugins import BackendRegistry
+from armpy_nnapi import (
     Compilation,
     DeviceManager,
     Execution,
@@ -21,7 +22,6 @@ from armpy.nnapi import (
     MemoryDesc,
     ModelBuilder,
 )
-from armpy.plugins import BackendRegistry
 
 INFO = TensorInfo((4,), DataType.FLOAT32)
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import mmap
 import os
+import threading
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 from armpy_example_device import Device, ExampleDeviceBackend
 from armpy_example_device.memory import DeviceHandleFactory
+from armpy_example_device.queue import Command
 
 from armpy.backend import (
     DefaultAllocator,
@@ -284,10 +287,17 @@ def test_what_is_enqueued_runs_while_the_host_goes_on(
     one = factory.create_constant_handle(INFO, np.ones(4, np.float32))
     handles = [factory.create_tensor_handle(INFO, NO_MEMORY) for _ in range(3)]
     layer = workload(device)
-    device.faults.add("slow:1")
+    may_go_on = threading.Event()
+
+    def wait() -> Iterator[None]:
+        may_go_on.wait(60)
+        yield
+
+    device.queue.submit(Command("wait", wait, np.zeros(1, np.float32)))
     before = [one, *handles]
     completions = [layer.enqueue([a, a], [b]) for a, b in zip(before, handles, strict=False)]
     assert all(completion is not None and not completion.wait(0) for completion in completions)
+    may_go_on.set()
     assert completions[-1] is not None
     assert completions[-1].wait(10)
     assert elements(handles[-1]) == [8, 8, 8, 8]

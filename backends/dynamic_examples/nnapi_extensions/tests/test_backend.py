@@ -11,8 +11,8 @@ from armpy_example_extensions import fibonacci, samples
 from armpy_example_extensions.fibonacci import QuantParams
 
 from armpy.errors import NnapiError, ResultCode
-from armpy.nnapi import Compilation, Model, OperandCode, OperandType, OperationCode
 from armpy_conformance import run_conformance
+from armpy_nnapi import Compilation, Model, OperandCode, OperandType, OperationCode
 
 BACKEND_ID = "ExampleExtensions"
 

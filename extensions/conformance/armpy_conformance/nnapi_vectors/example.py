@@ -14,8 +14,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from armpy.errors import ParserError
-from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.description.model_description import (
+from armpy.ops.operation import Array
+from armpy_nnapi.codes import OperandCode, OperationCode
+from armpy_nnapi.description.model_description import (
     ChannelQuant,
     Lifetime,
     ModelDescription,
@@ -23,7 +24,6 @@ from armpy.nnapi.description.model_description import (
     OperationNode,
     Subgraph,
 )
-from armpy.ops.operation import Array
 
 Json: TypeAlias = dict[str, Any]  # Any: what a file holds is checked where it is used
 

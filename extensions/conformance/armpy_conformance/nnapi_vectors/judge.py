@@ -14,13 +14,6 @@ from armpy.errors import BackendCapabilityError, NnapiError
 from armpy.execution import RuntimeOptions
 from armpy.execution.loaded_network import LoadedNetwork
 from armpy.graph import nested_graphs
-from armpy.nnapi.codes import LATEST_FEATURE_LEVEL, OperandCode, OperationCode
-from armpy.nnapi.compile.compilation import Compilation
-from armpy.nnapi.description.model_description import Operand, Subgraph
-from armpy.nnapi.devices import DeviceManager
-from armpy.nnapi.lowering.lower_model import lower_model
-from armpy.nnapi.model.model import Model
-from armpy.nnapi.run.execution import Execution
 from armpy.ops.operation import Array
 from armpy.tools.compare.tolerance import EXACT, FLOAT16, FLOAT32, OFF_BY_ONE, Tolerance, compare
 from armpy.types import BackendId, DataType
@@ -29,6 +22,13 @@ from armpy_conformance.executed_layers import kind_of, kinds_run, layers_refused
 from armpy_conformance.nnapi_vectors.example import Example
 from armpy_conformance.nnapi_vectors.twins import signed_twin, twin_difference
 from armpy_conformance.result import CaseResult, Outcome
+from armpy_nnapi.codes import LATEST_FEATURE_LEVEL, OperandCode, OperationCode
+from armpy_nnapi.compile.compilation import Compilation
+from armpy_nnapi.description.model_description import Operand, Subgraph
+from armpy_nnapi.devices import DeviceManager
+from armpy_nnapi.lowering.lower_model import lower_model
+from armpy_nnapi.model.model import Model
+from armpy_nnapi.run.execution import Execution
 
 CompareElements: TypeAlias = Callable[[Example, int, Array, Array], str]
 """Says what is wrong with an output: of which example, its position, the elements expected and

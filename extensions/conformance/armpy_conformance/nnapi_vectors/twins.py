@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.compile.compilation import Compilation
-from armpy.nnapi.description.model_description import ModelDescription, Operand, Subgraph
-from armpy.nnapi.devices import Device, DeviceManager
-from armpy.nnapi.model.model import Model
 from armpy.ops.operation import Array
 from armpy.tools.compare.tolerance import EXACT, OFF_BY_ONE, compare
 from armpy_conformance.nnapi_vectors.example import Example
+from armpy_nnapi.codes import OperandCode, OperationCode
+from armpy_nnapi.compile.compilation import Compilation
+from armpy_nnapi.description.model_description import ModelDescription, Operand, Subgraph
+from armpy_nnapi.devices import Device, DeviceManager
+from armpy_nnapi.model.model import Model
 
 _UNSIGNED, _SIGNED = OperandCode.TENSOR_QUANT8_ASYMM, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
 _OFFSET = 128

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from armpy.nnapi.codes import OperandCode, OperationCode
-from armpy.nnapi.description.model_description import Operand, Subgraph
 from armpy.ops.operation import Array
 from armpy_conformance.nnapi_vectors.example import Example, Json
+from armpy_nnapi.codes import OperandCode, OperationCode
+from armpy_nnapi.description.model_description import Operand, Subgraph
 
 
 def write_examples(path: Path, examples: Sequence[Example]) -> None:

@@ -1,11 +1,11 @@
-"""Builds a described model as an application does: with the methods of `armpy.nnapi.Model`."""
+"""Builds a described model as an application does: with the methods of `armpy_nnapi.Model`."""
 
 from __future__ import annotations
 
-from armpy.nnapi.description.model_description import Lifetime, ModelDescription, Operand, Subgraph
-from armpy.nnapi.description.operand_type import OperandType
-from armpy.nnapi.devices import DeviceManager
-from armpy.nnapi.model.model import Model
+from armpy_nnapi.description.model_description import Lifetime, ModelDescription, Operand, Subgraph
+from armpy_nnapi.description.operand_type import OperandType
+from armpy_nnapi.devices import DeviceManager
+from armpy_nnapi.model.model import Model
 
 
 def build_model(description: ModelDescription, manager: DeviceManager | None = None) -> Model:

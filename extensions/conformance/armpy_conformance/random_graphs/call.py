@@ -8,10 +8,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from armpy.nnapi.codes import OPERAND_TRAITS, OperandCode, OperationCode
-from armpy.nnapi.description.model_description import ChannelQuant, Lifetime, Operand
-from armpy.nnapi.operations import Argument, Form, OperationDefinition, TypeRow
 from armpy.ops.operation import Array
+from armpy_nnapi.codes import OPERAND_TRAITS, OperandCode, OperationCode
+from armpy_nnapi.description.model_description import ChannelQuant, Lifetime, Operand
+from armpy_nnapi.operations import Argument, Form, OperationDefinition, TypeRow
 
 Recipe: TypeAlias = Callable[["RandomOperation"], None]
 """Makes up every operand of one operation, of the form and types that the call has."""

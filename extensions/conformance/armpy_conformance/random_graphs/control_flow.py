@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from armpy.nnapi.codes import OPERAND_TRAITS, OperandCode, OperationCode
-from armpy.nnapi.description.model_description import (
+from armpy.ops.operation import Array
+from armpy_nnapi.codes import OPERAND_TRAITS, OperandCode, OperationCode
+from armpy_nnapi.description.model_description import (
     Lifetime,
     ModelDescription,
     Operand,
     OperationNode,
     Subgraph,
 )
-from armpy.ops.operation import Array
 
 CONTROL_FLOW = 0.05
 """Part of the models that have control flow."""

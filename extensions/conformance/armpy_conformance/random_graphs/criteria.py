@@ -10,12 +10,12 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from armpy.nnapi.codes import OperationCode
-from armpy.nnapi.description.model_description import Lifetime, Operand, Subgraph
 from armpy.ops.operation import Array
 from armpy.tools.compare.tolerance import EXACT, OFF_BY_ONE, Tolerance, compare
 from armpy.types import DataType
 from armpy_conformance.nnapi_vectors.example import Example
+from armpy_nnapi.codes import OperationCode
+from armpy_nnapi.description.model_description import Lifetime, Operand, Subgraph
 
 
 @dataclass(frozen=True, slots=True)

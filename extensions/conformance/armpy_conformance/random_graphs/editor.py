@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from armpy.nnapi.codes import OperandCode
-from armpy.nnapi.description.model_description import Lifetime, ModelDescription, Operand, Subgraph
+from armpy_nnapi.codes import OperandCode
+from armpy_nnapi.description.model_description import Lifetime, ModelDescription, Operand, Subgraph
 
 
 class Editor:

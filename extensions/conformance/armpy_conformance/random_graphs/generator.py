@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armpy.nnapi.description.model_description import ModelDescription
-from armpy.nnapi.operations import definitions
 from armpy.ops.operation import Array
 from armpy_conformance.random_graphs.call import Source
 from armpy_conformance.random_graphs.control_flow import CONTROL_FLOW, control_flow_model
 from armpy_conformance.random_graphs.making import MadeCall, assemble, random_call, results_of
 from armpy_conformance.random_graphs.recipes import recipes
 from armpy_conformance.random_graphs.zero_sized import ZERO_SIZED, zero_sized_model
+from armpy_nnapi.description.model_description import ModelDescription
+from armpy_nnapi.operations import definitions
 
 _SIZES = ((1, 0.4), (3, 0.3), (8, 0.2), (20, 0.1))
 """Numbers of operations, and how likely each is."""

@@ -10,20 +10,20 @@ import numpy as np
 
 from armpy.compiler import specialize
 from armpy.errors import ArmpyError
-from armpy.nnapi.codes import OperandCode
-from armpy.nnapi.description.model_description import (
+from armpy.ops.operation import Array
+from armpy_conformance.random_graphs.call import RandomOperation, Source
+from armpy_conformance.random_graphs.recipes import recipes
+from armpy_nnapi.codes import OperandCode
+from armpy_nnapi.description.model_description import (
     Lifetime,
     ModelDescription,
     Operand,
     OperationNode,
     Subgraph,
 )
-from armpy.nnapi.lowering.lower_model import lower_model
-from armpy.nnapi.operations import Form, OperationDefinition, TypeRow
-from armpy.nnapi.validation.validate_model import validate_model
-from armpy.ops.operation import Array
-from armpy_conformance.random_graphs.call import RandomOperation, Source
-from armpy_conformance.random_graphs.recipes import recipes
+from armpy_nnapi.lowering.lower_model import lower_model
+from armpy_nnapi.operations import Form, OperationDefinition, TypeRow
+from armpy_nnapi.validation.validate_model import validate_model
 
 _EXTRA_OUTPUTS = 0.1
 """Part of the tensors that operations read and that are outputs besides."""

@@ -9,13 +9,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-from armpy.nnapi.description.model_description import ModelDescription
 from armpy_conformance.random_graphs import invalid_graphs as graphs
 from armpy_conformance.random_graphs import invalid_operands as operands
 from armpy_conformance.random_graphs import invalid_references as references
 from armpy_conformance.random_graphs.control_flow import control_flow_model
 from armpy_conformance.random_graphs.editor import Editor
 from armpy_conformance.random_graphs.generator import random_model
+from armpy_nnapi.description.model_description import ModelDescription
 
 Mutate: TypeAlias = Callable[[Editor], bool]
 """Makes a graph invalid; False, and no change, if it has nothing to do that to."""
@@ -92,7 +92,7 @@ class Kind:
     has_control_flow : bool
         Whether it needs a model with IF or WHILE.
     is_buildable : bool
-        Whether an application can try it with the methods of `armpy.nnapi.Model`; otherwise
+        Whether an application can try it with the methods of `armpy_nnapi.Model`; otherwise
         it takes a description.
     """
 
@@ -128,7 +128,7 @@ class Mutation:
 
     @property
     def is_buildable(self) -> bool:
-        """Whether an application can try it with the methods of `armpy.nnapi.Model`."""
+        """Whether an application can try it with the methods of `armpy_nnapi.Model`."""
         return KINDS[self.kind].is_buildable
 
 

@@ -10,10 +10,6 @@ from pathlib import Path
 
 from armpy.errors import NnapiError
 from armpy.execution import RuntimeOptions
-from armpy.nnapi.compile.compilation import Compilation
-from armpy.nnapi.description.model_description import ModelDescription
-from armpy.nnapi.devices import Device, DeviceManager
-from armpy.nnapi.model.model import Model
 from armpy.ops.operation import Array
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 from armpy_conformance.backend_under_test import BackendUnderTest
@@ -31,6 +27,10 @@ from armpy_conformance.random_graphs.generator import RandomModel, random_model
 from armpy_conformance.random_graphs.shrink import ModelPart, shrink, with_all_outputs
 from armpy_conformance.result import CaseResult, Outcome
 from armpy_conformance.workers import LostItem, available_cores, judge_in_workers
+from armpy_nnapi.compile.compilation import Compilation
+from armpy_nnapi.description.model_description import ModelDescription
+from armpy_nnapi.devices import Device, DeviceManager
+from armpy_nnapi.model.model import Model
 
 _BATCH = 20
 """Models that a worker takes at a time."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from armpy.nnapi.description.model_description import (
+from armpy.ops.operation import Array
+from armpy_nnapi.description.model_description import (
     Lifetime,
     ModelDescription,
     OperationNode,
     Subgraph,
 )
-from armpy.ops.operation import Array
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ from types import MappingProxyType
 
 import numpy as np
 
-from armpy.nnapi.codes import OperationCode
-from armpy.nnapi.description.model_description import ModelDescription, Operand
-from armpy.nnapi.operations import OperationDefinition, definitions
 from armpy.ops.operation import Array
 from armpy_conformance.random_graphs.call import RandomOperation
 from armpy_conformance.random_graphs.making import MadeCall, assemble, random_call, results_of
+from armpy_nnapi.codes import OperationCode
+from armpy_nnapi.description.model_description import ModelDescription, Operand
+from armpy_nnapi.operations import OperationDefinition, definitions
 
 ZERO_SIZED = 0.03
 """Part of the models that have tensors without elements."""

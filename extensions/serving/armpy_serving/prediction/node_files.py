@@ -17,10 +17,15 @@ from armpy.model.archive.model_cache import (
     SUFFIX,
 )
 from armpy.store.locks import locked
-from armpy.store.owned_files import UnusableError, is_switched_off, opened, write_whole
+from armpy.store.owned_files import (
+    UNFINISHED_SUFFIX,
+    UnusableError,
+    is_switched_off,
+    opened,
+    write_whole,
+)
 
 _LOCK = ".lock"
-_UNFINISHED = ".tmp"
 
 _log = logging.getLogger("armpy_serving")
 
@@ -62,7 +67,7 @@ def received_file(digest: str, read: Callable[[], bytes | memoryview]) -> str | 
     try:
         with _making(place):
             if not _is_whole(place, digest):
-                write_whole(place, [read()], _UNFINISHED)
+                write_whole(place, [read()])
                 _make_room(folder)
     except OSError as error:
         _log.info("%s is not kept: %s", place, error)
@@ -94,7 +99,7 @@ def compiled_file(name: str, save: Callable[[Path], bool]) -> str | None:
     with _making(place):
         if _is_own(place):
             return str(place)
-        unfinished = folder / f"{name}.{os.getpid()}.{os.urandom(4).hex()}{_UNFINISHED}"
+        unfinished = folder / f"{name}.{os.getpid()}.{os.urandom(4).hex()}{UNFINISHED_SUFFIX}"
         try:
             if not save(unfinished):
                 return None

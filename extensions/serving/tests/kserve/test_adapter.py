@@ -13,8 +13,8 @@ import pytest
 from armpy import DataType, Model, ModelNotFoundError, Network, QueueFullError, TensorInfo, ops
 from armpy.errors import ModelUnavailableError
 from armpy.execution import RuntimeOptions
-from armpy.frontends.tflite_writer.tflite import write_tflite
 from armpy_serving.requests import InferenceRequest
+from armpy_tools.tflite_writer.tflite import write_tflite
 from tests.support.slow_backend import SlowBackend
 
 kserve = pytest.importorskip("kserve", reason="kserve is not installed")

@@ -16,7 +16,6 @@ import pytest
 import armpy
 from armpy.core.file_ownership import HAS_OWNERS
 from armpy.errors import ArmpyError, InvalidArgumentError, ParserError
-from armpy.frontends.tflite_writer.tflite import write_tflite
 from armpy.ops import Gather
 from armpy.store.archive.container import open_container
 from armpy.tensor import TensorInfo
@@ -25,6 +24,7 @@ from armpy_serving import Predictor
 from armpy_serving.prediction.node_files import compiled_file, node_folder
 from armpy_serving.prediction.process_models import ProcessModels
 from armpy_serving.prediction.thread_budget import assigned_threads
+from armpy_tools.tflite_writer.tflite import write_tflite
 from tests.support.effort import effort
 from tests.support.fake_cluster import FakeCluster
 from tests.support.row_models import CLASSES, DIGITS, WIDTH, scores, write_row_model

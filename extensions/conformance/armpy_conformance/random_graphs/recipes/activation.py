@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from armpy.nnapi.codes import OperandCode, OperationCode
 from armpy_conformance.random_graphs.call import ANY_RANK, RandomOperation, Recipe, Source
+from armpy_nnapi.codes import OperandCode, OperationCode
 
 _C = OperationCode
 _FIXED: dict[OperationCode, dict[OperandCode, tuple[float, int]]] = {

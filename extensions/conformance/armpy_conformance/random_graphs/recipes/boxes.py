@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from armpy.nnapi.codes import OperandCode, OperationCode
 from armpy.ops.operation import Array
 from armpy_conformance.random_graphs.call import RandomOperation, Recipe
 from armpy_conformance.random_graphs.recipes.windows import image
+from armpy_nnapi.codes import OperandCode, OperationCode
 
 _C = OperationCode
 BOX_SCALE = 0.125

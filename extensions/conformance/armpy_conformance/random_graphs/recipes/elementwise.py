@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from armpy.nnapi.codes import OperandCode, OperationCode
 from armpy_conformance.random_graphs.call import ANY_RANK, RandomOperation, Recipe, Source
+from armpy_nnapi.codes import OperandCode, OperationCode
 
 _C = OperationCode
 _NEVER_NEGATIVE = (_C.EXP, _C.LOGISTIC, _C.SOFTMAX, _C.RELU, _C.RELU6, _C.ABS, _C.SQRT)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armpy.nnapi.codes import OperandCode, OperationCode
 from armpy_conformance.random_graphs.call import RandomOperation, Recipe
 from armpy_conformance.random_graphs.recipes.recurrent import (
     auxiliary_input,
@@ -15,6 +14,7 @@ from armpy_conformance.random_graphs.recipes.recurrent import (
     recurrent_activation,
     small,
 )
+from armpy_nnapi.codes import OperandCode, OperationCode
 
 _C = OperationCode
 _GATES = ("input", "forget", "cell", "output")

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from armpy.nnapi.codes import OPERAND_TRAITS, OperandCode, OperationCode
 from armpy_conformance.random_graphs.call import ANY_RANK, RandomOperation, Recipe
 from armpy_conformance.random_graphs.recipes.activation import axis
+from armpy_nnapi.codes import OPERAND_TRAITS, OperandCode, OperationCode
 
 _C = OperationCode
 

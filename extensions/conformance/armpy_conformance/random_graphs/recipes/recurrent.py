@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from armpy.nnapi.codes import OperationCode
 from armpy.ops import RecurrentActivation
 from armpy_conformance.random_graphs.call import RandomOperation, Recipe
+from armpy_nnapi.codes import OperationCode
 
 _C = OperationCode
 _LIMIT = 0.5

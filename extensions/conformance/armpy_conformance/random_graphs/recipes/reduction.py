@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from armpy.nnapi.codes import OperationCode
 from armpy_conformance.random_graphs.call import ANY_RANK, RandomOperation, Recipe
 from armpy_conformance.random_graphs.recipes.activation import axis
+from armpy_nnapi.codes import OperationCode
 
 _C = OperationCode
 _DENSE = 2

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armpy.nnapi.codes import OperandCode, OperationCode, PaddingCode
 from armpy_conformance.random_graphs.call import RandomOperation, Recipe
 from armpy_conformance.random_graphs.recipes.movement import layout
+from armpy_nnapi.codes import OperandCode, OperationCode, PaddingCode
 
 _C = OperationCode
 _SIDES = (("width", "left", "right"), ("height", "top", "bottom"))

@@ -1,9 +1,0 @@
-from armpy.tools.calibrate.calibrating import (
-    OUT_OF_TIME as OUT_OF_TIME,
-    CalibrationReport as CalibrationReport,
-    calibrate as calibrate,
-)
-from armpy.tools.calibrate.clocks import Clock as Clock
-from armpy.tools.calibrate.user_models import ModelTime as ModelTime
-
-__all__: list[str]

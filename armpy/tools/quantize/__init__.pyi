@@ -1,9 +1,0 @@
-from armpy.tools.quantize.options import QuantizeOptions as QuantizeOptions
-from armpy.tools.quantize.making import QuantizedModel as QuantizedModel, quantize as quantize
-from armpy.tools.quantize.report import (
-    LayerAccuracy as LayerAccuracy,
-    OutputAccuracy as OutputAccuracy,
-    QuantizeReport as QuantizeReport,
-)
-
-__all__: list[str]

@@ -1,0 +1,168 @@
+"""Requests: the inputs of one execution and the places for its outputs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from armpy_nnapi.description.model_description import Operand, Subgraph
+from armpy_nnapi.description.operand_type import OperandType, validate_operand_type
+from armpy_nnapi.results import bad_data, require_data
+
+
+@dataclass(frozen=True, slots=True)
+class RequestArgument:
+    """An input or output of one execution; HAL ``RequestArgument``.
+
+    Parameters
+    ----------
+    data : memoryview of bytes, optional
+        Elements, or where they go; None if it has no value.
+    dimensions : tuple of int
+        As far as the application gives them; 0 where not known.
+    """
+
+    data: memoryview | None
+    dimensions: tuple[int, ...] = ()
+
+    @property
+    def has_no_value(self) -> bool:
+        """Whether the input or output is left out."""
+        return self.data is None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """All inputs and outputs of one execution; HAL ``Request``."""
+
+    inputs: tuple[RequestArgument, ...]
+    outputs: tuple[RequestArgument, ...]
+
+
+def check_dimensions(
+    operand: Operand, given: OperandType | None, where: str, *, allow_unspecified: bool
+) -> tuple[int, ...]:
+    """Check the type that an application gives with an input or output.
+
+    Parameters
+    ----------
+    operand : Operand
+        As the model has it.
+    given : OperandType, optional
+    where : str
+    allow_unspecified : bool
+        Whether dimensions may be left unknown.
+
+    Returns
+    -------
+    tuple of int
+        The dimensions, as far as they are known.
+
+    Raises
+    ------
+    NnapiError
+        BAD_DATA if they do not fit each other, or too little is known.
+    """
+    if given is None:
+        require_data(
+            allow_unspecified or operand.is_fully_known,
+            "the model does not say all dimensions",
+            where=where,
+            expected="an operand type with all of them",
+            actual=str(operand.dimensions),
+        )
+        return operand.dimensions
+    validate_operand_type(
+        given, operand.extension_type, where=where, allow_partial=allow_unspecified
+    )
+    # In a model, no dimensions stand for a rank that is not known, and 0 for a dimension that
+    # is not: the caller may say anything there, and nothing else elsewhere.
+    wanted = operand.dimensions
+    fits = len(wanted) == len(given.dimensions) and all(
+        ours in (0, theirs) for ours, theirs in zip(wanted, given.dimensions, strict=True)
+    )
+    require_data(
+        not wanted or fits,
+        "the dimensions are not those of the model",
+        where=where,
+        expected=str(wanted),
+        actual=str(given.dimensions),
+    )
+    return given.dimensions
+
+
+def combine_dimensions(known: tuple[int, ...], others: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Combine the known dimensions of two descriptions; None if they contradict each other."""
+    # No dimensions stand for an open rank, which agrees with any.
+    if not known or not others:
+        return known or others
+    if len(known) != len(others):
+        return None
+    if any(a and b and a != b for a, b in zip(known, others, strict=True)):
+        return None
+    return tuple(a or b for a, b in zip(known, others, strict=True))
+
+
+def validate_request(graph: Subgraph, request: Request, *, allow_unspecified: bool = True) -> None:
+    """Check a request as a device does that did not see how it was made.
+
+    Parameters
+    ----------
+    graph : Subgraph
+        The model's main graph.
+    request : Request
+    allow_unspecified : bool
+        Whether outputs may have unknown dimensions.
+
+    Raises
+    ------
+    NnapiError
+        BAD_DATA if it does not fit the model.
+
+    References
+    ----------
+    NNAPI ``validateRequest``.
+    """
+    for what, indexes, arguments in (
+        ("input", graph.inputs, request.inputs),
+        ("output", graph.outputs, request.outputs),
+    ):
+        require_data(
+            len(indexes) == len(arguments),
+            f"the number of {what}s is not the model's",
+            where="request",
+            expected=str(len(indexes)),
+            actual=str(len(arguments)),
+        )
+        for position, (index, argument) in enumerate(zip(indexes, arguments, strict=True)):
+            operand = graph.operands[index]
+            # An input comes with its elements, so all its dimensions are there.
+            is_free = what == "output" and allow_unspecified
+            _check_argument(operand, argument, f"request / {what} {position}", is_free)
+
+
+def _check_argument(
+    operand: Operand, argument: RequestArgument, where: str, allow_unspecified: bool
+) -> None:
+    """Check one argument of a request."""
+    if argument.has_no_value:  # whether the operation can go without is no matter of the request
+        require_data(
+            not argument.dimensions,
+            "it has dimensions although it has no value",
+            where=where,
+            actual=str(argument.dimensions),
+        )
+        return
+    combined = combine_dimensions(operand.dimensions, argument.dimensions)
+    if combined is None:
+        raise bad_data(
+            "the dimensions are not those of the model",
+            where=where,
+            expected=str(operand.dimensions),
+            actual=str(argument.dimensions),
+        )
+    require_data(
+        allow_unspecified or replace(operand, dimensions=combined).is_fully_known,
+        "the dimensions are not fully known",
+        where=where,
+        actual=str(combined),
+    )

@@ -1,0 +1,20 @@
+"""Optional operands: those that operations can go without."""
+
+from __future__ import annotations
+
+from armpy_nnapi.description.model_description import Subgraph
+from armpy_nnapi.operations import definitions
+
+
+def optional_operands(graph: Subgraph) -> frozenset[int]:
+    """The operands that an operation can go without."""
+    found: set[int] = set()
+    for node in graph.operations:
+        definition = definitions().get(node.type)
+        # Control flow and extensions have no forms here, so all of theirs is needed.
+        if definition is not None:
+            ins, outs = ([graph.operands[i] for i in side] for side in (node.inputs, node.outputs))
+            match = definition.match(ins, outs)
+            pairs = zip((*match.inputs, *match.outputs), (*node.inputs, *node.outputs), strict=True)
+            found.update(index for argument, index in pairs if argument.optional)
+    return frozenset(found)

@@ -1,0 +1,105 @@
+"""NNAPI operations that move blocks of an image to its channels or batch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from armpy.errors import LayerValidationError
+from armpy_nnapi.codes import OperandCode, OperationCode
+from armpy_nnapi.description.model_description import Operand
+from tests.support.nnapi_operation import feature_level, integer, output, run, scalar, tensor
+
+TO_SPACE, TO_DEPTH = OperationCode.DEPTH_TO_SPACE, OperationCode.SPACE_TO_DEPTH
+FROM_BATCH, TO_BATCH = OperationCode.BATCH_TO_SPACE_ND, OperationCode.SPACE_TO_BATCH_ND
+F32, F16, I32 = OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_FLOAT16, OperandCode.TENSOR_INT32
+U8, S8 = OperandCode.TENSOR_QUANT8_ASYMM, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
+NCHW = scalar(OperandCode.BOOL, True)
+NO_PADDING = tensor(I32, [[0, 0], [0, 0]])
+
+
+def test_channels_count_block_row_block_column_output_channel() -> None:
+    image = tensor(F32, np.arange(8.0).reshape(1, 1, 1, 8))
+    (result,) = run(TO_SPACE, [image, integer(2)], [output(F32)])
+    assert result[0].tolist() == [[[0, 1], [2, 3]], [[4, 5], [6, 7]]]
+    (back,) = run(TO_DEPTH, [tensor(F32, result), integer(2)], [output(F32)])
+    np.testing.assert_array_equal(back, np.arange(8.0).reshape(1, 1, 1, 8))
+
+
+@pytest.mark.parametrize("code", [TO_SPACE, TO_DEPTH])
+@pytest.mark.parametrize("size", [0, -1])
+def test_blocks_have_elements(code: OperationCode, size: int) -> None:
+    image = tensor(F32, np.ones((1, 2, 2, 4)))
+    with pytest.raises(LayerValidationError, match=rf"block size cannot be used.*{size}"):
+        run(code, [image, integer(size)], [output(F32)])
+
+
+def test_blocks_divide_the_sizes() -> None:
+    image = tensor(F32, np.ones((1, 3, 2, 2)))
+    with pytest.raises(LayerValidationError, match=r"rows or columns.*multiple of 2.*got 3"):
+        run(TO_DEPTH, [image, integer(2)], [output(F32)])
+    with pytest.raises(LayerValidationError, match=r"channels.*multiple of 4.*got 2"):
+        run(TO_SPACE, [image, integer(2)], [output(F32)])
+
+
+def test_block_shapes_are_given_vertical_first() -> None:
+    image = tensor(F32, np.arange(6.0).reshape(1, 2, 3, 1))
+    arguments = [image, tensor(I32, [1, 3]), NO_PADDING]
+    (result,) = run(TO_BATCH, arguments, [output(F32)])
+    assert result.shape == (3, 2, 1, 1)
+    assert result.ravel().tolist() == [0, 3, 1, 4, 2, 5]
+    (back,) = run(FROM_BATCH, [tensor(F32, result), tensor(I32, [1, 3])], [output(F32)])
+    assert back.ravel().tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_the_space_is_padded_with_the_zero_point() -> None:
+    image = tensor(U8, np.full((1, 1, 1, 1), 5), 0.5, 9)
+    arguments = [image, tensor(I32, [1, 2]), tensor(I32, [[0, 0], [1, 2]])]
+    (result,) = run(TO_BATCH, arguments, [output(U8, (), 0.5, 9)])
+    assert result[..., 0].tolist() == [[[9, 9]], [[5, 9]]]
+
+
+@pytest.mark.parametrize("block", [[2], [2, 2, 2], [[2, 2]]])
+def test_block_shapes_have_two_sizes(block: object) -> None:
+    image = tensor(F32, np.ones((4, 2, 2, 1)))
+    with pytest.raises(LayerValidationError, match=r"block_shape has the wrong shape.*\(2,\)"):
+        run(FROM_BATCH, [image, tensor(I32, block)], [output(F32)])
+
+
+@pytest.mark.parametrize("paddings", [[0, 0], [[0, 0]], [[0, 0, 0], [0, 0, 0]], [[0, 0], [-1, 3]]])
+def test_paddings_are_two_pairs_of_sizes(paddings: object) -> None:
+    image = tensor(F32, np.ones((1, 2, 2, 1)))
+    arguments = [image, tensor(I32, [1, 2]), tensor(I32, paddings)]
+    with pytest.raises(LayerValidationError, match=r"paddings has the wrong shape|padding cannot"):
+        run(TO_BATCH, arguments, [output(F32)])
+
+
+@pytest.mark.parametrize(
+    ("code", "zero_point", "trailing", "level"),
+    [
+        (F32, 0, [], 28),
+        (F32, 0, [NCHW], 29),
+        (F16, 0, [], 29),
+        (U8, 0, [], 28),
+        (U8, 3, [], 29),
+        (S8, 3, [], 30),
+    ],
+)
+def test_levels_of_spreading_blocks_over_the_batch(
+    code: OperandCode, zero_point: int, trailing: list[Operand], level: int
+) -> None:
+    scale = 0.5 if code in (U8, S8) else 0.0
+    image = tensor(code, np.ones((1, 2, 2, 1)), scale, zero_point)
+    arguments = [image, tensor(I32, [2, 2]), NO_PADDING, *trailing]
+    assert feature_level(TO_BATCH, arguments, [output(code, (), scale, zero_point)]) == level
+
+
+def test_gathering_blocks_from_the_batch_pads_nothing_at_any_level() -> None:
+    image = tensor(U8, np.ones((4, 1, 1, 1)), 0.5, 3)
+    assert feature_level(FROM_BATCH, [image, tensor(I32, [2, 2])], [output(U8, (), 0.5, 3)]) == 28
+
+
+def test_images_without_elements_are_refused() -> None:
+    image = tensor(F32, np.ones((0, 2, 2, 1)))
+    with pytest.raises(LayerValidationError, match=r"input has no elements.*\(0, 2, 2, 1\)"):
+        run(TO_DEPTH, [image, integer(2)], [output(F32)])

@@ -1,0 +1,231 @@
+"""What NNAPI says of elementwise operations beyond the table of types."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from armpy.errors import LayerValidationError
+from armpy_nnapi.codes import FuseCode, OperandCode, OperationCode
+from armpy_nnapi.description.model_description import Operand
+from tests.support.nnapi_operation import feature_level, integer, output, run, tensor
+
+F32, F16, I32 = OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_FLOAT16, OperandCode.TENSOR_INT32
+Q8A, Q8S = OperandCode.TENSOR_QUANT8_ASYMM, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
+BOOL8 = OperandCode.TENSOR_BOOL8
+O = OperationCode  # noqa: E741  # stands before every name
+NONE = integer(FuseCode.NONE)
+LARGEST = np.finfo(np.float32).max
+MOST, LEAST = 2**31 - 1, -(2**31)
+
+
+def arithmetic(
+    code: OperationCode, lhs: Operand, rhs: Operand, activation: FuseCode = FuseCode.NONE
+) -> list[float]:
+    """The result for operands that are not quantised, flat."""
+    inputs = (lhs, rhs, integer(activation))
+    (result,) = run(code, inputs, [output(OperandCode(lhs.type))])
+    return [float(item) for item in result.reshape(-1)]
+
+
+@pytest.mark.parametrize(
+    ("code", "lhs", "rhs", "expected"),
+    [
+        (O.ADD, MOST, 1, LEAST),
+        (O.SUB, LEAST, 1, MOST),
+        (O.MUL, 65536, 65536, 0),
+        (O.MUL, MOST, 2, -2),
+    ],
+    ids=lambda value: getattr(value, "name", str(value)),
+)
+def test_integers_wrap(code: OperationCode, lhs: int, rhs: int, expected: int) -> None:
+    assert arithmetic(code, tensor(I32, [lhs]), tensor(I32, [rhs])) == [expected]
+
+
+def test_integer_division_rounds_down_and_by_zero_is_zero() -> None:
+    lhs, rhs = tensor(I32, [7, -7, 7, -7, 5, -5]), tensor(I32, [2, 2, -2, -2, 0, 0])
+
+    assert arithmetic(O.DIV, lhs, rhs) == [3, -4, -4, 3, 0, 0]
+
+
+@pytest.mark.parametrize("code", [O.ADD, O.SUB, O.MUL, O.DIV], ids=lambda code: code.name)
+def test_integers_have_no_activation(code: OperationCode) -> None:
+    with pytest.raises(LayerValidationError, match=r"no activation. Expected NONE; got RELU6"):
+        arithmetic(code, tensor(I32, [1]), tensor(I32, [2]), FuseCode.RELU6)
+
+
+def test_activation_that_does_not_exist_fails() -> None:
+    inputs = (tensor(F32, [1]), tensor(F32, [1]), integer(4))
+
+    with pytest.raises(LayerValidationError, match=r"no such activation.*0 to 3; got 4"):
+        run(O.ADD, inputs, [output(F32)])
+
+
+@pytest.mark.parametrize(
+    ("activation", "expected"),
+    [
+        (FuseCode.NONE, [LARGEST, -LARGEST, 0.5]),
+        (FuseCode.RELU, [LARGEST, 0, 0.5]),
+        (FuseCode.RELU6, [6, 0, 0.5]),
+    ],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_floats_divided_by_zero_are_the_largest_numbers(
+    activation: FuseCode, expected: list[float]
+) -> None:
+    lhs, rhs = tensor(F32, [1, -1, 1]), tensor(F32, [0, 0, 2])
+
+    assert arithmetic(O.DIV, lhs, rhs, activation) == expected
+
+
+def test_half_floats_divided_by_zero_are_infinite() -> None:
+    # The largest number of float32 is infinite once it is rounded.
+    lhs, rhs = tensor(F16, [1, -1]), tensor(F16, [0, 0])
+
+    assert arithmetic(O.DIV, lhs, rhs) == [np.inf, -np.inf]
+
+
+def test_quantised_sum_needs_a_scale_that_fixed_point_reaches() -> None:
+    # The inputs' doubled scale over 2**20 times the output's must be below 1.
+    values = tensor(Q8A, [1], 1.0, 0)
+    fits = output(Q8A, [1], 2.0**-18)
+    too_small = output(Q8A, [1], 2.0**-19)
+
+    assert run(O.ADD, (values, values, NONE), [fits])[0].tolist() == [255]
+    with pytest.raises(LayerValidationError, match=r"too small.*above 1\.90735e-06; got 1\.90735"):
+        run(O.ADD, (values, values, NONE), [too_small])
+
+
+def test_signed_product_needs_a_larger_output_scale_when_it_runs() -> None:
+    inputs = (tensor(Q8S, [2], 0.5, 0), tensor(Q8S, [4], 0.5, 0), NONE)
+    equal = [output(Q8S, [1], 0.25)]
+
+    assert feature_level(O.MUL, inputs, equal) == 30
+    with pytest.raises(LayerValidationError, match=r"scale is too small.*above 0\.25; got 0\.25"):
+        run(O.MUL, inputs, equal)
+
+
+def test_unsigned_product_needs_a_larger_output_scale_when_it_is_built() -> None:
+    inputs = (tensor(Q8A, [2], 0.5, 0), tensor(Q8A, [4], 0.5, 0), NONE)
+
+    assert feature_level(O.MUL, inputs, [output(Q8A, [1], 0.2501)]) == 27
+    with pytest.raises(LayerValidationError, match=r"above 0\.25, the product.*got 0\.25"):
+        feature_level(O.MUL, inputs, [output(Q8A, [1], 0.25)])
+
+
+def test_scales_are_compared_as_float32() -> None:
+    # 0.1f * 0.1f is 0.010000001 in float32, which 0.01f is below of.
+    inputs = (tensor(Q8A, [2], 0.1, 0), tensor(Q8A, [4], 0.1, 0), NONE)
+
+    with pytest.raises(LayerValidationError, match=r"scale is too small"):
+        feature_level(O.MUL, inputs, [output(Q8A, [1], 0.01)])
+
+
+def test_signed_quantised_division_is_valid_but_fails() -> None:
+    inputs = (tensor(Q8S, [2], 0.5, 0), tensor(Q8S, [4], 0.5, 0), NONE)
+
+    assert feature_level(O.DIV, inputs, [output(Q8S, [1], 1.0)]) == 30
+    with pytest.raises(LayerValidationError, match=r"quantised tensors cannot be divided"):
+        run(O.DIV, inputs, [output(Q8S, [1], 1.0)])
+
+
+def test_unsigned_quantised_division_is_not_valid() -> None:
+    inputs = (tensor(Q8A, [2], 0.5, 0), tensor(Q8A, [4], 0.5, 0), NONE)
+
+    with pytest.raises(LayerValidationError, match=r"DIV: input 0.*got TENSOR_QUANT8_ASYMM"):
+        feature_level(O.DIV, inputs, [output(Q8A, [1], 1.0)])
+
+
+@pytest.mark.parametrize("code", [O.ADD, O.SUB, O.MUL, O.DIV], ids=lambda code: code.name)
+@pytest.mark.parametrize("kind", [F32, F16, I32, Q8S], ids=lambda kind: kind.name)
+def test_tensors_without_elements_are_not_checked(code: OperationCode, kind: OperandCode) -> None:
+    scale = 0.5 if kind is Q8S else 0.0
+    empty = tensor(kind, np.zeros((0, 2)), scale)
+    one = tensor(kind, [[1]], scale)
+    inputs = (empty, one, integer(FuseCode.RELU))
+
+    (result,) = run(code, inputs, [output(kind, (0, 2), scale / 1024)])
+
+    assert result.shape == (0, 2)
+
+
+def test_rank_5_has_no_arithmetic() -> None:
+    inputs = (tensor(F32, np.ones((1, 1, 1, 1, 2))), tensor(F32, [1]), NONE)
+
+    with pytest.raises(LayerValidationError, match=r"input0 has the wrong rank.*1 or 2 or 3 or 4"):
+        feature_level(O.ADD, inputs, [output(F32)])
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "level"),
+    [
+        (O.ADD, F32, 27),
+        (O.ADD, Q8A, 27),
+        (O.SUB, F32, 28),
+        (O.SUB, Q8A, 29),
+        (O.DIV, F32, 28),
+        (O.DIV, F16, 29),
+        (O.DIV, I32, 30),
+    ],
+    ids=lambda value: getattr(value, "name", str(value)),
+)
+def test_feature_levels_of_arithmetic(code: OperationCode, kind: OperandCode, level: int) -> None:
+    operand = tensor(kind, [1], 0.5 if kind is Q8A else 0.0)
+
+    assert feature_level(code, (operand, operand, NONE), [output(kind, [1])]) == level
+
+
+def test_maximum_compares_what_is_left_in_the_outputs_quantisation() -> None:
+    # 1.5 (stored 3) and 1.0 (stored 1) in steps of 0.5 from 10: 13 and 12; -100 saturates.
+    lhs = tensor(Q8A, [3, 0], 0.5, 0)
+    rhs = tensor(Q8A, [1, 0], 1.0, 0)
+
+    assert run(O.MAXIMUM, (lhs, rhs), [output(Q8A, [2], 0.5, 10)])[0].tolist() == [13, 10]
+    assert run(O.MINIMUM, (lhs, rhs), [output(Q8A, [2], 0.5, 10)])[0].tolist() == [12, 10]
+
+
+def test_prelu_broadcasts_and_rescales() -> None:
+    # Real input 1, -1 (two rows), alpha 2 and -0.5 per column; steps of 0.5 from 0.
+    values = tensor(Q8S, [[4], [-4]], 0.25, 0)
+    alpha = tensor(Q8S, [[9, -1]], 0.25, 1)
+
+    (result,) = run(O.PRELU, (values, alpha), [output(Q8S, (2, 2), 0.5, 0)])
+
+    assert result.tolist() == [[2, 2], [-4, 1]]
+
+
+def test_select_converts_both_inputs() -> None:
+    condition = tensor(BOOL8, [True, False])
+    inputs = (condition, tensor(Q8A, [4, 4], 0.5, 0), tensor(Q8A, [3, 3], 1.0, 0))
+
+    assert run(O.SELECT, inputs, [output(Q8A, [2], 0.25, 5)])[0].tolist() == [13, 17]
+
+
+def test_select_does_not_broadcast() -> None:
+    inputs = (tensor(BOOL8, [True]), tensor(F32, [1, 2]), tensor(F32, [3, 4]))
+
+    with pytest.raises(LayerValidationError, match=r"different shapes.*\(1,\) for all; got \(2,\)"):
+        run(O.SELECT, inputs, [output(F32, [2])])
+
+
+def test_select_takes_the_signed_type_before_its_feature_level() -> None:
+    values = tensor(Q8S, [1], 1.0, 0)
+
+    assert feature_level(O.SELECT, (tensor(BOOL8, [1]), values, values), [output(Q8S)]) == 29
+
+
+def test_integers_have_absolute_value_and_opposite() -> None:
+    values = tensor(I32, [-3, 0, 4])
+
+    assert run(O.ABS, [values], [output(I32, [3])])[0].tolist() == [3, 0, 4]
+    assert run(O.NEG, [values], [output(I32, [3])])[0].tolist() == [3, 0, -4]
+    assert feature_level(O.ABS, [values], [output(I32)]) == 30
+    assert feature_level(O.NEG, [values], [output(I32)]) == 29
+
+
+def test_unary_functions_take_any_rank_but_no_empty_tensor() -> None:
+    deep = tensor(F32, np.full((1, 1, 1, 1, 1), 4.0))
+
+    assert run(O.RSQRT, [deep], [output(F32)])[0].reshape(-1).tolist() == [0.5]
+    with pytest.raises(LayerValidationError, match=r"no elements, which SQRT does not support"):
+        run(O.SQRT, [tensor(F32, np.zeros((0, 2)))], [output(F32)])

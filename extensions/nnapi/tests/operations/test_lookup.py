@@ -1,0 +1,121 @@
+"""What NNAPI says of look-ups, orderings and normalisations beyond the table of types."""
+
+from __future__ import annotations
+
+import pytest
+
+from armpy.errors import LayerValidationError
+from armpy_nnapi.codes import OperandCode, OperationCode
+from tests.support.nnapi_operation import (
+    feature_level,
+    integer,
+    omitted,
+    output,
+    run,
+    scalar,
+    tensor,
+)
+
+F32, F16, I32 = OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_FLOAT16, OperandCode.TENSOR_INT32
+Q8A, Q8S = OperandCode.TENSOR_QUANT8_ASYMM, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
+O = OperationCode  # noqa: E741  # stands before every name
+
+
+def test_hits_are_quantised_with_a_scale_of_1() -> None:
+    values = tensor(Q8A, [[10], [20]], 0.5, 3)
+    inputs = [tensor(I32, [7, 8]), tensor(I32, [1, 7]), values]
+    found = output(Q8A, [2, 1], 0.5, 3)
+
+    result, hits = run(O.HASHTABLE_LOOKUP, inputs, [found, output(Q8A, [2], 1.0)])
+    assert result.tolist() == [[20], [0]]
+    assert hits.tolist() == [1, 0]
+    with pytest.raises(LayerValidationError, match=r"quantisation.*scale 1 .*got 0\.5"):
+        run(O.HASHTABLE_LOOKUP, inputs, [found, output(Q8A, [2], 0.5)])
+
+
+@pytest.mark.parametrize(
+    ("kind", "has_weight", "message"),
+    [
+        (1, True, r"weight must be left out.*got SPARSE_DEPRECATED"),
+        (2, False, r"weight is missing.*got DENSE"),
+        (3, True, r"weight must be left out.*got SPARSE"),
+        (4, True, r"no such projection.*3 \(SPARSE\); got 4"),
+    ],
+)
+def test_weights_go_with_dense_projections_alone(kind: int, has_weight: bool, message: str) -> None:
+    weight = tensor(F32, [1.0]) if has_weight else omitted(F32, [1])
+    inputs = [tensor(F32, [[0.5, 2.0]]), tensor(I32, [3]), weight, integer(kind)]
+
+    with pytest.raises(LayerValidationError, match=message):
+        run(O.LSH_PROJECTION, inputs, [output(I32)])
+
+
+def test_largest_elements_with_the_larger_index_of_equal_ones() -> None:
+    values, indices = run(
+        O.TOPK_V2, [tensor(F32, [[1, 3, 3, 2]]), integer(3)], [output(F32), output(I32)]
+    )
+
+    assert values.tolist() == [[3, 3, 2]]
+    assert indices.tolist() == [[2, 1, 3]]
+
+
+@pytest.mark.parametrize(("k", "message"), [(0, "k is too small"), (5, r"0 to 4; got 5")])
+def test_k_is_at_least_1_and_at_most_all(k: int, message: str) -> None:
+    with pytest.raises(LayerValidationError, match=message):
+        run(O.TOPK_V2, [tensor(F32, [[1, 3, 3, 2]]), integer(k)], [output(F32), output(I32)])
+
+
+def test_shuffled_elements_keep_their_quantisation() -> None:
+    inputs = [tensor(Q8S, [0, 1, 2, 3], 0.5, 1), integer(2), integer(-1)]
+
+    (result,) = run(O.CHANNEL_SHUFFLE, inputs, [output(Q8S, [4], 0.5, 1)])
+    assert result.tolist() == [0, 2, 1, 3]
+    with pytest.raises(LayerValidationError, match=r"quantisation.*0\.5 and zero point 1"):
+        run(O.CHANNEL_SHUFFLE, inputs, [output(Q8S, [4], 0.5, 0)])
+    assert feature_level(O.CHANNEL_SHUFFLE, inputs, [output(Q8S)]) == 30
+
+
+@pytest.mark.parametrize(
+    ("rank", "with_axis", "level"), [(4, False, 27), (4, True, 29), (2, False, 29), (0, False, 29)]
+)
+def test_local_response_of_other_ranks_came_later(rank: int, with_axis: bool, level: int) -> None:
+    numbers = [scalar(OperandCode.FLOAT32, 1.0)] * 3
+    axis = [integer(0)] if with_axis else []
+    values = output(F32, [1] * rank)
+
+    found = feature_level(
+        O.LOCAL_RESPONSE_NORMALIZATION, [values, integer(1), *numbers, *axis], [output(F32)]
+    )
+
+    assert found == level
+
+
+def test_bias_comes_before_alpha_and_beta() -> None:
+    numbers = [scalar(OperandCode.FLOAT32, number) for number in (6.0, 2.0, 1.0)]
+    inputs = [tensor(F32, [[1], [1]]), integer(1), *numbers]
+
+    (last,) = run(O.LOCAL_RESPONSE_NORMALIZATION, inputs, [output(F32)])
+    (first,) = run(O.LOCAL_RESPONSE_NORMALIZATION, [*inputs, integer(0)], [output(F32)])
+
+    assert last.tolist() == [[0.125], [0.125]]
+    assert first.reshape(-1).tolist() == pytest.approx([0.1, 0.1])
+
+
+def test_gamma_comes_before_beta_and_epsilon() -> None:
+    numbers = [scalar(OperandCode.FLOAT16, number) for number in (2.0, 0.5, 3.0)]
+    inputs = [tensor(F16, [[[[1, 3]]]]), *numbers, scalar(OperandCode.BOOL, True)]
+
+    (result,) = run(O.INSTANCE_NORMALIZATION, inputs, [output(F16)])
+
+    # Mean 2, variance 1 and epsilon 3.
+    assert result.reshape(-1).tolist() == [-0.5, 1.5]
+
+
+def test_samples_of_equal_seeds_are_equal() -> None:
+    inputs = [tensor(F16, [[0, 1, 2]] * 2), integer(20), tensor(I32, [5, -6])]
+
+    first, second = (run(O.RANDOM_MULTINOMIAL, inputs, [output(I32)])[0] for _ in range(2))
+
+    assert first.shape == (2, 20)
+    assert (first == second).all()
+    assert set(first.reshape(-1).tolist()) == {0, 1, 2}

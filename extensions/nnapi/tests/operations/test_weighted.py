@@ -1,0 +1,306 @@
+"""NNAPI convolutions and FULLY_CONNECTED: how arguments are read, and what is refused when."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from armpy.errors import LayerValidationError
+from armpy_nnapi.codes import OperandCode, OperationCode
+from armpy_nnapi.description.model_description import ChannelQuant, Operand
+from tests.support.nnapi_operation import feature_level, integer, output, run, scalar, tensor
+
+CONV, DEPTHWISE = OperationCode.CONV_2D, OperationCode.DEPTHWISE_CONV_2D
+GROUPED, FULLY = OperationCode.GROUPED_CONV_2D, OperationCode.FULLY_CONNECTED
+F32, F16, I32 = OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_FLOAT16, OperandCode.TENSOR_INT32
+U8, S8 = OperandCode.TENSOR_QUANT8_ASYMM, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
+PER_CHANNEL = OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL
+NHWC, NCHW = scalar(OperandCode.BOOL, False), scalar(OperandCode.BOOL, True)
+SAME, VALID, NONE = integer(1), integer(2), integer(0)
+ONE = integer(1)
+IMAGE = tensor(F32, np.arange(1.0, 7.0).reshape(1, 2, 3, 1))
+POINT = tensor(F32, np.ones((1, 1, 1, 1)))
+NO_BIAS = tensor(F32, [0.0])
+
+
+def integers(*values: int) -> list[Operand]:
+    """INT32 constants."""
+    return [integer(value) for value in values]
+
+
+def quantized(
+    code: OperandCode, filter_scale: float, bias_scale: float, dims: Sequence[int] = (1, 1, 1, 1)
+) -> list[Operand]:
+    """Input of scale 0.5, filter and bias; all elements 1."""
+    return [
+        tensor(code, np.ones((1, 1, 1, 1)), 0.5),
+        tensor(code, np.ones(dims), filter_scale),
+        tensor(I32, np.ones(1), bias_scale),
+    ]
+
+
+def per_channel(dims: Sequence[int], scales: Sequence[float], channel_dim: int) -> Operand:
+    """A filter of ones with a scale per channel."""
+    return tensor(
+        PER_CHANNEL, np.ones(dims), channel_quant=ChannelQuant(tuple(scales), channel_dim)
+    )
+
+
+def test_strides_are_given_horizontal_first() -> None:
+    arguments = [IMAGE, POINT, NO_BIAS, VALID, *integers(2, 1, 0)]
+    (result,) = run(CONV, arguments, [output(F32)])
+    assert result[0, ..., 0].tolist() == [[1, 3], [4, 6]]
+
+
+def test_explicit_padding_is_given_left_right_top_bottom() -> None:
+    # One element to the left; the filter weighs the left one by 10.
+    weights = tensor(F32, np.reshape([10.0, 1.0], (1, 1, 2, 1)))
+    arguments = [IMAGE, weights, NO_BIAS, *integers(1, 0, 0, 0), *integers(1, 1, 0)]
+    (result,) = run(CONV, arguments, [output(F32)])
+    assert result[0, ..., 0].tolist() == [[1, 12, 23], [4, 45, 56]]
+
+
+def test_dilations_are_given_horizontal_first() -> None:
+    weights = tensor(F32, np.reshape([10.0, 1.0], (1, 1, 2, 1)))
+    arguments = [IMAGE, weights, NO_BIAS, VALID, *integers(1, 1, 0), NHWC, *integers(2, 1)]
+    (result,) = run(CONV, arguments, [output(F32)])
+    assert result[0, ..., 0].tolist() == [[13], [46]]
+
+
+@pytest.mark.parametrize(("dilation", "fits"), [(1, False), (2, True)])
+def test_explicit_padding_must_be_smaller_than_the_dilated_filter(
+    dilation: int, fits: bool
+) -> None:
+    weights = tensor(F32, np.ones((1, 1, 2, 1)))
+    explicit = [*integers(2, 0, 0, 0), *integers(1, 1, 0), NHWC, *integers(dilation, 1)]
+    arguments = [IMAGE, weights, NO_BIAS, *explicit]
+    if fits:
+        (result,) = run(CONV, arguments, [output(F32)])
+        assert result[0, ..., 0].tolist() == [[1, 2, 4], [4, 5, 10]]
+        return
+    with pytest.raises(LayerValidationError, match=r"holds whole windows.*less than 2.*\(2, 0\)"):
+        run(CONV, arguments, [output(F32)])
+
+
+def test_explicit_padding_is_not_negative() -> None:
+    arguments = [IMAGE, POINT, NO_BIAS, *integers(-1, 0, 0, 0), *integers(1, 1, 0)]
+    with pytest.raises(LayerValidationError, match="padding cannot be used"):
+        run(CONV, arguments, [output(F32)])
+
+
+@pytest.mark.parametrize("number", [5, 12])
+def test_one_dilation_alone_is_refused(number: int) -> None:
+    padding = [SAME] if number == 5 else integers(0, 0, 0, 0)
+    arguments = [IMAGE, POINT, NO_BIAS, *padding, *integers(1, 1, 0), NHWC, ONE]
+    with pytest.raises(LayerValidationError, match="wrong"):
+        feature_level(CONV, arguments, [output(F32)])
+
+
+def test_grouped_convolution_keeps_channels_of_groups_apart() -> None:
+    # Two groups of one channel, and one filter each: 2 * 10 + 1 and 3 * 100 + 2.
+    image = tensor(F32, np.reshape([2.0, 3.0], (1, 1, 1, 2)))
+    weights = tensor(F32, np.reshape([10.0, 100.0], (2, 1, 1, 1)))
+    bias = tensor(F32, [1.0, 2.0])
+    arguments = [image, weights, bias, VALID, *integers(1, 1, 2, 0), NHWC]
+    (result,) = run(GROUPED, arguments, [output(F32)])
+    assert result.ravel().tolist() == [21, 302]
+
+
+@pytest.mark.parametrize("groups", [0, 1, 4])
+def test_groups_must_multiply_to_the_channels(groups: int) -> None:
+    image, weights = tensor(F32, np.ones((1, 1, 1, 2))), tensor(F32, np.ones((2, 1, 1, 1)))
+    bias = tensor(F32, [0.0, 0.0])
+    arguments = [image, weights, bias, VALID, *integers(1, 1, groups, 0), NHWC]
+    with pytest.raises(LayerValidationError, match=rf"depth times the groups.*2 / {groups}"):
+        run(GROUPED, arguments, [output(F32)])
+
+
+def test_filters_must_split_into_the_groups() -> None:
+    image, weights = tensor(F32, np.ones((1, 1, 1, 2))), tensor(F32, np.ones((3, 1, 1, 1)))
+    bias = tensor(F32, [0.0, 0.0, 0.0])
+    arguments = [image, weights, bias, VALID, *integers(1, 1, 2, 0), NHWC]
+    with pytest.raises(LayerValidationError, match=r"multiple of 2 filters.*got 3"):
+        run(GROUPED, arguments, [output(F32)])
+
+
+def test_convolution_does_not_take_groups_from_the_depth() -> None:
+    image, weights = tensor(F32, np.ones((1, 1, 1, 2))), tensor(F32, np.ones((2, 1, 1, 1)))
+    bias = tensor(F32, [0.0, 0.0])
+    arguments = [image, weights, bias, VALID, *integers(1, 1, 0)]
+    with pytest.raises(LayerValidationError, match=r"depth is not.*2 at the last dimension"):
+        run(CONV, arguments, [output(F32)])
+
+
+@pytest.mark.parametrize("multiplier", [0, 1, 3])
+def test_the_depth_multiplier_must_be_the_filters_own(multiplier: int) -> None:
+    image, weights = tensor(F32, np.ones((1, 1, 1, 2))), tensor(F32, np.ones((1, 1, 1, 4)))
+    bias = tensor(F32, np.zeros(4))
+    arguments = [image, weights, bias, VALID, *integers(1, 1, multiplier, 0)]
+    with pytest.raises(LayerValidationError, match=rf"times the multiplier.*2 \* {multiplier}"):
+        run(DEPTHWISE, arguments, [output(F32)])
+
+
+def test_grouped_filters_may_have_scales_of_their_own() -> None:
+    # (4 - 2) * 3 and (6 - 2) * 5 in steps of 0.5 * 2 and 0.5 * 0.5 are 6 and 5 in reals.
+    image = tensor(S8, np.reshape([4, 6], (1, 1, 1, 2)), 0.5, 2)
+    weights = tensor(
+        PER_CHANNEL, np.reshape([3, 5], (2, 1, 1, 1)), channel_quant=ChannelQuant((2.0, 0.5), 0)
+    )
+    arguments = [image, weights, tensor(I32, [0, 0]), VALID, *integers(1, 1, 2, 0), NHWC]
+    (result,) = run(GROUPED, arguments, [output(S8, (), 0.25, -1)])
+    assert result.ravel().tolist() == [6 * 4 - 1, 5 * 4 - 1]
+
+
+@pytest.mark.parametrize(
+    ("code", "dims", "dim", "wanted"),
+    [(CONV, (2, 1, 1, 1), 3, 0), (DEPTHWISE, (1, 1, 1, 1), 0, 3), (GROUPED, (2, 1, 1, 1), 1, 0)],
+)
+def test_scales_of_a_filter_run_along_its_output_channels(
+    code: OperationCode, dims: tuple[int, ...], dim: int, wanted: int
+) -> None:
+    weights = per_channel(dims, (1.0,) * dims[dim], dim)
+    image, bias = tensor(U8, np.ones((1, 1, 1, 1)), 0.5), tensor(I32, np.ones(dims[wanted]))
+    extra = integers(1) if code is not CONV else []
+    layout = [NHWC] if code is GROUPED else []
+    arguments = [image, weights, bias, VALID, *integers(1, 1), *extra, NONE, *layout]
+    with pytest.raises(LayerValidationError, match=rf"channel dimension {wanted}.*got {dim}"):
+        feature_level(code, arguments, [output(U8, (), 1.0)])
+
+
+@pytest.mark.parametrize("bias_scale", [0.0, 0.125, 0.2500005])
+def test_the_bias_counts_in_steps_of_the_products(bias_scale: float) -> None:
+    arguments = [*quantized(U8, 0.5, bias_scale), VALID, *integers(1, 1, 0)]
+    with pytest.raises(LayerValidationError, match=r"bias has the wrong scale.*0\.25"):
+        run(CONV, arguments, [output(U8, (), 0.25)])
+
+
+def test_the_scale_of_the_bias_may_be_off_by_a_millionth() -> None:
+    arguments = [*quantized(U8, 0.5, 0.2500002), VALID, *integers(1, 1, 0)]
+    (result,) = run(CONV, arguments, [output(U8, (), 0.25)])
+    assert result.ravel().tolist() == [2]
+
+
+def test_the_bias_of_a_filter_with_several_scales_needs_no_scale() -> None:
+    image, bias = tensor(U8, np.full((1, 1, 1, 1), 3), 0.5), tensor(I32, [1, 1])
+    weights = per_channel((2, 1, 1, 1), (0.5, 1.0), 0)
+    arguments = [image, weights, bias, VALID, *integers(1, 1, 0)]
+    (result,) = run(CONV, arguments, [output(U8, (), 0.25)])
+    assert result.ravel().tolist() == [4, 8]
+
+
+@pytest.mark.parametrize(
+    ("filter_scale", "output_scale", "level"),
+    [(0.5, 0.001, 27), (0.5, 10.0, 27), (1.0, 10.0, 29), (2.0, 100.0, 29)],
+)
+@pytest.mark.parametrize("code", [CONV, DEPTHWISE])
+def test_the_level_of_a_quantised_convolution_follows_from_the_filters_scale(
+    code: OperationCode, filter_scale: float, output_scale: float, level: int
+) -> None:
+    multiplier = [ONE] if code is DEPTHWISE else []
+    arguments = [*quantized(U8, filter_scale, 0.0), VALID, *integers(1, 1), *multiplier, NONE]
+    assert feature_level(code, arguments, [output(U8, (), output_scale)]) == level
+
+
+@pytest.mark.parametrize(
+    ("code", "trailing", "level"),
+    [(F32, [], 27), (F32, [NCHW], 29), (F32, [NCHW, ONE, ONE], 29), (F16, [], 29)],
+)
+@pytest.mark.parametrize("padding", [[SAME], [NONE] * 4])
+def test_layout_dilation_and_float16_need_level_29(
+    code: OperandCode, trailing: list[Operand], level: int, padding: list[Operand]
+) -> None:
+    tensors = [tensor(code, np.ones((1, 1, 1, 1)))] * 2 + [tensor(code, [0.0])]
+    arguments = [*tensors, *padding, *integers(1, 1, 0), *trailing]
+    assert feature_level(CONV, arguments, [output(code)]) == level
+
+
+def test_signed_convolution_needs_level_30() -> None:
+    arguments = [*quantized(S8, 2.0, 1.0), SAME, *integers(1, 1, 0)]
+    assert feature_level(CONV, arguments, [output(S8, (), 1.0)]) == 30
+
+
+def test_known_ranks_are_checked_before_execution() -> None:
+    flat = tensor(F32, np.ones((1, 3, 3)))
+    with pytest.raises(LayerValidationError, match=r"input has the wrong rank.*\(1, 3, 3\)"):
+        feature_level(CONV, [flat, POINT, NO_BIAS, SAME, *integers(1, 1, 0)], [output(F32)])
+
+
+@pytest.mark.parametrize("layout", [NHWC, NCHW])
+def test_no_images_make_no_images(layout: Operand) -> None:
+    shape = (0, 4, 6, 2) if layout is NHWC else (0, 2, 4, 6)
+    weights, bias = tensor(F32, np.ones((3, 2, 2, 2))), tensor(F32, np.zeros(3))
+    arguments = [tensor(F32, np.ones(shape)), weights, bias, VALID, *integers(2, 2, 0), layout]
+    (result,) = run(CONV, arguments, [output(F32)])
+    assert result.shape == ((0, 2, 3, 3) if layout is NHWC else (0, 3, 2, 3))
+
+
+def test_images_have_rows() -> None:
+    image = tensor(F32, np.ones((1, 0, 2, 1)))
+    with pytest.raises(LayerValidationError, match=r"images have no elements.*\(1, 0, 2, 1\)"):
+        run(CONV, [image, POINT, NO_BIAS, SAME, *integers(1, 1, 0)], [output(F32)])
+
+
+def test_filters_have_elements() -> None:
+    weights = tensor(F32, np.ones((1, 0, 1, 1)))
+    with pytest.raises(LayerValidationError, match=r"filter has no elements.*\(1, 0, 1, 1\)"):
+        run(CONV, [IMAGE, weights, NO_BIAS, SAME, *integers(1, 1, 0)], [output(F32)])
+
+
+def test_fully_connected_splits_all_elements_into_vectors() -> None:
+    # Four vectors of 2 from (2, 2, 2); units: their sum, and their difference plus 1.
+    source = tensor(F32, np.arange(8.0).reshape(2, 2, 2))
+    weights, bias = tensor(F32, [[1.0, 1.0], [1.0, -1.0]]), tensor(F32, [0.0, 1.0])
+    (result,) = run(FULLY, [source, weights, bias, NONE], [output(F32)])
+    assert result.tolist() == [[1, 0], [5, 0], [9, 0], [13, 0]]
+
+
+def test_fully_connected_of_no_vectors_is_empty() -> None:
+    source, weights = tensor(F32, np.ones((0, 3))), tensor(F32, np.ones((2, 3)))
+    (result,) = run(FULLY, [source, weights, tensor(F32, [0, 0]), NONE], [output(F32)])
+    assert result.shape == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("dims", "units", "message"),
+    [((2, 3), 2, r"multiple of 4 elements.*\(2, 3\)"), ((2, 4), 3, r"expected 2.*got 3")],
+)
+def test_known_shapes_of_fully_connected_are_checked_before_execution(
+    dims: tuple[int, ...], units: int, message: str
+) -> None:
+    arguments = [
+        tensor(F32, np.ones(dims)),
+        tensor(F32, np.ones((2, 4))),
+        tensor(F32, np.ones(units)),
+        NONE,
+    ]
+    with pytest.raises(LayerValidationError, match=rf"(?i){message}"):
+        feature_level(FULLY, arguments, [output(F32)])
+
+
+def test_unknown_shapes_of_fully_connected_are_not_checked_before_execution() -> None:
+    arguments = [
+        Operand(F32, (0, 3)),
+        Operand(F32, (0, 4)),
+        Operand(F32, (7,)),
+        NONE,
+    ]
+    assert feature_level(FULLY, arguments, [output(F32)]) == 27
+
+
+@pytest.mark.parametrize(
+    ("code", "output_scale", "level"), [(U8, 0.3, 27), (U8, 0.25, 29), (U8, 0.2, 29), (S8, 0.2, 30)]
+)
+def test_the_level_of_fully_connected_follows_from_the_outputs_scale(
+    code: OperandCode, output_scale: float, level: int
+) -> None:
+    arguments = [*quantized(code, 0.5, 0.25, (1, 1)), NONE]
+    assert feature_level(FULLY, arguments, [output(code, (), output_scale)]) == level
+
+
+def test_fully_connected_has_no_scales_per_unit() -> None:
+    weights = per_channel((1, 1), (1.0,), 0)
+    arguments = [tensor(U8, [[1]], 1.0), weights, tensor(I32, [0]), NONE]
+    with pytest.raises(LayerValidationError, match=r"input 1 \(filter\) has the wrong type"):
+        feature_level(FULLY, arguments, [output(U8, (), 1.0)])

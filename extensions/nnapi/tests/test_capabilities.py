@@ -1,0 +1,95 @@
+"""Capabilities of devices, by NNAPI's types of operands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from armpy_reference import ReferenceBackend
+
+from armpy.backend import DeviceFigures, DeviceInfo, PerformanceFigures
+from armpy.compiler.devices import BackendCosts, DeviceRecord, FigureSource, FiguresStore
+from armpy.execution import RuntimeOptions
+from armpy.types import DataType, DeviceType
+from armpy_nnapi import DeviceManager, OperandCode
+from tests.support.fake_backends import FakeBackend, registry_of
+
+UNKNOWN = PerformanceFigures(*[float(np.finfo(np.float32).max)] * 2)
+FIGURES = DeviceFigures(
+    {DataType.FLOAT32: PerformanceFigures(0.5, 0.25), DataType.QSYMM_S8: PerformanceFigures(2, 3)},
+    {DataType.SIGNED32: PerformanceFigures(4, 5)},
+    {"com.acme.math.QUANT64": PerformanceFigures(6, 7)},
+    relaxed_tensor=PerformanceFigures(0.125, 0.125),
+    if_=PerformanceFigures(8, 9),
+)
+
+
+class Npu(FakeBackend):
+    """Declares what it is told to."""
+
+    figures: DeviceFigures | None = FIGURES
+
+    def get_devices(self) -> Sequence[DeviceInfo]:
+        return (DeviceInfo(device_type=DeviceType.ACCELERATOR, figures=self.figures),)
+
+
+@pytest.fixture
+def npu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Npu:
+    monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path))
+    return Npu("Npu")
+
+
+@pytest.fixture
+def manager(npu: Npu) -> Iterator[DeviceManager]:
+    registry = registry_of(npu, ReferenceBackend())
+    with DeviceManager(RuntimeOptions(registry=registry)) as manager:
+        yield manager
+
+
+def test_a_look_up_goes_by_the_type_of_operand(manager: DeviceManager) -> None:
+    found = manager.get_device_of_backend("Npu").capabilities
+    assert found.lookup(OperandCode.TENSOR_FLOAT32) == PerformanceFigures(0.5, 0.25)
+    assert found.lookup(OperandCode.TENSOR_QUANT8_SYMM) == PerformanceFigures(2, 3)
+    assert found.lookup(OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL) == PerformanceFigures(2, 3)
+    assert found.lookup(OperandCode.INT32) == PerformanceFigures(4, 5)
+    assert found.lookup("com.acme.math.QUANT64") == PerformanceFigures(6, 7)
+
+
+def test_what_is_not_known_is_the_largest_float(manager: DeviceManager) -> None:
+    found = manager.get_device_of_backend("Npu").capabilities
+    for operand_type in (OperandCode.FLOAT32, OperandCode.TENSOR_INT32, OperandCode.MODEL, "a.B"):
+        assert found.lookup(operand_type) == UNKNOWN
+    assert found.while_performance == UNKNOWN
+
+
+def test_relaxed_and_control_flow_have_figures_of_their_own(manager: DeviceManager) -> None:
+    found = manager.get_device_of_backend("Npu").capabilities
+    assert found.relaxed_tensor == PerformanceFigures(0.125, 0.125)
+    assert found.relaxed_scalar == UNKNOWN
+    assert found.if_performance == PerformanceFigures(8, 9)
+
+
+def test_without_relaxed_figures_the_exact_ones_stand(manager: DeviceManager, npu: Npu) -> None:
+    npu.figures = DeviceFigures({DataType.FLOAT32: PerformanceFigures(0.5, 0.25)})
+    found = manager.get_device_of_backend("Npu").capabilities
+    assert found.relaxed_tensor == PerformanceFigures(0.5, 0.25)
+
+
+def test_the_reference_device_is_1_everywhere(manager: DeviceManager) -> None:
+    found = manager.get_device_of_backend("CpuRef").capabilities
+    codes = [code for code in OperandCode if code is not OperandCode.MODEL]
+    assert {found.lookup(code) for code in codes} == {PerformanceFigures(1.0, 1.0)}
+    assert found.if_performance == found.while_performance == found.relaxed_tensor
+
+
+def test_measured_figures_are_those_that_the_machine_has(manager: DeviceManager, npu: Npu) -> None:
+    npu.figures = None
+    device = manager.get_device_of_backend("Npu")
+    assert device.capabilities.lookup(OperandCode.TENSOR_FLOAT32) == UNKNOWN
+    costs = BackendCosts("Npu", FigureSource.MEASURED)
+    FiguresStore().write(DeviceRecord("Npu", npu.version, FIGURES, costs))
+    found = device.capabilities.lookup(OperandCode.TENSOR_FLOAT32)
+    assert found == PerformanceFigures(0.5, 0.25)
+    assert device.facts.figures_source is FigureSource.MEASURED

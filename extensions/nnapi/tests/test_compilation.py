@@ -1,0 +1,308 @@
+"""Calls that compile a model."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import pytest
+
+from armpy.errors import LayerValidationError, ResultCode
+from armpy.execution import RuntimeOptions
+from armpy.ops import ElementwiseBinary
+from armpy.types import DeviceType
+from armpy_nnapi import (
+    Compilation,
+    Device,
+    DeviceManager,
+    Execution,
+    Model,
+    OperandCode,
+    OperandType,
+    OperationCode,
+    PreferenceCode,
+    Priority,
+)
+from armpy_nnapi.description.model_description import (
+    Lifetime,
+    ModelDescription,
+    Operand,
+    OperationNode,
+    Subgraph,
+)
+from tests.support.fake_backends import FakeBackend
+from tests.support.nnapi_models import (
+    FLOAT_2,
+    FLOAT_ANY,
+    add_activation,
+    add_operands,
+    compiled,
+    devices_of,
+    fails,
+    floats,
+    sum_model,
+)
+
+C = OperandCode
+
+
+@pytest.fixture
+def manager() -> Iterator[DeviceManager]:
+    """A device that adds, one that does everything else, and the reference."""
+    with devices_of(
+        FakeBackend("Adder", {ElementwiseBinary}, device_type=DeviceType.ACCELERATOR),
+        FakeBackend("Rest", None, device_type=DeviceType.GPU),
+    ) as made:
+        yield made
+
+
+def test_a_compilation_needs_a_finished_model() -> None:
+    with fails(ResultCode.UNEXPECTED_NULL, "the model is None"):
+        Compilation(None)  # type: ignore[arg-type]  # that is what is tested
+    with fails(ResultCode.BAD_STATE, "the model is not finished"):
+        Compilation(Model())
+    invalid = Model()
+    with fails(ResultCode.BAD_DATA, "no operands"):
+        invalid.finish()
+    with fails(ResultCode.BAD_STATE, "the model is invalid"):
+        Compilation(invalid)
+
+
+def test_a_compilation_is_finished_once() -> None:
+    compilation = compiled(sum_model())
+    assert compilation.is_finished
+    for change in (
+        compilation.finish,
+        lambda: compilation.set_preference(PreferenceCode.LOW_POWER),
+        lambda: compilation.set_priority(Priority.HIGH),
+    ):
+        with fails(ResultCode.BAD_STATE, "the compilation is finished"):
+            change()
+
+
+def test_a_compilation_that_failed_is_finished_and_cannot_be_run() -> None:
+    three = OperandType(C.TENSOR_FLOAT32, (3,))
+    compilation = Compilation(sum_model(FLOAT_2, three, FLOAT_ANY))
+    with fails(ResultCode.OP_FAILED, "Compilation.finish / .*ADD_0"):
+        compilation.finish()
+    with fails(ResultCode.BAD_STATE, "the compilation is finished"):
+        compilation.finish()
+    with fails(ResultCode.BAD_STATE, "the compilation failed"):
+        Execution(compilation)
+
+
+def test_the_cause_of_a_failure_is_kept() -> None:
+    three = OperandType(C.TENSOR_FLOAT32, (3,))
+    with pytest.raises(Exception, match="ADD_0") as caught:
+        Compilation(sum_model(FLOAT_2, three, FLOAT_ANY)).finish()
+    assert isinstance(caught.value.__cause__, LayerValidationError)
+
+
+@pytest.mark.parametrize("preference", [-7, *PreferenceCode])
+def test_preferences_up_to_the_last_one_are_taken(preference: int) -> None:
+    Compilation(sum_model()).set_preference(preference)
+
+
+def test_a_preference_above_the_last_one_is_rejected() -> None:
+    with fails(ResultCode.BAD_DATA, "there is no such preference. Expected LOW_POWER .* got 3"):
+        Compilation(sum_model()).set_preference(3)
+
+
+@pytest.mark.parametrize("priority", [0, 89, 91, 120, -1])
+def test_only_the_three_priorities_are_taken(priority: int) -> None:
+    compilation = Compilation(sum_model())
+    for known in (90, 100, 110):
+        compilation.set_priority(known)
+    with fails(ResultCode.BAD_DATA, f"there is no such priority.*got {priority}"):
+        compilation.set_priority(priority)
+
+
+def other_device() -> Device:
+    """A device of another manager."""
+    return devices_of().devices[0]
+
+
+@pytest.mark.parametrize(
+    ("choose", "code", "problem"),
+    [
+        (lambda _: None, ResultCode.UNEXPECTED_NULL, "the model or list of devices is None"),
+        (lambda _: [], ResultCode.BAD_DATA, "no device is given"),
+        (lambda m: [m.devices[0], None], ResultCode.UNEXPECTED_NULL, "device 1 is None"),
+        (lambda m: [m.devices[0]] * 2, ResultCode.BAD_DATA, "a device is given twice"),
+        (lambda m: [m.devices[0], other_device()], ResultCode.BAD_DATA, "another manager's"),
+    ],
+)
+def test_devices_are_checked(
+    manager: DeviceManager,
+    choose: Callable[[DeviceManager], Sequence[Device]],
+    code: ResultCode,
+    problem: str,
+) -> None:
+    with fails(code, problem):
+        Compilation.create_for_devices(sum_model(), choose(manager))
+
+
+def floor_of_sum(manager: DeviceManager, tensor: OperandType = FLOAT_2) -> Model:
+    """ADD, then FLOOR."""
+    model = Model(manager)
+    a, b, total, rounded = add_operands(model, *[tensor] * 4)
+    model.add_operation(OperationCode.ADD, [a, b, add_activation(model)], [total])
+    model.add_operation(OperationCode.FLOOR, [total], [rounded])
+    model.identify_inputs_and_outputs([a, b], [rounded])
+    model.finish()
+    return model
+
+
+def test_chosen_devices_must_support_the_whole_model(manager: DeviceManager) -> None:
+    compilation = Compilation.create_for_devices(floor_of_sum(manager), manager.devices[:1])
+    with fails(
+        ResultCode.BAD_DATA,
+        r"operation 1 \(FLOOR\): none of the chosen devices \(Adder\) supports the operation",
+    ):
+        compilation.finish()
+
+
+def test_two_devices_may_support_a_model_together(manager: DeviceManager) -> None:
+    compilation = Compilation.create_for_devices(floor_of_sum(manager), manager.devices[:2])
+    compilation.finish()
+    assert compilation(floats(1, 2.5), floats(2, 2))[0].tolist() == [3, 4]
+    placement = compilation.network(()).placement
+    assert placement is not None
+    assert placement.layers_by_backend == {"Adder": 1, "Rest": 1}
+
+
+def test_chosen_devices_do_not_fall_back_to_the_reference(manager: DeviceManager) -> None:
+    model = floor_of_sum(manager, FLOAT_ANY)
+    compilation = Compilation.create_for_devices(model, manager.devices[:1])
+    with fails(ResultCode.BAD_DATA, r"\(FLOOR\): none of the chosen devices \(Adder\)"):
+        compilation.finish()
+
+
+def test_without_a_choice_the_reference_runs_what_no_other_device_takes() -> None:
+    with devices_of(FakeBackend("Adder", {ElementwiseBinary})) as manager:
+        compilation = compiled(floor_of_sum(manager, FLOAT_ANY))
+        assert compilation(floats(1, 2.5), floats(2, 2))[0].tolist() == [3, 4]
+        assert compilation.devices is None
+
+
+def test_a_model_that_no_device_takes_is_bad_data() -> None:
+    registry = devices_of(FakeBackend("Adder", {ElementwiseBinary}))._options.registry
+    options = RuntimeOptions(backends=["Adder"], registry=registry)
+    with DeviceManager(options) as manager:
+        compilation = Compilation(floor_of_sum(manager))
+        with fails(ResultCode.BAD_DATA, "no allowed backend supports this layer"):
+            compilation.finish()
+
+
+def test_an_unusable_backend_is_an_unavailable_device() -> None:
+    manager = DeviceManager(RuntimeOptions(backends=["NoSuchBackend"]))
+    with fails(ResultCode.UNAVAILABLE_DEVICE, "there is no backend 'NoSuchBackend'"):
+        Compilation(sum_model(manager=manager)).finish()
+
+
+def test_a_model_that_needs_too_much_memory_is_refused() -> None:
+    manager = DeviceManager(RuntimeOptions(backends=["CpuRef"], memory_limit_bytes=4))
+    with fails(ResultCode.OUT_OF_MEMORY, "needs too much memory"):
+        Compilation(sum_model(manager=manager)).finish()
+
+
+def svdf(bias: Lifetime, bias_size: int = 2) -> Model:
+    """SVDF of rank 1, whose bias is optional."""
+    f32 = C.TENSOR_FLOAT32
+    zeros = np.zeros(2, np.float32).tobytes()
+    operands = (
+        Operand(f32, (1, 1), lifetime=Lifetime.SUBGRAPH_INPUT),
+        Operand(f32, (2, 1), lifetime=Lifetime.CONSTANT_COPY, data=floats(1, 2).tobytes()),
+        Operand(f32, (2, 1), lifetime=Lifetime.CONSTANT_COPY, data=floats(1, 1).tobytes()),
+        Operand(f32, (bias_size,), lifetime=bias),
+        Operand(f32, (1, 2), lifetime=Lifetime.CONSTANT_COPY, data=zeros),
+        Operand(C.INT32, lifetime=Lifetime.CONSTANT_COPY, data=np.int32(1).tobytes()),
+        Operand(C.INT32, lifetime=Lifetime.CONSTANT_COPY, data=np.int32(0).tobytes()),
+        Operand(f32, (1, 2), lifetime=Lifetime.SUBGRAPH_OUTPUT),
+        Operand(f32, (1, 2), lifetime=Lifetime.SUBGRAPH_OUTPUT),
+    )
+    node = OperationNode(OperationCode.SVDF, tuple(range(7)), (7, 8))
+    inputs = (0, 3) if bias is Lifetime.SUBGRAPH_INPUT else (0,)
+    graph = Subgraph(operands, (node,), inputs, (7, 8))
+    return Model.from_description(ModelDescription(graph))
+
+
+def test_optional_inputs_are_left_out_or_given_from_run_to_run() -> None:
+    compilation = compiled(svdf(Lifetime.SUBGRAPH_INPUT))
+    x = floats(3).reshape(1, 1)
+    for _ in range(2):
+        assert compilation(x, None)[1].tolist() == [[3, 6]]
+        assert compilation(x, floats(10, 20))[1].tolist() == [[13, 26]]
+
+
+def test_a_model_that_only_runs_without_an_optional_input_is_compiled() -> None:
+    compilation = compiled(svdf(Lifetime.SUBGRAPH_INPUT, bias_size=5))
+    x = floats(3).reshape(1, 1)
+    assert compilation(x, None)[1].tolist() == [[3, 6]]
+    with fails(ResultCode.OP_FAILED, "SVDF"):
+        compilation(x, floats(1, 2, 3, 4, 5))
+
+
+def test_an_input_that_is_needed_cannot_be_left_out() -> None:
+    compilation = compiled(sum_model())
+    with fails(ResultCode.OP_FAILED, "ADD.*input1 has no value"):
+        compilation(floats(1, 2), None)
+
+
+def test_a_call_takes_as_many_arrays_as_the_model() -> None:
+    with fails(ResultCode.BAD_DATA, "the number of inputs is not the model's. Expected 2; got 1"):
+        compiled(sum_model())(floats(1, 2))
+
+
+def test_a_closed_compilation_is_not_run() -> None:
+    with Compilation(sum_model()) as compilation:
+        compilation.finish()
+        assert compilation(floats(1, 2), floats(3, 4))[0].tolist() == [4, 6]
+    with fails(ResultCode.BAD_STATE, "failed or is closed"):
+        compilation(floats(1, 2), floats(3, 4))
+
+
+@pytest.mark.parametrize("is_closed", [True, False])
+def test_a_compilation_leaves_nothing_behind(is_closed: bool) -> None:
+    with devices_of() as manager:
+        compilation = compiled(sum_model(manager=manager))
+        network = weakref.ref(compilation.network(()))
+        if is_closed:
+            compilation.close()
+        del compilation
+        gc.collect()
+        assert network() is None
+
+
+def test_an_operation_whose_results_nobody_uses_is_not_run() -> None:
+    model = Model()
+    three = OperandType(C.TENSOR_FLOAT32, (3,))
+    a, b, total, c, unused = add_operands(model, FLOAT_2, FLOAT_2, FLOAT_2, three, FLOAT_ANY)
+    activation = add_activation(model)
+    model.add_operation(OperationCode.ADD, [a, b, activation], [total])
+    model.add_operation(OperationCode.ADD, [a, c, activation], [unused])
+    model.identify_inputs_and_outputs([a, b, c], [total])
+    model.finish()
+    results = compiled(model)(floats(1, 2), floats(3, 4), floats(5, 6, 7))
+    assert results[0].tolist() == [4, 6]
+
+
+def test_arguments_of_another_kind_are_rejected(manager: DeviceManager) -> None:
+    with fails(ResultCode.BAD_DATA, "Expected Model"):
+        Compilation("model")  # type: ignore[arg-type]  # that is the point
+    with fails(ResultCode.BAD_DATA, r"Expected Device; got 'CpuRef'. Take them from"):
+        Compilation.create_for_devices(sum_model(), ["CpuRef"])  # type: ignore[list-item]
+    with fails(ResultCode.BAD_DATA, "the preference is no integer"):
+        Compilation(sum_model()).set_preference("fast")  # type: ignore[arg-type]
+
+
+def test_a_model_without_outputs_is_not_run() -> None:
+    model = Model()
+    a, b = add_operands(model, FLOAT_2, FLOAT_2)
+    model.add_operation(OperationCode.FLOOR, [a], [b])
+    model.identify_inputs_and_outputs([a], [])
+    model.finish()
+    with fails(ResultCode.OP_FAILED, "the model has no outputs.*identify_inputs_and_outputs"):
+        Compilation(model).finish()

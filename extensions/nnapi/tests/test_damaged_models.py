@@ -1,0 +1,84 @@
+"""No model, however damaged, does anything but run or raise an `NnapiError`.
+
+300 models are tried, 1,500 in the full form; the environment variable ``ARMPY_FUZZ_COUNT`` says how
+many instead (20,000 before a release), and ``ARMPY_FUZZ_START`` at which number to begin. A failure
+names the number of the model, which always gives the same one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from armpy.errors import NnapiError
+from armpy.execution import RuntimeOptions
+from armpy_conformance.random_graphs.building import build_model
+from armpy_conformance.random_graphs.damage import damaged_model
+from armpy_conformance.random_graphs.generator import RandomModel
+from armpy_nnapi.compile.compilation import Compilation
+from armpy_nnapi.description.model_description import ModelDescription
+from armpy_nnapi.devices import DeviceManager
+from armpy_nnapi.model.model import Model
+from armpy_nnapi.run.execution import Execution
+from tests.support.effort import effort
+
+COUNT = effort(300, 1500, "ARMPY_FUZZ_COUNT")
+START = int(os.environ.get("ARMPY_FUZZ_START", "0"))
+MEMORY_LIMIT_BYTES = 64 << 20
+LOOP_TIMEOUT_NS = 50_000_000
+PARTS = 10
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def manager() -> Iterator[DeviceManager]:
+    options = RuntimeOptions(backends=["CpuRef"], memory_limit_bytes=MEMORY_LIMIT_BYTES)
+    with DeviceManager(options) as found:
+        yield found
+
+
+def refusal(build: Callable[[ModelDescription], Model], description: ModelDescription) -> str:
+    """The code with which a way to build refuses a model; empty if it does not."""
+    try:
+        build(description)
+    except NnapiError as error:
+        return error.code.name
+    return ""
+
+
+def test_both_ways_to_build_a_model_take_the_same_ones() -> None:
+    differences = {}
+    for number in range(START, START + COUNT // PARTS):
+        description = damaged_model(number).description
+        codes = [refusal(build, description) for build in (build_model, Model.from_description)]
+        if codes[0] != codes[1]:
+            differences[number] = codes
+    assert differences == {}
+
+
+def try_one(model: RandomModel, manager: DeviceManager) -> str:
+    """Run a model if it can be run; what is wrong with the outcome, or nothing."""
+    try:
+        built = Model.from_description(model.description, manager)
+        with Compilation.create_for_devices(built, manager.devices) as compilation:
+            compilation.finish()
+            execution = Execution(compilation)
+            execution.set_loop_timeout(LOOP_TIMEOUT_NS)
+            execution.run(model.inputs)
+    except NnapiError as error:
+        return "" if str(error) else "an error without a text"
+    except Exception as error:  # noqa: BLE001  # any other error is what is looked for
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_damaged_models_run_or_raise_nnapi_errors(part: int, manager: DeviceManager) -> None:
+    outcomes = {
+        number: try_one(damaged_model(number), manager)
+        for number in range(START + part, START + COUNT, PARTS)
+    }
+    assert {number: text for number, text in outcomes.items() if text} == {}

@@ -1,0 +1,662 @@
+"""Calls that run a compiled model, in the order in which they check their arguments."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+
+from armpy.errors import NnapiError, ResultCode
+from armpy_nnapi import (
+    DURATION_UNAVAILABLE,
+    MAXIMUM_LOOP_TIMEOUT_NS,
+    Burst,
+    Compilation,
+    DeviceManager,
+    DurationCode,
+    Execution,
+    Memory,
+    Model,
+    OperandCode,
+    OperandType,
+    OperationCode,
+)
+from tests.support.fake_backends import FakeBackend
+from tests.support.nnapi_models import (
+    BOOL_1,
+    FLOAT_2,
+    FLOAT_ANY,
+    FLOAT_OPEN,
+    INT,
+    add_operands,
+    compiled,
+    computed,
+    devices_of,
+    fails,
+    floats,
+    sum_model,
+)
+
+C = OperandCode
+MATRIX_OPEN = OperandType(C.TENSOR_FLOAT32, (2, 0))
+OUT = ResultCode.OUTPUT_INSUFFICIENT_SIZE
+
+
+@pytest.fixture(scope="module")
+def compilation() -> Compilation:
+    """The sum of two tensors of 2 elements."""
+    return compiled(sum_model())
+
+
+@pytest.fixture
+def execution(compilation: Compilation) -> Execution:
+    return Execution(compilation)
+
+
+@pytest.fixture
+def started(compilation: Compilation) -> Execution:
+    """An execution that has computed."""
+    execution = Execution(compilation)
+    execution.set_input(0, floats(1, 2))
+    execution.set_input(1, floats(10, 20))
+    execution.set_output(0, np.zeros(2, np.float32))
+    execution.compute()
+    return execution
+
+
+SETTERS: dict[str, Callable[[Execution, int], None]] = {
+    "set_input": lambda e, i: e.set_input(i, floats(1, 2)),
+    "set_output": lambda e, i: e.set_output(i, floats(1, 2)),
+    "set_input_from_memory": lambda e, i: e.set_input_from_memory(i, Memory(floats(1, 2)), 0, 8),
+    "set_output_from_memory": lambda e, i: e.set_output_from_memory(i, Memory(floats(1, 2)), 0, 8),
+}
+
+
+def test_an_execution_needs_a_finished_compilation() -> None:
+    with fails(ResultCode.UNEXPECTED_NULL, "the compilation is None"):
+        Execution(None)  # type: ignore[arg-type]  # that is what is tested
+    with fails(ResultCode.BAD_STATE, "the compilation is not finished"):
+        Execution(Compilation(sum_model()))
+
+
+def test_an_execution_computes() -> None:
+    total = np.zeros(2, np.float32)
+    computed(sum_model(), [floats(1, 2), floats(10, 20)], [total])
+    assert total.tolist() == [11, 22]
+
+
+@pytest.mark.parametrize("setter", SETTERS)
+def test_nothing_is_set_after_the_start(started: Execution, setter: str) -> None:
+    with fails(ResultCode.BAD_STATE, "the execution has been started. Make another one"):
+        SETTERS[setter](started, 99)  # the index would be BAD_DATA
+
+
+@pytest.mark.parametrize("setter", SETTERS)
+@pytest.mark.parametrize("index", [-1, 2])
+def test_what_is_set_exists(execution: Execution, setter: str, index: int) -> None:
+    with fails(ResultCode.BAD_DATA, "there is no such (input|output). Expected an index below"):
+        SETTERS[setter](execution, index)
+
+
+@pytest.mark.parametrize("setter", SETTERS)
+def test_everything_is_set_once(execution: Execution, setter: str) -> None:
+    SETTERS[setter](execution, 0)
+    with fails(ResultCode.BAD_STATE, "the (input|output) is set already"):
+        SETTERS[setter](execution, 0)
+
+
+def test_being_set_already_is_found_after_wrong_dimensions_and_before_a_wrong_length(
+    execution: Execution,
+) -> None:
+    execution.set_input(0, floats(1, 2))
+    with fails(ResultCode.BAD_DATA, "the dimensions are not those of the model"):
+        execution.set_input(0, floats(1, 2), OperandType(C.TENSOR_FLOAT32, (3,)))
+    with fails(ResultCode.BAD_STATE, "set already"):
+        execution.set_input(0, floats(1, 2, 3))
+
+
+@pytest.mark.parametrize("setter", ["set_input_from_memory", "set_output_from_memory"])
+def test_memory_is_given(started: Execution, setter: str) -> None:
+    with fails(ResultCode.UNEXPECTED_NULL, "the memory is None"):
+        getattr(started, setter)(0, None, 0, 8)
+
+
+@pytest.mark.parametrize("setter", ["set_input_from_memory", "set_output_from_memory"])
+def test_a_region_lies_within_its_memory(execution: Execution, setter: str) -> None:
+    with fails(ResultCode.BAD_DATA, "the region is not in the memory"):
+        getattr(execution, setter)(0, Memory(bytearray(8)), 4, 8)
+
+
+@pytest.mark.parametrize("setter", ["set_input", "set_output"])
+def test_a_buffer_has_the_length_that_the_dimensions_say(execution: Execution, setter: str) -> None:
+    with fails(ResultCode.BAD_DATA, "wrong length. Expected 8 bytes.*got 12 bytes"):
+        getattr(execution, setter)(0, floats(1, 2, 3))
+    with fails(ResultCode.BAD_DATA, "the buffer has no bytes"):
+        getattr(execution, setter)(0, floats())
+    with fails(ResultCode.BAD_DATA, "wrong dtype"):
+        getattr(execution, setter)(0, np.zeros(2, np.int32))
+
+
+@pytest.mark.parametrize("setter", ["set_input_from_memory", "set_output_from_memory"])
+def test_a_region_has_the_length_that_the_dimensions_say(execution: Execution, setter: str) -> None:
+    with fails(ResultCode.BAD_DATA, "wrong length. Expected 8 bytes.*got 12 bytes"):
+        getattr(execution, setter)(0, Memory(bytearray(12)), 0, 12)
+
+
+def test_an_output_needs_a_buffer_that_can_be_written(execution: Execution) -> None:
+    with fails(ResultCode.BAD_DATA, "the buffer is read-only"):
+        execution.set_output(0, bytes(8))
+    frozen = floats(1, 2)
+    frozen.flags.writeable = False
+    with fails(ResultCode.BAD_DATA, "the array is read-only"):
+        execution.set_output(0, frozen)
+    with fails(ResultCode.BAD_DATA, "the array is not contiguous"):
+        execution.set_output(0, floats(1, 2, 3, 4)[::2])
+
+
+def test_elements_may_be_bytes(compilation: Compilation) -> None:
+    execution = Execution(compilation)
+    total = bytearray(8)
+    execution.set_input(0, floats(1, 2).tobytes())
+    execution.set_input(1, floats(10, 20).data)
+    execution.set_output(0, total)
+    execution.compute()
+    assert total == floats(11, 22).tobytes()
+
+
+def test_an_input_may_have_any_strides(compilation: Compilation) -> None:
+    assert compilation(floats(1, 2, 3)[::-2], floats(0, 0))[0].tolist() == [3, 1]
+
+
+def test_one_buffer_may_be_input_and_output(compilation: Compilation) -> None:
+    values = floats(1, 2)
+    execution = Execution(compilation)
+    for index in (0, 1):
+        execution.set_input(index, values)
+    execution.set_output(0, values)
+    execution.compute()
+    assert values.tolist() == [2, 4]
+
+
+# Dimensions
+
+
+def open_sum(first: OperandType, output: OperandType = FLOAT_ANY) -> Execution:
+    """An execution of a sum whose first input and output are as given."""
+    return Execution(compiled(sum_model(first, FLOAT_ANY, output)))
+
+
+@pytest.mark.parametrize("setter", ["set_input", "set_input_from_memory"])
+@pytest.mark.parametrize("operand_type", [FLOAT_OPEN, FLOAT_ANY, MATRIX_OPEN])
+def test_an_inputs_dimensions_must_be_given_if_the_model_does_not_say_them(
+    setter: str, operand_type: OperandType
+) -> None:
+    value = (floats(1, 2),) if setter == "set_input" else (Memory(floats(1, 2)), 0, 8)
+    for given in (None, operand_type):
+        with fails(ResultCode.BAD_DATA, "does not say all dimensions|not fully given"):
+            getattr(open_sum(operand_type), setter)(0, *value, given)
+
+
+def test_an_input_that_is_left_out_needs_no_dimensions() -> None:
+    open_sum(MATRIX_OPEN).set_input(0, None)
+    open_sum(MATRIX_OPEN).set_input(0, None, MATRIX_OPEN)
+
+
+@pytest.mark.parametrize("dimensions", [(3, 1), (2,), (2, 1, 1)])
+@pytest.mark.parametrize("setter", ["set_input", "set_output"])
+def test_given_dimensions_are_those_of_the_model(setter: str, dimensions: tuple[int, ...]) -> None:
+    execution = open_sum(MATRIX_OPEN, MATRIX_OPEN)
+    given = OperandType(C.TENSOR_FLOAT32, dimensions)
+    with fails(ResultCode.BAD_DATA, r"not those of the model. Expected \(2, 0\)"):
+        getattr(execution, setter)(0, np.zeros(dimensions, np.float32), given)
+
+
+def test_an_output_may_not_unsay_a_dimension() -> None:
+    given = OperandType(C.TENSOR_FLOAT32, (0, 3))
+    with fails(ResultCode.BAD_DATA, "not those of the model"):
+        open_sum(MATRIX_OPEN, MATRIX_OPEN).set_output(0, floats(1), given)
+
+
+def test_a_model_without_rank_takes_any() -> None:
+    execution = open_sum(FLOAT_ANY)
+    for index in (0, 1):
+        shape = OperandType(C.TENSOR_FLOAT32, (1, 1, 2))
+        execution.set_input(index, floats(1, 2), shape)
+    total = np.zeros(2, np.float32)
+    execution.set_output(0, total)
+    execution.compute()
+    assert total.tolist() == [2, 4]
+    assert execution.get_output_operand_dimensions(0) == (1, 1, 2)
+    assert execution.get_output_operand_rank(0) == 3
+
+
+def test_a_given_type_is_valid_itself(execution: Execution) -> None:
+    with fails(ResultCode.BAD_DATA, "the scale does not fit"):
+        execution.set_input(0, floats(1, 2), OperandType(C.TENSOR_FLOAT32, (2,), 0.5))
+
+
+def test_a_call_takes_dimensions_from_its_arrays() -> None:
+    compilation = compiled(sum_model(FLOAT_OPEN, FLOAT_ANY, FLOAT_ANY))
+    assert compilation(floats(1, 2, 3), floats(10))[0].tolist() == [11, 12, 13]
+    assert compilation(floats(1), floats(10).reshape(1, 1))[0].tolist() == [[11]]
+    with fails(ResultCode.BAD_DATA, "not those of the model"):
+        compilation(floats(1).reshape(1, 1), floats(10))
+
+
+# Outputs
+
+
+def test_a_larger_buffer_is_filled_as_far_as_needed() -> None:
+    execution = open_sum(FLOAT_2)
+    execution.set_input(0, floats(1, 2))
+    execution.set_input(1, floats(10), OperandType(C.TENSOR_FLOAT32, (1,)))
+    total = floats(7, 7, 7)
+    execution.set_output(0, total)
+    execution.compute()
+    assert total.tolist() == [11, 12, 7]
+
+
+def test_a_smaller_buffer_is_not_written_and_the_needed_dimensions_are_told() -> None:
+    execution = open_sum(FLOAT_2)
+    execution.set_input(0, floats(1, 2))
+    execution.set_input(1, floats(10), OperandType(C.TENSOR_FLOAT32, (1,)))
+    total = floats(7)
+    execution.set_output(0, total)
+    with fails(OUT, r"output 0 does not fit its buffer. Expected 8 bytes .* got 4 bytes"):
+        execution.compute()
+    assert total.tolist() == [7]
+    for ask, answer in (
+        (execution.get_output_operand_rank, 1),
+        (execution.get_output_operand_dimensions, (2,)),
+    ):
+        with pytest.raises(NnapiError, match="does not fit its buffer") as caught:
+            ask(0)
+        assert (caught.value.code, caught.value.value) == (OUT, answer)
+
+
+def test_of_two_outputs_the_one_that_fits_is_told_apart() -> None:
+    model = Model()
+    a, b, c, d = add_operands(model, FLOAT_2, FLOAT_2, FLOAT_ANY, FLOAT_ANY)
+    model.add_operation(OperationCode.RELU, [a], [c])
+    model.add_operation(OperationCode.RELU, [b], [d])
+    model.identify_inputs_and_outputs([a, b], [c, d])
+    model.finish()
+    execution = Execution(compiled(model))
+    buffers = floats(7, 7), floats(7)
+    for index in (0, 1):
+        execution.set_input(index, floats(1, 2))
+        execution.set_output(index, buffers[index])
+    with fails(OUT, "output 1 does not fit"):
+        execution.compute()
+    assert execution.get_output_operand_dimensions(0) == (2,)
+    with fails(OUT, "output 1 does not fit"):
+        execution.get_output_operand_dimensions(1)
+    assert [buffer.tolist() for buffer in buffers] == [[7, 7], [7]]
+
+
+def test_an_output_of_other_dimensions_than_given_fails() -> None:
+    execution = open_sum(FLOAT_2)
+    execution.set_input(0, floats(1, 2))
+    execution.set_input(1, floats(1, 2), FLOAT_2)
+    given = OperandType(C.TENSOR_FLOAT32, (3,))
+    execution.set_output(0, floats(7, 7, 7), given)
+    with fails(ResultCode.OP_FAILED, r"output 0 has other dimensions.*\(3,\); got \(2,\)"):
+        execution.compute()
+
+
+def test_a_scalar_output_has_rank_0_and_no_dimensions() -> None:
+    model = Model()
+    a, rank = add_operands(model, FLOAT_2, INT)
+    model.add_operation(OperationCode.RANK, [a], [rank])
+    model.identify_inputs_and_outputs([a], [rank])
+    model.finish()
+    number = np.zeros(1, np.int32)
+    execution = computed(model, [floats(1, 2)], [number])
+    assert number.tolist() == [1]
+    assert execution.get_output_operand_rank(0) == 0
+    with fails(ResultCode.BAD_DATA, "a scalar has no dimensions"):
+        execution.get_output_operand_dimensions(0)
+
+
+def test_a_scalar_may_be_an_input() -> None:
+    model = Model()
+    a, b, activation, total = add_operands(model, FLOAT_2, FLOAT_2, INT, FLOAT_2)
+    model.add_operation(OperationCode.ADD, [a, b, activation], [total])
+    model.identify_inputs_and_outputs([a, b, activation], [total])
+    model.finish()
+    total_of = np.zeros(2, np.float32)
+    computed(model, [floats(-1, 2), floats(-1, 2), np.int32(1)], [total_of])
+    assert total_of.tolist() == [0, 4]
+    computed(model, [floats(-1, 2), floats(-1, 2), 0], [total_of])
+    assert total_of.tolist() == [-2, 4]
+    with fails(ResultCode.OP_FAILED, "there is no such activation"):
+        computed(model, [floats(-1, 2), floats(-1, 2), 9], [total_of])
+
+
+def test_truth_values_are_single_bytes_and_any_other_than_0_is_true() -> None:
+    model = Model()
+    a, b = add_operands(model, OperandType(C.TENSOR_BOOL8, (3,)), OperandType(C.TENSOR_BOOL8, (3,)))
+    model.add_operation(OperationCode.LOGICAL_NOT, [a], [b])
+    model.identify_inputs_and_outputs([a], [b])
+    model.finish()
+    for buffer in (np.zeros(3, np.bool_), np.zeros(3, np.uint8), bytearray(3)):
+        computed(model, [np.array([0, 1, 200], np.uint8)], [buffer])
+        assert list(buffer) == [1, 0, 0]
+
+
+def test_an_output_that_is_needed_must_have_a_buffer(execution: Execution) -> None:
+    execution.set_input(0, floats(1, 2))
+    execution.set_input(1, floats(1, 2))
+    execution.set_output(0, None)
+    with fails(ResultCode.OP_FAILED, "output 0 has no buffer"):
+        execution.compute()
+
+
+# States
+
+
+def test_every_input_and_output_must_be_set(execution: Execution) -> None:
+    with fails(ResultCode.BAD_DATA, "Execution.compute: input 0 is not set"):
+        execution.compute()
+    execution.set_input(0, floats(1, 2))
+    with fails(ResultCode.BAD_DATA, "input 1 is not set"):
+        execution.compute()
+    execution.set_input(1, floats(1, 2))
+    with fails(ResultCode.BAD_DATA, "output 0 is not set"):
+        execution.compute()
+    execution.set_output(0, floats(1, 2))
+    execution.compute()  # none of these was a start
+
+
+def test_an_execution_computes_once(started: Execution) -> None:
+    with fails(ResultCode.BAD_STATE, "the execution has been started"):
+        started.compute()
+    with fails(ResultCode.BAD_STATE, "the execution has been started"):
+        started.run([floats(1, 2), floats(1, 2)])
+
+
+def test_an_execution_that_failed_has_been_started() -> None:
+    execution = open_sum(FLOAT_2)
+    execution.set_input(0, floats(1, 2))
+    execution.set_input(1, floats(1, 2, 3), OperandType(C.TENSOR_FLOAT32, (3,)))
+    execution.set_output(0, floats(1, 2, 3))
+    with fails(ResultCode.OP_FAILED, "ADD"):
+        execution.compute()
+    with fails(ResultCode.BAD_STATE, "the execution has been started"):
+        execution.compute()
+    for ask in (execution.get_output_operand_rank, execution.get_output_operand_dimensions):
+        with fails(ResultCode.BAD_STATE, "the execution has not ended well"):
+            ask(0)
+
+
+def test_results_are_asked_for_after_the_end(execution: Execution) -> None:
+    for ask in (execution.get_output_operand_rank, execution.get_output_operand_dimensions):
+        with fails(ResultCode.BAD_STATE, "the execution has not ended well"):
+            ask(99)  # the index would be BAD_DATA
+
+
+@pytest.mark.parametrize("index", [-1, 1])
+def test_results_are_those_of_outputs(started: Execution, index: int) -> None:
+    for ask in (started.get_output_operand_rank, started.get_output_operand_dimensions):
+        with fails(ResultCode.BAD_DATA, "there is no such output. Expected an index below 1"):
+            ask(index)
+
+
+def test_executions_run_side_by_side() -> None:
+    compilation = compiled(sum_model(FLOAT_OPEN, FLOAT_OPEN, FLOAT_OPEN))
+    wrong: list[int] = []
+
+    def work(size: int) -> None:
+        for _ in range(30):
+            values = np.full(size, size, np.float32)
+            (result,) = compilation(values, values)
+            if result.tolist() != [2 * size] * size:
+                wrong.append(size)
+
+    threads = [threading.Thread(target=work, args=(size,)) for size in range(1, 9)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+# Timing
+
+
+@pytest.fixture
+def timed() -> Iterator[Execution]:
+    """An execution on one chosen device, ready to compute."""
+    with devices_of() as manager:
+        compilation = Compilation.create_for_devices(sum_model(manager=manager), manager.devices)
+        compilation.finish()
+        execution = Execution(compilation)
+        execution.set_input(0, floats(1, 2))
+        execution.set_input(1, floats(1, 2))
+        execution.set_output(0, floats(1, 2))
+        yield execution
+
+
+def test_only_executions_on_one_chosen_device_are_measured(started: Execution) -> None:
+    with fails(ResultCode.BAD_DATA, "only executions on one chosen device.*none was chosen"):
+        started.set_measure_timing(True)  # the start would be BAD_STATE
+    with devices_of(FakeBackend()) as manager:
+        compilation = Compilation.create_for_devices(sum_model(), manager.devices)
+        compilation.finish()
+        with fails(ResultCode.BAD_DATA, "only executions on one chosen device.*2 devices"):
+            Execution(compilation).set_measure_timing(True)
+
+
+def test_measuring_is_asked_for_before_the_start(timed: Execution) -> None:
+    timed.compute()
+    with fails(ResultCode.BAD_STATE, "has been started"):
+        timed.set_measure_timing(True)
+
+
+def test_durations_are_nanoseconds_and_those_on_hardware_not_known(timed: Execution) -> None:
+    timed.set_measure_timing(True)
+    timed.compute()
+    for code in (DurationCode.IN_DRIVER, DurationCode.FENCED_IN_DRIVER):
+        assert 0 < timed.get_duration(code) < 60 * 10**9
+    for code in (DurationCode.ON_HARDWARE, DurationCode.FENCED_ON_HARDWARE):
+        assert timed.get_duration(code) == DURATION_UNAVAILABLE == 2**64 - 1
+
+
+@pytest.mark.parametrize(
+    ("prepare", "duration", "code", "problem"),
+    [
+        (lambda e: None, 4, ResultCode.BAD_DATA, "there is no such duration"),
+        (lambda e: None, 0, ResultCode.BAD_STATE, "the execution has not ended well"),
+        (lambda e: e.compute(), 0, ResultCode.BAD_STATE, "the execution was not measured"),
+    ],
+)
+def test_a_duration_that_is_not_there_is_said_to_be_unavailable(
+    timed: Execution,
+    prepare: Callable[[Execution], object],
+    duration: int,
+    code: ResultCode,
+    problem: str,
+) -> None:
+    prepare(timed)
+    with pytest.raises(NnapiError, match=problem) as caught:
+        timed.get_duration(duration)
+    assert (caught.value.code, caught.value.value) == (code, DURATION_UNAVAILABLE)
+
+
+# Loops
+
+
+def endless(is_true: bool = True, manager: DeviceManager | None = None) -> Execution:
+    """A loop whose condition is an input that nothing changes."""
+    condition, body = Model(manager), Model(manager)
+    for model in (condition, body):
+        a, b = add_operands(model, BOOL_1, BOOL_1)
+        other = model.add_operand(BOOL_1)
+        model.set_operand_value(other, b"\1")
+        model.add_operation(OperationCode.LOGICAL_AND, [a, other], [b])
+        model.identify_inputs_and_outputs([a], [b])
+        model.finish()
+    model = Model(manager)
+    a, b, *models = add_operands(model, BOOL_1, BOOL_1, OperandType(C.MODEL), OperandType(C.MODEL))
+    for index, inner in zip(models, (condition, body), strict=True):
+        model.set_operand_value_from_model(index, inner)
+    model.add_operation(OperationCode.WHILE, [*models, a], [b])
+    model.identify_inputs_and_outputs([a], [b])
+    model.finish()
+    execution = Execution(compiled(model))
+    execution.set_input(0, np.array([is_true], np.bool_))
+    execution.set_output(0, bytearray(1))
+    return execution
+
+
+@pytest.mark.parametrize("timeout_ns", [0, 20_000_000])
+def test_a_loop_that_takes_too_long_misses_its_deadline(timeout_ns: int) -> None:
+    execution = endless()
+    execution.set_loop_timeout(timeout_ns)
+    with fails(ResultCode.MISSED_DEADLINE_TRANSIENT, "WHILE_0"):
+        execution.compute()
+
+
+@pytest.mark.parametrize("way", ["computed", "started", "fenced", "in a burst"])
+def test_a_loop_is_stopped_however_it_is_executed(way: str) -> None:
+    execution = endless()
+    execution.set_loop_timeout(20_000_000)
+    with fails(ResultCode.MISSED_DEADLINE_TRANSIENT, "WHILE_0"):
+        if way == "computed":
+            execution.compute()
+        elif way == "started":
+            execution.start_compute().wait()
+        elif way == "fenced":
+            execution.start_compute_with_dependencies([]).wait()
+        else:
+            with Burst(execution.compilation) as burst:
+                burst.compute(execution)
+
+
+def test_a_time_of_0_stops_only_loops_that_have_a_turn() -> None:
+    execution = endless(is_true=False)
+    execution.set_loop_timeout(0)
+    execution.compute()
+
+
+def test_times_above_the_maximum_stand_for_it(caplog: pytest.LogCaptureFixture) -> None:
+    execution = endless(is_true=False)
+    execution.set_loop_timeout(MAXIMUM_LOOP_TIMEOUT_NS + 1)
+    assert "more than the maximum" in caplog.text
+    assert execution._limits.loop_timeout_ns == MAXIMUM_LOOP_TIMEOUT_NS
+    with fails(ResultCode.BAD_DATA, "the time is below 0"):
+        execution.set_loop_timeout(-1)
+
+
+@pytest.mark.parametrize("limit_s", [0.02, None])
+def test_without_a_time_of_its_own_an_execution_has_that_of_the_options(
+    limit_s: float | None,
+) -> None:
+    with devices_of(loop_timeout_s=limit_s) as manager:
+        execution = endless(manager=manager)
+        if limit_s is None:  # the execution can still say less
+            execution.set_loop_timeout(20_000_000)
+        began = time.perf_counter()
+        with fails(ResultCode.MISSED_DEADLINE_TRANSIENT, "WHILE_0"):
+            execution.compute()
+        assert time.perf_counter() - began < 1.9  # NNAPI's default is 2 s
+
+
+def test_the_time_is_set_before_the_start(started: Execution) -> None:
+    with fails(ResultCode.BAD_STATE, "has been started"):
+        started.set_loop_timeout(1)
+
+
+def test_a_loop_that_takes_too_long_says_which_call_gives_it_more() -> None:
+    execution = endless()
+    execution.set_loop_timeout(0)
+    with fails(ResultCode.MISSED_DEADLINE_TRANSIENT, "Call set_loop_timeout before"):
+        execution.compute()
+
+
+def choices_in_choices(num_levels: int) -> Model:
+    """IFs in each other: each runs the next level twice, and the innermost negates."""
+    inner = Model()
+    condition, a, b = add_operands(inner, BOOL_1, BOOL_1, BOOL_1)
+    inner.add_operation(OperationCode.LOGICAL_NOT, [a], [b])
+    inner.identify_inputs_and_outputs([condition, a], [b])
+    inner.finish()
+    for _ in range(num_levels):
+        model = Model()
+        condition, a, b, c = add_operands(model, *[BOOL_1] * 4)
+        branch = model.add_operand(OperandType(C.MODEL))
+        model.set_operand_value_from_model(branch, inner)
+        for source, target in ((a, b), (b, c)):
+            inputs = [condition, branch, branch, condition, source]
+            model.add_operation(OperationCode.IF, inputs, [target])
+        model.identify_inputs_and_outputs([condition, a], [c])
+        model.finish()
+        inner = model
+    return inner
+
+
+@pytest.mark.parametrize("num_levels", [2, 31])
+def test_choices_in_choices_that_take_too_long_miss_their_deadline(num_levels: int) -> None:
+    execution = Execution(compiled(choices_in_choices(num_levels)))
+    for index in (0, 1):
+        execution.set_input(index, np.array([True]))
+    output = bytearray(1)
+    execution.set_output(0, output)
+    execution.set_loop_timeout(50_000_000)
+    if num_levels == 2:
+        execution.compute()
+        assert output == b"\1"
+    else:
+        with fails(ResultCode.MISSED_DEADLINE_TRANSIENT, "IF_.*control flow takes too long"):
+            execution.compute()
+
+
+@pytest.mark.parametrize(
+    ("call", "problem"),
+    [
+        (
+            lambda execution: execution.set_input("0", floats(1, 2)),
+            "the input's index is no integer",
+        ),
+        (lambda execution: execution.set_input(0, floats(1, 2), (2,)), "Expected OperandType"),
+        (lambda execution: execution.set_input_from_memory(0, bytes(8), 0, 8), "Expected Memory"),
+        (lambda execution: execution.set_output_from_memory(0, bytes(8), 0, 8), "Expected Memory"),
+        (lambda execution: execution.set_loop_timeout(None), "Expected nanoseconds"),
+        (lambda execution: execution.set_loop_timeout(True), "Expected nanoseconds"),
+        (lambda execution: execution.set_input(0, [1.0, 2.0]), "these are no elements.*got list"),
+    ],
+)
+def test_arguments_of_another_kind_are_rejected(
+    execution: Execution, call: Callable[[Execution], object], problem: str
+) -> None:
+    with fails(ResultCode.BAD_DATA, problem):
+        call(execution)
+
+
+def test_an_execution_is_of_a_compilation() -> None:
+    with fails(ResultCode.BAD_DATA, "Expected Compilation"):
+        Execution("compilation")  # type: ignore[arg-type]  # that is the point
+
+
+def test_a_list_is_told_about_before_dimensions() -> None:
+    execution = open_sum(FLOAT_OPEN)
+    with fails(ResultCode.BAD_DATA, "these are no elements.*got list"):
+        execution.set_input(0, [1.0, 2.0])
+    with fails(ResultCode.BAD_DATA, "these are no elements.*got list"):
+        execution.run([[1.0], floats(1)])  # type: ignore[list-item]  # that is the point
+
+
+def test_a_run_that_could_not_begin_can_be_tried_again(execution: Execution) -> None:
+    for wrong in ([floats(1, 2), floats(1)], [floats(1, 2)]):
+        with fails(ResultCode.BAD_DATA, "not those of the model|number of inputs"):
+            execution.run(wrong)
+    assert execution.run([floats(1, 2), floats(3, 4)])[0].tolist() == [4, 6]
+
+
+def test_a_run_takes_no_other_arguments_than_its_own(execution: Execution) -> None:
+    execution.set_input(1, floats(1, 2))
+    with fails(ResultCode.BAD_STATE, "the input is set already"):
+        execution.run([floats(1, 2), floats(3, 4)])

@@ -1,0 +1,832 @@
+"""Rules of executions, bursts, events and fences, each on a device that follows a script."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import gc
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+
+from armpy.backend import current_timing
+from armpy.errors import BackendError, NnapiError, ResultCode
+from armpy.execution import RuntimeOptions
+from armpy.execution.memory import idle_release as idling
+from armpy.ops.operation import Array
+from armpy_nnapi import (
+    DURATION_UNAVAILABLE,
+    Burst,
+    Compilation,
+    DeviceManager,
+    DurationCode,
+    Event,
+    Execution,
+    Memory,
+    Model,
+    ModelBuilder,
+    OperandCode,
+    OperandType,
+    OperationCode,
+    Priority,
+)
+from armpy_nnapi.run.fence_watch import FenceWatch
+from tests.support.fake_backends import registry_of
+from tests.support.nnapi_models import (
+    BOOL_1,
+    FLOAT_2,
+    add_operands,
+    compiled,
+    devices_of,
+    fails,
+    floats,
+    preparation_of,
+    sum_model,
+)
+from tests.support.scripted_backend import Call, ScriptedBackend, raises, right, waits
+
+DEAD = NnapiError("the device is gone", code=ResultCode.DEAD_OBJECT)
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+
+
+class Device:
+    """A scripted device that waits, where it is told to, until its gate is opened."""
+
+    def __init__(self) -> None:
+        self.gate = threading.Event()
+        self.backend = ScriptedBackend()
+        options = RuntimeOptions(
+            backends=["Scripted"], registry=registry_of(self.backend), execution_threads=1
+        )
+        self.manager = DeviceManager(options)
+
+    def block(self) -> None:
+        """Let executions from now on wait for the gate."""
+        self.backend.script["execute"] = waits(self.gate)
+
+    def wait_until_busy(self) -> None:
+        """Wait until an execution has come to the gate."""
+        until(lambda: bool(self.backend.calls_of("execute")))
+
+    def compiled(self, model: Model | None = None) -> Compilation:
+        """A compilation for this device alone."""
+        model = sum_model(manager=self.manager) if model is None else model
+        compilation = Compilation.create_for_devices(model, self.manager.devices)
+        compilation.finish()
+        return compilation
+
+
+@pytest.fixture
+def device() -> Iterator[Device]:
+    found = Device()
+    with found.manager:
+        yield found
+        found.gate.set()
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for something that other threads do."""
+    for _ in range(3000):
+        if condition():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it did not come about in 30 s")
+
+
+def execution_of(
+    compilation: Compilation, *, reusable: bool = False
+) -> tuple[Execution, Array, Array]:
+    """An execution of the sum with its first input and its output."""
+    execution = Execution(compilation)
+    execution.set_reusable(reusable)
+    values, total = floats(1, 2), np.zeros(2, np.float32)
+    execution.set_input(0, values)
+    execution.set_input(1, floats(10, 20))
+    execution.set_output(0, total)
+    return execution, values, total
+
+
+@contextlib.contextmanager
+def pipe() -> Iterator[tuple[Event, Callable[[], object]]]:
+    """A fence, and what signals it."""
+    reader, writer = os.pipe()
+    try:
+        yield Event.create_from_sync_fence_fd(reader), lambda: os.write(writer, b"x")
+    finally:
+        os.close(reader)
+        os.close(writer)
+
+
+# What is read is what the buffers hold when it is computed
+
+
+def negation() -> Compilation:
+    """A model that negates one truth value."""
+    model = Model()
+    value, result = add_operands(model, BOOL_1, BOOL_1)
+    model.add_operation(OperationCode.LOGICAL_NOT, [value], [result])
+    model.identify_inputs_and_outputs([value], [result])
+    model.finish()
+    return compiled(model)
+
+
+@pytest.mark.parametrize("is_in_memory", [False, True])
+def test_truth_values_are_read_when_they_are_computed(is_in_memory: bool) -> None:
+    execution, value, result = Execution(negation()), np.array([True]), np.zeros(1, np.bool_)
+    execution.set_reusable(True)
+    if is_in_memory:
+        execution.set_input_from_memory(0, Memory(value), 0, 1)
+    else:
+        execution.set_input(0, value)
+    execution.set_output(0, result)
+    for given in (False, True, False):
+        value[:] = given
+        execution.compute()
+        assert result.tolist() == [not given]
+    value[:] = True
+    execution.start_compute().wait()
+    assert result.tolist() == [False]
+
+
+def odd_arrays() -> dict[str, Array]:
+    """Arrays of two elements that nothing can read in place."""
+    unaligned = np.zeros(9, np.uint8)[1:].view(np.float32)
+    return {"strided": np.zeros(4, np.float32)[::2], "unaligned": unaligned}
+
+
+@pytest.mark.parametrize("kind", odd_arrays())
+def test_odd_arrays_are_read_when_they_are_computed(kind: str) -> None:
+    values, total = odd_arrays()[kind], np.zeros(2, np.float32)
+    execution = Execution(compiled(sum_model()))
+    execution.set_reusable(True)
+    execution.set_input(0, values)
+    execution.set_input(1, floats(10, 20))
+    execution.set_output(0, total)
+    for first in (1, 2, 3):
+        values[:] = first
+        execution.compute()
+        assert total.tolist() == [first + 10, first + 20]
+    values[:] = 4
+    execution.start_compute().wait()
+    assert total.tolist() == [14, 24]
+
+
+def test_the_outputs_of_a_reusable_execution_may_have_other_shapes_each_time() -> None:
+    builder = ModelBuilder()
+    multiples = builder.input(np.int32, (1,))
+    tiled = builder.tile(np.full(1, 7, np.float32), multiples)
+    execution = Execution(compiled(builder.finish(tiled)))
+    execution.set_reusable(True)
+    wanted, filled = np.array([2], np.int32), np.zeros(4, np.float32)
+    execution.set_input(0, wanted)
+    execution.set_output(0, filled)
+    for size, code in ((2, None), (3, None), (5, ResultCode.OUTPUT_INSUFFICIENT_SIZE), (4, None)):
+        wanted[:], filled[:] = size, 0
+        if code is None:
+            execution.compute()
+            assert filled.tolist() == [7] * size + [0] * (4 - size)
+            assert execution.get_output_operand_dimensions(0) == (size,)
+        else:
+            with fails(code, "does not fit"):
+                execution.compute()
+            assert not filled.any()
+
+
+# Deadlines
+
+
+def test_a_time_that_is_up_before_the_computation_is_persistent(device: Device) -> None:
+    execution, _, total = execution_of(device.compiled())
+    execution.set_timeout(1)
+    with fails(ResultCode.MISSED_DEADLINE_PERSISTENT, "deadline"):
+        execution.compute()
+    assert total.tolist() == [0, 0]
+    assert not device.backend.calls_of("execute")
+
+
+def test_a_time_that_runs_while_fences_are_waited_for(device: Device) -> None:
+    execution, _, _ = execution_of(device.compiled())
+    execution.set_timeout(30_000_000)
+    with pipe() as (fence, signal):
+        event = execution.start_compute_with_dependencies([fence])
+        with fails(ResultCode.MISSED_DEADLINE_PERSISTENT, "deadline"):
+            event.wait(30)
+        signal()
+        fence.wait(30)
+    assert not device.backend.calls_of("execute")
+    with fails(ResultCode.BAD_STATE, "has been started"):
+        execution.compute()
+
+
+@pytest.mark.parametrize("from_start_s", [0.05, 20.0])
+def test_of_two_times_the_shorter_counts(device: Device, from_start_s: float) -> None:
+    device.block()
+    execution, _, _ = execution_of(device.compiled())
+    execution.set_timeout(int(from_start_s * 1e9))
+    after_fence_s = 20.05 - from_start_s
+    started = time.perf_counter()
+    event = execution.start_compute_with_dependencies([], int(after_fence_s * 1e9))
+    with fails(ResultCode.MISSED_DEADLINE_TRANSIENT, "deadline"):
+        event.wait(30)
+    assert time.perf_counter() - started < 10
+
+
+def loop() -> Compilation:
+    """A loop that ends before its first turn if its input is false."""
+    condition, body = Model(), Model()
+    for model in (condition, body):
+        a, b = add_operands(model, BOOL_1, BOOL_1)
+        other = model.add_operand(BOOL_1)
+        model.set_operand_value(other, b"\0" if model is body else b"\1")
+        model.add_operation(OperationCode.LOGICAL_AND, [a, other], [b])
+        model.identify_inputs_and_outputs([a], [b])
+        model.finish()
+    model = Model()
+    a, b, *models = add_operands(model, BOOL_1, BOOL_1, *[OperandType(OperandCode.MODEL)] * 2)
+    for index, inner in zip(models, (condition, body), strict=True):
+        model.set_operand_value_from_model(index, inner)
+    model.add_operation(OperationCode.WHILE, [*models, a], [b])
+    model.identify_inputs_and_outputs([a], [b])
+    model.finish()
+    return compiled(model)
+
+
+def test_what_depends_on_an_execution_has_times_of_its_own() -> None:
+    compilation = loop()
+    results = [np.ones(1, np.bool_) for _ in range(2)]
+    first, after = Execution(compilation), Execution(compilation)
+    for execution, result, value in zip((first, after), results, (False, True), strict=True):
+        execution.set_input(0, np.array([value]))
+        execution.set_output(0, result)
+    first.set_loop_timeout(0)  # enough for no turn
+    with pipe() as (fence, signal):
+        one = first.start_compute_with_dependencies([fence])
+        two = after.start_compute_with_dependencies([one])
+        signal()
+        two.wait(30)
+    assert [result.tolist() for result in results] == [[False], [False]]
+
+
+# Devices that are gone
+
+
+def test_a_device_that_is_gone_is_said_by_calls_and_a_failure_to_events(device: Device) -> None:
+    compilation = device.compiled()
+    device.backend.script["execute"] = raises(DEAD)
+    with fails(ResultCode.DEAD_OBJECT, "the device is gone"):
+        execution_of(compilation)[0].compute()
+    # A result code crosses to an event as a status of the HAL, which has none for this.
+    for event in (
+        execution_of(compilation)[0].start_compute(),
+        execution_of(compilation)[0].start_compute_with_dependencies([]),
+    ):
+        with fails(ResultCode.OP_FAILED, "the device is gone"):
+            event.wait(30)
+
+
+# Closing, and the watchdog
+
+
+def test_what_is_closed_can_be_closed_again(device: Device) -> None:
+    compilation = device.compiled()
+    execution, _, _ = execution_of(compilation)
+    with Burst(compilation) as burst:
+        burst.compute(execution)
+        burst.close()
+    for _ in range(2):
+        execution.close()
+    with fails(ResultCode.BAD_STATE, "the execution is closed"):
+        execution.compute()
+
+
+def test_a_closed_burst_keeps_nothing_of_any_execution(device: Device) -> None:
+    compilation = device.compiled()
+    executions = [execution_of(compilation, reusable=True)[0] for _ in range(3)]
+    with Burst(compilation) as burst:
+        for execution in executions:
+            burst.compute(execution)
+            assert execution.is_prepared
+    assert not any(execution.is_prepared for execution in executions)
+
+
+def test_a_burst_does_not_keep_what_is_over(device: Device) -> None:
+    compilation = device.compiled()
+    burst = Burst(compilation)
+    execution, values, _ = execution_of(compilation)
+    burst.compute(execution)
+    del execution
+    gc.collect()
+    # The array itself, the variable, and the argument of this call.
+    assert sys.getrefcount(values) == 2
+    burst.close()
+
+
+def test_the_watchdog_is_in_nobodys_way(device: Device) -> None:
+    execution, _, total = execution_of(device.compiled(), reusable=True)
+    stop = threading.Event()
+
+    def release() -> None:
+        while not stop.is_set():
+            preparation_of(execution).release_if_idle()
+
+    thread = threading.Thread(target=release)
+    thread.start()
+    try:
+        for _ in range(2000):
+            execution.compute()
+    finally:
+        stop.set()
+        thread.join()
+    assert total.tolist() == [11, 22]
+
+
+@needs_fork
+def test_a_child_process_has_a_watchdog_of_its_own(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compilation = device.compiled()
+    kept, _, _ = execution_of(compilation, reusable=True)
+    kept.compute()  # the parent watches from here on
+    monkeypatch.setattr(idling, "RELEASE_AFTER_S", 0.02)
+    child = os.fork()
+    if child == 0:  # pragma: no cover - another process
+        try:
+            execution, _, _ = execution_of(compilation, reusable=True)
+            execution.compute()
+            until(lambda: not execution.is_prepared)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+# Fences
+
+
+def test_fences_that_wait_have_one_thread_between_them(device: Device) -> None:
+    compilation = device.compiled()
+    before = threading.active_count()
+    with contextlib.ExitStack() as stack:
+        made = [stack.enter_context(pipe()) for _ in range(20)]
+        assert threading.active_count() <= before  # nobody waits for them
+        executions = [execution_of(compilation) for _ in made]
+        events = [
+            execution.start_compute_with_dependencies([fence])
+            for (execution, _, _), (fence, _) in zip(executions, made, strict=True)
+        ]
+        assert threading.active_count() <= before + 1
+        for _, signal in made:
+            signal()
+        for event in events:
+            event.wait(30)
+        assert all(total.tolist() == [11, 22] for _, _, total in executions)
+
+
+def test_fences_that_nobody_waits_for_leave_nothing() -> None:
+    before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else None
+    for _ in range(20):
+        with pipe() as (fence, _):
+            assert not fence.is_done
+            with fails(ResultCode.MISSED_DEADLINE_TRANSIENT, "still goes on"):
+                fence.wait(0.0)
+            del fence
+    gc.collect()
+    if before is not None:
+        assert len(os.listdir("/proc/self/fd")) <= before
+
+
+def test_a_fence_is_of_one_execution_and_many_may_wait_for_it(device: Device) -> None:
+    compilation = device.compiled()
+    with pipe() as (fence, signal):
+        made = [execution_of(compilation) for _ in range(4)]
+        events = [one.start_compute_with_dependencies([fence, fence]) for one, _, _ in made]
+        assert not any(event.is_done for event in events)
+        signal()
+        for event in events:
+            event.wait(30)
+    assert all(total.tolist() == [11, 22] for _, _, total in made)
+
+
+def test_the_first_failure_fails_what_depends_on_it_after_all_have_ended(device: Device) -> None:
+    compilation = device.compiled()
+    reader, writer = os.pipe()
+    broken = Event.create_from_sync_fence_fd(reader)
+    with pipe() as (fence, signal):
+        execution, _, total = execution_of(compilation)
+        event = execution.start_compute_with_dependencies([broken, fence])
+        os.close(writer)
+        with fails(ResultCode.OP_FAILED, "signalled with an error"):
+            broken.wait(30)
+        assert not event.is_done  # its inputs may be written yet
+        signal()
+        with fails(ResultCode.OP_FAILED, "a dependency has failed"):
+            event.wait(30)
+    os.close(reader)
+    assert total.tolist() == [0, 0]
+    assert not device.backend.calls_of("execute")
+
+
+def test_a_failed_event_without_a_fence_fails_what_depends_on_it(device: Device) -> None:
+    compilation = device.compiled()
+    device.backend.script["execute"] = [raises(NnapiError("no", code=ResultCode.OP_FAILED))]
+    plain = execution_of(compilation)[0].start_compute()
+    execution, _, _ = execution_of(compilation)
+    event = execution.start_compute_with_dependencies([plain])
+    with fails(ResultCode.OP_FAILED, "a dependency has failed.*no"):
+        event.wait(30)
+
+
+# Bursts
+
+
+def test_a_busy_burst_is_said_after_another_compilation(device: Device) -> None:
+    compilation = device.compiled()
+    execution, _, _ = execution_of(compilation)
+    other, _, _ = execution_of(device.compiled())
+    device.block()
+    burst = Burst(compilation)
+    thread = threading.Thread(target=burst.compute, args=(execution,))
+    thread.start()
+    device.wait_until_busy()
+    with fails(ResultCode.BAD_DATA, "another compilation"):
+        burst.compute(other)
+    with fails(ResultCode.BAD_STATE, "another thread computes in the burst"):
+        burst.compute(Execution(compilation))  # that nothing is set would be BAD_DATA
+    device.gate.set()
+    thread.join()
+
+
+def test_a_failed_result_of_a_burst_is_not_computed_again(device: Device) -> None:
+    compilation = device.compiled()
+    device.backend.script["execute"] = raises(NnapiError("no", code=ResultCode.OP_FAILED))
+    with Burst(compilation) as burst, fails(ResultCode.OP_FAILED, "no"):
+        burst.compute(execution_of(compilation)[0])
+    assert len(device.backend.calls_of("execute")) == 1
+
+
+def test_two_bursts_of_a_compilation_compute_side_by_side(device: Device) -> None:
+    compilation = device.compiled()
+    device.block()
+    made = [execution_of(compilation) for _ in range(2)]
+    threads = [
+        threading.Thread(target=Burst(compilation).compute, args=(execution,))
+        for execution, _, _ in made
+    ]
+    for thread in threads:
+        thread.start()
+    until(lambda: len(device.backend.calls_of("execute")) == 2)
+    device.gate.set()
+    for thread in threads:
+        thread.join()
+    assert all(total.tolist() == [11, 22] for _, _, total in made)
+
+
+def test_what_was_set_is_computed_however_it_is_computed(device: Device) -> None:
+    assert FLOAT_2.dimensions == (2,)
+    ways: list[Callable[[Compilation, Execution], object]] = [
+        lambda _, execution: execution.compute(),
+        lambda _, execution: execution.start_compute().wait(),
+        lambda _, execution: execution.start_compute_with_dependencies([]).wait(),
+        lambda compilation, execution: Burst(compilation).compute(execution),
+    ]
+    compilation = device.compiled()
+    for reusable in (False, True):
+        for compute in ways:
+            execution, _, total = execution_of(compilation, reusable=reusable)
+            compute(compilation, execution)
+            assert total.tolist() == [11, 22]
+
+
+def test_a_burst_computes_models_with_loops() -> None:
+    compilation = loop()
+    execution, value, result = Execution(compilation), np.array([True]), np.ones(1, np.bool_)
+    execution.set_reusable(True)
+    execution.set_input(0, value)
+    execution.set_output(0, result)
+    with Burst(compilation) as burst:
+        for given in (True, False, True):
+            value[:], result[:] = given, True
+            burst.compute(execution)
+            assert result.tolist() == [False]
+
+
+# The order in which calls are checked
+
+
+def started_execution(compilation: Compilation) -> Execution:
+    """One that has been computed."""
+    execution, _, _ = execution_of(compilation)
+    execution.compute()
+    return execution
+
+
+def test_options_of_one_device_are_refused_before_the_start_matters(device: Device) -> None:
+    chosen = started_execution(device.compiled())
+    free = started_execution(compiled(sum_model(manager=device.manager)))
+    options: list[Callable[[Execution], None]] = [
+        lambda execution: execution.set_timeout(1),
+        lambda execution: execution.set_measure_timing(True),
+    ]
+    for set_option in options:
+        with fails(ResultCode.BAD_STATE, "has been started"):
+            set_option(chosen)
+        with fails(ResultCode.BAD_DATA, "one chosen device"):
+            set_option(free)
+
+
+@pytest.mark.parametrize(
+    ("is_started", "dependencies", "duration_ns", "code"),
+    [
+        (True, None, -1, ResultCode.UNEXPECTED_NULL),
+        (True, [None], -1, ResultCode.UNEXPECTED_NULL),
+        (True, [], 1, ResultCode.BAD_STATE),
+        (False, [], 1, ResultCode.BAD_DATA),
+    ],
+)
+def test_what_is_wrong_with_a_fenced_start_is_found_in_order(
+    device: Device, is_started: bool, dependencies: object, duration_ns: int, code: ResultCode
+) -> None:
+    compilation = compiled(sum_model(manager=device.manager))
+    execution = started_execution(compilation) if is_started else Execution(compilation)
+    with fails(code, "None|has been started|one chosen device"):
+        execution.start_compute_with_dependencies(dependencies, duration_ns)  # type: ignore[arg-type]
+
+
+def test_a_fenced_start_that_is_refused_is_no_start(device: Device) -> None:
+    execution = Execution(device.compiled())
+    with fails(ResultCode.BAD_DATA, "output 0 is not set"):
+        execution.start_compute_with_dependencies([])
+    total = np.zeros(2, np.float32)
+    execution.set_output(0, total)
+    with fails(ResultCode.BAD_DATA, "input 0 is not set"):
+        execution.start_compute_with_dependencies([])
+    execution.set_input(0, floats(1, 2))
+    execution.set_input(1, floats(1, 2))
+    execution.start_compute_with_dependencies([]).wait(30)
+    assert total.tolist() == [2, 4]
+
+
+# Under way
+
+
+def test_what_is_under_way_goes_on_when_nobody_has_it_any_more(device: Device) -> None:
+    compilation = device.compiled()
+    device.block()
+    execution, _, total = execution_of(compilation)
+    event = execution.start_compute()
+    device.wait_until_busy()
+    del execution, compilation
+    gc.collect()
+    device.gate.set()
+    event.wait(30)
+    assert total.tolist() == [11, 22]
+
+
+def test_what_waits_for_a_fence_goes_on_when_nobody_has_it_any_more(device: Device) -> None:
+    with pipe() as (fence, signal):
+        execution, _, total = execution_of(device.compiled())
+        event = execution.start_compute_with_dependencies([fence])
+        del execution, fence
+        gc.collect()
+        signal()
+        event.wait(30)
+    assert total.tolist() == [11, 22]
+
+
+def test_the_end_of_an_event_is_told_once() -> None:
+    event = Event()
+    told: list[BaseException | None] = []
+    event.when_done(told.append)
+    event.settle(None)
+    event.settle(NnapiError("too late", code=ResultCode.OP_FAILED))
+    event.when_done(told.append)
+    event.wait(0)
+    assert told == [None, None]
+
+
+def test_what_is_urgent_does_not_keep_others_waiting_for_ever(device: Device) -> None:
+    device.block()
+    order: list[str] = []
+    blocker = execution_of(device.compiled())[0].start_compute()
+    device.wait_until_busy()
+    events = []
+    for priority in (Priority.HIGH, Priority.LOW):
+        compilation = Compilation.create_for_devices(
+            sum_model(manager=device.manager), device.manager.devices
+        )
+        compilation.set_priority(priority)
+        compilation.finish()
+        for _ in range(20 if priority is Priority.HIGH else 1):
+            event = execution_of(compilation)[0].start_compute()
+            event.when_done(lambda _, name=priority.name: order.append(name))  # type: ignore[misc]
+            events.append(event)
+    device.gate.set()
+    for event in (blocker, *events):
+        event.wait(30)
+    assert order[0] == "HIGH"
+    assert order.index("LOW") <= 4  # behind three that are more urgent, and one under way
+
+
+# Times
+
+
+def test_the_time_in_the_driver_includes_that_on_the_device(device: Device) -> None:
+    def execute(call: Call) -> object:
+        timing = current_timing()
+        assert timing is not None
+        timing.add_device_time(2e6)  # more than it can have taken
+        return call.right()
+
+    device.backend.script["execute"] = execute
+    compilation = device.compiled()
+    ways: list[Callable[[Execution], None]] = [
+        lambda execution: execution.compute(),
+        lambda execution: execution.start_compute_with_dependencies([]).wait(30),
+    ]
+    for compute in ways:
+        execution, _, _ = execution_of(compilation)
+        execution.set_measure_timing(True)
+        compute(execution)
+        for on_hardware, in_driver in (
+            (DurationCode.ON_HARDWARE, DurationCode.IN_DRIVER),
+            (DurationCode.FENCED_ON_HARDWARE, DurationCode.FENCED_IN_DRIVER),
+        ):
+            assert execution.get_duration(on_hardware) == 2_000_000_000
+            assert execution.get_duration(in_driver) >= 2_000_000_000
+
+
+def test_an_execution_that_failed_has_no_times(device: Device) -> None:
+    compilation = device.compiled()
+    execution, _, total = execution_of(compilation, reusable=True)
+    execution.set_measure_timing(True)
+    execution.compute()
+    assert execution.get_duration() > 0
+    device.backend.script["execute"] = raises(NnapiError("no", code=ResultCode.OP_FAILED))
+    with fails(ResultCode.OP_FAILED, "no"):
+        execution.compute()
+    with pytest.raises(NnapiError, match="has not ended well") as caught:
+        execution.get_duration()
+    assert (caught.value.code, caught.value.value) == (ResultCode.BAD_STATE, DURATION_UNAVAILABLE)
+    assert total.tolist() == [11, 22]
+
+
+# Times without end, and systems without room
+
+
+@pytest.mark.parametrize("duration_ns", [2**63, 2**64 - 1, float("inf")])
+def test_times_without_end_are_no_limit(device: Device, duration_ns: int) -> None:
+    compilation = device.compiled()
+    ways: list[Callable[[Execution], None]] = [
+        lambda execution: execution.compute(),
+        lambda execution: execution.start_compute().wait(30),
+        lambda execution: execution.start_compute_with_dependencies([]).wait(30),
+        lambda execution: execution.start_compute_with_dependencies([], duration_ns).wait(30),
+    ]
+    for compute in ways:
+        execution, _, total = execution_of(compilation)
+        execution.set_timeout(duration_ns)
+        compute(execution)
+        assert total.tolist() == [11, 22]
+    later, _, _ = execution_of(compilation)  # whoever watches deadlines is still there
+    later.set_timeout(20_000_000)
+    device.block()
+    with fails(ResultCode.MISSED_DEADLINE_TRANSIENT, "deadline"):
+        later.start_compute().wait(30)
+
+
+@pytest.mark.parametrize("timeout_s", [1e9, 1e12, float("inf")])
+def test_an_event_is_waited_for_without_end(device: Device, timeout_s: float) -> None:
+    with pipe() as (fence, signal):
+        event = execution_of(device.compiled())[0].start_compute_with_dependencies([fence])
+        threading.Timer(0.02, signal).start()
+        fence.wait(timeout_s)
+        event.wait(timeout_s)
+
+
+def test_a_time_below_0_has_passed() -> None:
+    with pipe() as (fence, _), fails(ResultCode.MISSED_DEADLINE_TRANSIENT, "still goes on"):
+        fence.wait(-1.0)
+
+
+@pytest.mark.skipif(not hasattr(os, "eventfd"), reason="the system has no eventfd")
+def test_a_process_without_a_free_descriptor_has_no_fence(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> int:
+        raise OSError(errno.EMFILE, "too many open files")
+
+    with pipe() as (fence, signal):
+        event = execution_of(device.compiled())[0].start_compute_with_dependencies([fence])
+        for function in ("eventfd", "dup"):
+            monkeypatch.setattr(os, function, refuse)
+            for one in (event, fence) if function == "dup" else (event,):
+                with pytest.raises(NnapiError, match="too many open files") as caught:
+                    one.get_sync_fence_fd()
+                assert (caught.value.code, caught.value.value) == (ResultCode.OP_FAILED, -1)
+        with fails(ResultCode.RESOURCE_EXHAUSTED_TRANSIENT, "too many open files"):
+            Event.create_from_sync_fence_fd(1)
+        monkeypatch.undo()
+        signal()
+        event.wait(30)
+
+
+# Compilations that are closed
+
+
+@pytest.mark.parametrize("is_prepared", [False, True])
+def test_executions_of_a_closed_compilation_are_in_the_wrong_state(
+    device: Device, is_prepared: bool
+) -> None:
+    compilation = device.compiled()
+    execution, _, _ = execution_of(compilation, reusable=True)
+    if is_prepared:
+        execution.compute()
+    compilation.close()
+    for call in (execution.compute, execution.start_compute):
+        with fails(ResultCode.BAD_STATE, "is closed|is not ready"):
+            call()
+
+
+# Devices that fail
+
+
+WAYS: dict[str, Callable[[Execution], None]] = {
+    "compute": lambda execution: execution.compute(),
+    "start": lambda execution: execution.start_compute().wait(30),
+    "fenced": lambda execution: execution.start_compute_with_dependencies([]).wait(30),
+    "burst": lambda execution: Burst(execution.compilation).compute(execution),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("reusable", [False, True])
+def test_the_reference_computes_what_a_device_fails_to(way: str, reusable: bool) -> None:
+    backend = ScriptedBackend()
+    with devices_of(backend) as manager:
+        execution, values, total = execution_of(
+            compiled(sum_model(manager=manager)), reusable=reusable
+        )
+        planted = raises(BackendError("planted"))
+        steps = [right(), planted, right()] if reusable else [planted]
+        for first, step in enumerate(steps):
+            values[:], backend.script["execute"] = first, step
+            WAYS[way](execution)
+            assert total.tolist() == [first + 10, first + 20]
+        assert backend.calls_of("execute")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_nobody_else_computes_what_a_chosen_device_fails_to(device: Device, way: str) -> None:
+    compilation = device.compiled()
+    device.backend.script["execute"] = raises(BackendError("planted"))
+    execution, _, _ = execution_of(compilation)
+    with fails(ResultCode.OP_FAILED, "planted"):
+        WAYS[way](execution)
+    assert len(device.backend.calls_of("execute")) == 1
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_nobody_else_computes_what_does_not_fit_its_buffer(way: str) -> None:
+    backend = ScriptedBackend()
+    builder = ModelBuilder()
+    multiples = builder.input(np.int32, (1,))
+    model = builder.finish(builder.tile(np.full(1, 7, np.float32), multiples))
+    with devices_of(backend) as manager:
+        compilation = Compilation(model, manager)
+        compilation.finish()
+        execution = Execution(compilation)
+        execution.set_input(0, np.array([4], np.int32))
+        filled = np.zeros(3, np.float32)
+        if way == "fenced":  # which takes known outputs only, and those fit their buffers
+            execution.set_output(0, filled, OperandType.of(filled))
+            with fails(ResultCode.OP_FAILED, "other dimensions than were given"):
+                WAYS[way](execution)
+        else:
+            execution.set_output(0, filled)
+            with fails(ResultCode.OUTPUT_INSUFFICIENT_SIZE, "does not fit"):
+                WAYS[way](execution)
+            with pytest.raises(NnapiError) as caught:
+                execution.get_output_operand_dimensions(0)
+            assert caught.value.value == (4,)
+    assert not filled.any()
+    assert len(backend.calls_of("execute")) <= 1
+
+
+def test_any_number_of_fences_is_added_while_their_thread_is_busy() -> None:
+    watch, gate, done = FenceWatch(), threading.Event(), threading.Event()
+    readers_writers = [os.pipe() for _ in range(2)]
+    (first, first_end), (second, second_end) = readers_writers
+    watch.begin(first, lambda: gate.wait(30))
+    os.write(first_end, b"x")
+    for _ in range(70_000):  # more than a pipe holds
+        watch.begin(second, done.set)
+    gate.set()
+    os.write(second_end, b"x")
+    assert done.wait(30)
+    for fd in (first, first_end, second, second_end):
+        os.close(fd)

@@ -1,0 +1,63 @@
+"""The Neural Networks API on isolated backends."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from armpy_reference import ReferenceBackend
+
+from armpy import BackendRegistry, NnapiError, RuntimeOptions
+from armpy.errors import ResultCode
+from armpy_nnapi import (
+    DURATION_UNAVAILABLE,
+    Compilation,
+    DeviceManager,
+    DurationCode,
+    Execution,
+    ModelBuilder,
+)
+from tests.support import faulty_backend as faulty
+from tests.support.faulty_backend import FaultyBackend
+from tests.support.injections import LIMITS
+
+
+def test_device_that_tells_no_time_has_none_in_its_process_either() -> None:
+    registry = BackendRegistry()
+    registry.register("CpuRef", ReferenceBackend)
+    options = RuntimeOptions(["CpuRef"], registry=registry, isolation={"CpuRef": "process"})
+    with DeviceManager(options) as manager:
+        builder = ModelBuilder(manager)
+        total = builder.add(*(builder.input(np.float32, (4,)) for _ in range(2)))
+        compilation = Compilation.create_for_devices(builder.finish(total), manager.devices)
+        compilation.finish()
+        execution, one = Execution(compilation), np.ones(4, np.float32)
+        execution.set_measure_timing(True)
+        assert execution.run([one, one])[0].tolist() == [2, 2, 2, 2]
+        assert execution.get_duration(DurationCode.ON_HARDWARE) == DURATION_UNAVAILABLE
+        assert 0 < execution.get_duration(DurationCode.IN_DRIVER) < 60 * 10**9
+
+
+def test_chosen_device_whose_process_ends_is_a_dead_object() -> None:
+    registry = BackendRegistry()
+    registry.register(faulty.NAME, FaultyBackend)
+    registry.register("CpuRef", ReferenceBackend)
+    manager = DeviceManager(
+        RuntimeOptions(
+            backends=[faulty.NAME, "CpuRef"],
+            registry=registry,
+            isolation={faulty.NAME: "process"},
+            isolation_limits=LIMITS,
+        )
+    )
+    device = next(d for d in manager.devices if d.name == faulty.NAME)
+    builder = ModelBuilder(manager)
+    total = builder.add(*(builder.input(np.float32, (4,)) for _ in range(2)))
+    compilation = Compilation.create_for_devices(builder.finish(total), [device])
+    compilation.finish()
+    one = np.ones(4, np.float32)
+    np.testing.assert_array_equal(compilation(one * 0, one)[0], one)
+    with pytest.raises(NnapiError, match="ended by SIGABRT") as caught:
+        compilation(one * faulty.ABORT, one)
+    assert caught.value.code is ResultCode.DEAD_OBJECT
+    np.testing.assert_array_equal(compilation(one * 0, one)[0], one)
+    manager.close()

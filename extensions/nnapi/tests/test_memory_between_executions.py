@@ -1,0 +1,217 @@
+"""Memory that compilations and executions take from devices, and when they give it back."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+
+from armpy.backend import (
+    DefaultAllocator,
+    ICustomAllocator,
+    IWorkload,
+    IWorkloadFactory,
+    NetworkResources,
+    WorkloadInfo,
+)
+from armpy.execution import RuntimeOptions
+from armpy.execution.memory import idle_release as idling
+from armpy.ops.operation import Array, Operation
+from armpy_nnapi import Compilation, DeviceManager, Execution, Model, ModelBuilder
+from tests.support.fake_backends import FakeBackend, registry_of
+
+LENGTH = 1024
+ARENA_BYTES = 2 * LENGTH * 4
+"""What a chain of four additions needs between them."""
+
+
+class Counting(DefaultAllocator):
+    """Has so much, and knows how much is taken."""
+
+    def __init__(self) -> None:
+        self.size_bytes = 1 << 30
+        self.used_bytes = 0
+
+    def allocate(self, size_bytes: int, alignment_bytes: int = 64) -> Array:
+        if self.used_bytes + size_bytes > self.size_bytes:
+            raise MemoryError("all is given")
+        self.used_bytes += size_bytes
+        return super().allocate(size_bytes, alignment_bytes)
+
+    def free(self, memory: Array) -> None:
+        self.used_bytes -= memory.nbytes
+
+
+class Device(FakeBackend):
+    """Takes its memory from an allocator; counts the workloads that it makes."""
+
+    def __init__(self) -> None:
+        super().__init__("Device")
+        self.num_workloads = 0
+
+    def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> bool:
+        return True
+
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
+        right, this = super().create_workload_factory(network), self
+
+        class Factory(IWorkloadFactory):
+            def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
+                this.num_workloads += 1
+                return right.create_workload(operation, info)
+
+        return Factory()
+
+
+Found = tuple[DeviceManager, Device, Counting]
+
+
+@pytest.fixture
+def found() -> Iterator[Found]:
+    backend, allocator = Device(), Counting()
+    registry, allocators = registry_of(backend), {"Device": allocator}
+    with DeviceManager(RuntimeOptions(registry=registry, custom_allocators=allocators)) as manager:
+        yield manager, backend, allocator
+
+
+def model(manager: DeviceManager) -> Model:
+    """``x + y + y + y + y``."""
+    builder = ModelBuilder(manager)
+    x, y = (builder.input(np.float32, (LENGTH,)) for _ in range(2))
+    for _ in range(4):
+        x = builder.add(x, y)
+    return builder.finish(x)
+
+
+def compiled(manager: DeviceManager) -> Compilation:
+    compilation = Compilation(model(manager))
+    compilation.finish()
+    return compilation
+
+
+def execution_of(compilation: Compilation) -> tuple[Execution, Array]:
+    execution, total = Execution(compilation), np.zeros(LENGTH, np.float32)
+    for index in range(2):
+        execution.set_input(index, np.ones(LENGTH, np.float32))
+    execution.set_output(0, total)
+    return execution, total
+
+
+def compute(compilation: Compilation) -> None:
+    """Run once, and check what comes."""
+    execution, total = execution_of(compilation)
+    execution.compute()
+    assert total.tolist() == [5.0] * LENGTH
+
+
+def start(compilation: Compilation) -> None:
+    """Run once on another thread."""
+    execution, total = execution_of(compilation)
+    execution.start_compute().wait()
+    assert total.tolist() == [5.0] * LENGTH
+
+
+def side_by_side(compilation: Compilation) -> None:
+    """Run several times at the same time."""
+    threads = [threading.Thread(target=compute, args=(compilation,)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def again(compilation: Compilation) -> Execution:
+    """Run what can be run again, and keep it."""
+    execution, _ = execution_of(compilation)
+    execution.set_reusable(True)
+    execution.compute()
+    return execution
+
+
+def test_compilation_takes_no_memory_for_executions(found: Found) -> None:
+    manager, _, allocator = found
+    compilations = [compiled(manager) for _ in range(3)]
+    assert allocator.used_bytes == 0
+    for compilation in compilations * 2:
+        compute(compilation)
+    assert allocator.used_bytes == ARENA_BYTES
+
+
+def test_models_that_do_not_run_together_all_run_on_a_device_with_room_for_one(
+    found: Found,
+) -> None:
+    manager, _, allocator = found
+    allocator.size_bytes = ARENA_BYTES
+    compilations = [compiled(manager) for _ in range(3)]
+    for compilation in compilations * 2:
+        compute(compilation)
+        network = compilation.whole
+        assert network is not None
+        assert network.placement is not None
+        assert network.placement.layers_by_backend == {"Device": 4}
+
+
+def test_the_first_execution_makes_nothing_but_memory(found: Found) -> None:
+    manager, backend, _ = found
+    compilation = compiled(manager)
+    assert backend.num_workloads == 4
+    network = compilation.whole
+    assert network is not None
+    plans = network.plans
+    compute(compilation)
+    assert backend.num_workloads == 4
+    assert network.plans == plans
+
+
+@pytest.mark.parametrize("run", [compute, start, side_by_side, again])
+def test_what_idles_gives_its_memory_back_however_it_was_run(
+    found: Found, run: Callable[[Compilation], object]
+) -> None:
+    manager, _, allocator = found
+    compilation = compiled(manager)
+    kept = run(compilation)
+    assert allocator.used_bytes >= ARENA_BYTES
+    for _ in range(2):
+        idling._look()
+    assert allocator.used_bytes == 0
+    if isinstance(kept, Execution):
+        kept.compute()
+    compute(compilation)
+
+
+def test_idle_memory_is_given_back_on_request(found: Found) -> None:
+    manager, _, allocator = found
+    compilation = compiled(manager)
+    compute(compilation)
+    compilation.free_working_memory()
+    assert allocator.used_bytes == 0
+    compute(compilation)
+    compilation.close()
+    compilation.free_working_memory()
+    assert allocator.used_bytes == 0
+
+
+def test_an_execution_that_is_measured_writes_where_others_do(found: Found) -> None:
+    manager, _, _ = found
+    compilation = Compilation.create_for_devices(model(manager), manager.devices[:1])
+    compilation.finish()
+    network = compilation.whole
+    assert network is not None
+    seen: list[object] = []
+    right = network.run
+
+    def run(inputs: object, outputs: list[Array], **limits: object) -> list[Array]:
+        seen.append(outputs[0])
+        return right(inputs, outputs, **limits)  # type: ignore[arg-type]  # as it was given
+
+    network.run = run  # type: ignore[method-assign, assignment]  # that is looked at
+    for is_timed in (True, False):
+        execution, total = execution_of(compilation)
+        execution.set_measure_timing(is_timed)
+        execution.set_timeout(0 if is_timed else 10**10)
+        execution.compute()
+        assert total.tolist() == [5.0] * LENGTH
+        assert isinstance(seen[-1], np.ndarray)
+        assert np.shares_memory(seen[-1], total)

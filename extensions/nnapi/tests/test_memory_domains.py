@@ -1,0 +1,889 @@
+"""Memory domains: memory that is described by roles, on devices and in ordinary memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pytest
+
+from armpy.backend import DeviceInfo
+from armpy.errors import BackendError, MemoryLimitError, ResultCode
+from armpy.ops import BinaryOperation
+from armpy.types import DeviceType
+from armpy_nnapi import (
+    Burst,
+    Compilation,
+    DeviceManager,
+    Execution,
+    Memory,
+    MemoryDesc,
+    Model,
+    OperandCode,
+    OperandType,
+    OperationCode,
+)
+from armpy_nnapi.memory_domains.described_memory import DescribedMemory
+from tests.support.buffer_device import BufferDevice
+from tests.support.fake_backends import FakeBackend
+from tests.support.nnapi_models import (
+    BOOL_1,
+    FLOAT_2,
+    FLOAT_OPEN,
+    INT,
+    MODEL,
+    add_activation,
+    add_operands,
+    compiled,
+    devices_of,
+    fails,
+    floats,
+    sum_model,
+)
+
+BAD_DATA, BAD_STATE = ResultCode.BAD_DATA, ResultCode.BAD_STATE
+OP_FAILED, NULL = ResultCode.OP_FAILED, ResultCode.UNEXPECTED_NULL
+QUANTIZED = OperandType(OperandCode.TENSOR_QUANT8_ASYMM, (2,), 0.5, 3)
+
+
+@pytest.fixture
+def npu() -> BufferDevice:
+    return BufferDevice()
+
+
+@pytest.fixture
+def manager(npu: BufferDevice) -> Iterator[DeviceManager]:
+    with devices_of(npu) as manager:
+        yield manager
+
+
+@pytest.fixture
+def summed(manager: DeviceManager) -> Compilation:
+    """x + y on the device, with the reference to fall back to."""
+    return compiled(sum_model(manager=manager))
+
+
+def chosen(model: Model, *names: str) -> Compilation:
+    """A compilation for some devices."""
+    devices = [device for device in model.manager.devices if device.name in names]
+    compilation = Compilation.create_for_devices(model, devices)
+    compilation.finish()
+    return compilation
+
+
+def described(*roles: tuple[Compilation, str, int], dimensions: tuple[int, ...] = ()) -> MemoryDesc:
+    """A finished description."""
+    desc = MemoryDesc()
+    for compilation, kind, index in roles:
+        add = desc.add_input_role if kind == "input" else desc.add_output_role
+        add(compilation, index, 1.0)
+    desc.set_dimensions(dimensions)
+    desc.finish()
+    return desc
+
+
+def memory_for(
+    *roles: tuple[Compilation, str, int], dimensions: tuple[int, ...] = ()
+) -> DescribedMemory:
+    """Memory for some roles."""
+    return Memory.create_from_desc(described(*roles, dimensions=dimensions))
+
+
+def filled(memory: DescribedMemory, *values: float) -> DescribedMemory:
+    """Memory with elements."""
+    Memory.copy(Memory(floats(*values)), memory)
+    return memory
+
+
+def contents(memory: Memory) -> list[float]:
+    """What is in memory of two floats."""
+    out = Memory.shared(8)
+    Memory.copy(memory, out)
+    found: list[float] = np.frombuffer(out.data, np.float32).tolist()
+    return found
+
+
+def executed(compilation: Compilation, first: object, second: object, total: object) -> Execution:
+    """An execution of a sum whose arguments are arrays or memory."""
+    execution = Execution(compilation)
+    for index, value in enumerate((first, second)):
+        if isinstance(value, Memory):
+            execution.set_input_from_memory(index, value, 0, 0)
+        else:
+            execution.set_input(index, value)
+    if isinstance(total, Memory):
+        execution.set_output_from_memory(0, total, 0, 0)
+    else:
+        execution.set_output(0, total)
+    execution.compute()
+    return execution
+
+
+# Descriptions.
+
+
+def test_a_role_needs_a_finished_compilation(manager: DeviceManager) -> None:
+    desc = MemoryDesc()
+    with fails(NULL, "the compilation is None"):
+        desc.add_input_role(None, 0, 1.0)  # type: ignore[arg-type]
+    with fails(BAD_DATA, "an argument is of the wrong kind"):
+        desc.add_input_role(sum_model(), 0, 1.0)  # type: ignore[arg-type]
+    with fails(BAD_DATA, "the compilation is not finished"):
+        desc.add_output_role(Compilation(sum_model(manager=manager)), 0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "index"), [("input", 2), ("output", 1), ("input", -1), ("output", -1)]
+)
+def test_a_role_is_one_of_the_models(summed: Compilation, kind: str, index: int) -> None:
+    with fails(BAD_DATA, f"there is no such {kind}"):
+        described((summed, kind, index))
+
+
+def test_a_role_is_added_once(summed: Compilation) -> None:
+    with fails(BAD_DATA, r"add_input_role\(1\): the role is there already"):
+        described((summed, "input", 1), (summed, "input", 0), (summed, "input", 1))
+    described((summed, "input", 0), (summed, "output", 0))
+
+
+@pytest.mark.parametrize("frequency", [0.0, -0.5, 1.01, "often", float("nan")])
+def test_a_frequency_is_above_0_and_at_most_1(summed: Compilation, frequency: float) -> None:
+    desc = MemoryDesc()
+    with fails(BAD_DATA, "the frequency cannot be"):
+        desc.add_input_role(summed, 0, frequency)
+    desc.add_input_role(summed, 0, 0.001)
+
+
+def test_a_role_that_was_refused_leaves_nothing(summed: Compilation) -> None:
+    desc = MemoryDesc()
+    with fails(BAD_DATA, "the frequency cannot be"):
+        desc.add_input_role(summed, 0, 0)
+    with fails(BAD_DATA, "no role was added"):
+        desc.finish()
+    desc.set_dimensions((7,))  # so the refused role's (2,) is not known
+
+
+def test_types_and_quantisation_are_those_of_the_other_roles(manager: DeviceManager) -> None:
+    one = compiled(sum_model(QUANTIZED, QUANTIZED, QUANTIZED, manager))
+    for other in (
+        FLOAT_2,
+        OperandType(QUANTIZED.type, (2,), 0.25, 3),
+        OperandType(QUANTIZED.type, (2,), 0.5, 4),
+    ):
+        two = compiled(sum_model(other, other, other, manager))
+        with fails(BAD_DATA, "the type is not that of the other roles"):
+            described((one, "output", 0), (two, "input", 0))
+
+
+def test_dimensions_combine_with_those_of_the_other_roles(manager: DeviceManager) -> None:
+    three = OperandType(OperandCode.TENSOR_FLOAT32, (3,))
+    known = compiled(sum_model(manager=manager))
+    other = compiled(sum_model(three, three, three, manager))
+    open_one = compiled(sum_model(FLOAT_OPEN, FLOAT_OPEN, FLOAT_OPEN, manager))
+    with fails(BAD_DATA, "the dimensions are not those that are known"):
+        described((known, "input", 0), (other, "input", 0))
+    assert memory_for((open_one, "input", 0), (known, "output", 0)).dimensions == (2,)
+    assert memory_for((open_one, "input", 0), dimensions=(5,)).dimensions == (5,)
+    assert memory_for((open_one, "input", 0), dimensions=(5,)).size == 20
+
+
+def test_dimensions_that_are_set_combine_with_those_of_roles(summed: Compilation) -> None:
+    for dimensions in ((3,), (2, 1)):
+        desc = MemoryDesc()
+        desc.set_dimensions(dimensions)
+        with fails(BAD_DATA, "the dimensions are not those that are known"):
+            desc.add_input_role(summed, 0, 1.0)
+        with fails(BAD_DATA, "the dimensions are not those that are known"):
+            described((summed, "input", 0), dimensions=dimensions)
+    with fails(NULL, "the list of dimensions is None"):
+        MemoryDesc().set_dimensions(None)  # type: ignore[arg-type]
+
+
+def test_a_scalar_has_no_dimensions(manager: DeviceManager) -> None:
+    model = Model(manager)
+    a, activation, total = add_operands(model, FLOAT_2, INT, FLOAT_2)
+    model.add_operation(OperationCode.ADD, [a, a, activation], [total])
+    model.identify_inputs_and_outputs([a, activation], [total])
+    model.finish()
+    compilation = compiled(model)
+    desc = MemoryDesc()
+    desc.add_input_role(compilation, 1, 1.0)
+    desc.set_dimensions(())
+    with fails(BAD_DATA, "the dimensions are not those that are known"):
+        desc.set_dimensions((1,))
+
+
+def test_a_description_is_finished_once_with_roles(summed: Compilation) -> None:
+    desc = MemoryDesc()
+    with fails(BAD_DATA, "no role was added"):
+        desc.finish()
+    desc.add_input_role(summed, 0, 1.0)
+    with fails(BAD_STATE, "the description is not finished"):
+        Memory.create_from_desc(desc)
+    desc.finish()
+    for call in (
+        desc.finish,
+        lambda: desc.add_input_role(summed, 1, 1.0),
+        lambda: desc.add_output_role(summed, 0, 1.0),
+        lambda: desc.set_dimensions((2,)),
+    ):
+        with fails(BAD_STATE, "the description is finished"):
+            call()
+    with fails(NULL, "the description is None"):
+        Memory.create_from_desc(None)  # type: ignore[arg-type]
+
+
+# Who makes the memory.
+
+
+def test_the_one_device_of_all_roles_makes_the_memory(
+    summed: Compilation, npu: BufferDevice
+) -> None:
+    memory = memory_for((summed, "input", 1), (summed, "output", 0))
+    assert memory.device == "Npu"
+    (buffer,) = npu.buffers
+    request = buffer.request
+    assert request.info.shape == (2,)
+    assert request.info.data_type.dtype == np.float32
+    network, network_id = summed.loaded(())
+    assert [role.network_id for role in (*request.inputs, *request.outputs)] == [network_id] * 2
+    assert request.inputs[0].name == network.graph.inputs[1].name
+    assert request.outputs[0].name == network.graph.output_names[0]
+    assert memory is not Memory.create_from_desc(described((summed, "input", 1)))
+
+
+def test_a_description_makes_any_number_of_memories(summed: Compilation, npu: BufferDevice) -> None:
+    desc = described((summed, "input", 0))
+    first, second = (Memory.create_from_desc(desc) for _ in range(2))
+    filled(first, 1, 2)
+    filled(second, 3, 4)
+    assert len(npu.buffers) == 2
+    assert contents(first) == [1, 2]
+
+
+@pytest.mark.parametrize("answer", [None, MemoryLimitError("full"), ZeroDivisionError(), "junk"])
+def test_ordinary_memory_takes_the_place_of_what_a_device_does_not_make(
+    summed: Compilation, npu: BufferDevice, answer: object
+) -> None:
+    npu.gives = answer
+    memory = memory_for((summed, "input", 0), (summed, "output", 0))
+    assert memory.device == ""
+    executed(summed, floats(1, 2), floats(10, 20), memory)
+    assert contents(memory) == [11, 22]
+
+
+@pytest.mark.parametrize("answer", [None, MemoryLimitError("full")])
+def test_a_chosen_device_has_no_ordinary_memory_in_its_place(
+    manager: DeviceManager, npu: BufferDevice, answer: object
+) -> None:
+    npu.gives = answer
+    compilation = chosen(sum_model(manager=manager), "Npu")
+    with fails(OP_FAILED, "no chosen device makes memory for all roles"):
+        memory_for((compilation, "input", 0))
+
+
+def test_a_chosen_device_that_works_in_ordinary_memory_makes_that() -> None:
+    with devices_of(FakeBackend("Plain")) as manager:
+        for name in ("Plain", "nnapi-reference"):
+            compilation = chosen(sum_model(manager=manager), name)
+            memory = memory_for((compilation, "output", 0))
+            executed(compilation, floats(1, 2), floats(10, 20), memory)
+            assert contents(memory) == [11, 22]
+
+
+@pytest.mark.parametrize("answer", [None, MemoryLimitError("full")])
+def test_memory_of_unknown_size_is_a_devices_or_nobodys(
+    manager: DeviceManager, npu: BufferDevice, answer: object
+) -> None:
+    compilation = compiled(sum_model(FLOAT_OPEN, FLOAT_OPEN, FLOAT_OPEN, manager))
+    npu.gives = answer
+    with fails(OP_FAILED, "the size is not known"):
+        memory_for((compilation, "output", 0))
+
+
+class OldDevice(BufferDevice):
+    """A device of a feature level that knows no memory domains."""
+
+    def get_devices(self) -> Sequence[DeviceInfo]:
+        return (DeviceInfo(device_type=DeviceType.ACCELERATOR, feature_level=29),)
+
+
+def test_a_device_of_an_older_feature_level_is_not_asked_for_memory() -> None:
+    npu = OldDevice()
+    with devices_of(npu) as manager:
+        compilation = compiled(sum_model(manager=manager))
+        memory = memory_for((compilation, "input", 0), (compilation, "output", 0))
+        assert memory.device == ""
+        assert not npu.buffers
+        executed(compilation, floats(1, 2), floats(10, 20), memory)
+        assert contents(memory) == [11, 22]
+        explicit = chosen(sum_model(manager=manager), "Npu")
+        with fails(OP_FAILED, "no chosen device makes memory for all roles"):
+            memory_for((explicit, "input", 0))
+
+
+def test_control_flow_has_ordinary_memory(npu: BufferDevice, manager: DeviceManager) -> None:
+    doubled = sum_model(manager=manager)
+    model = Model(manager)
+    condition = model.add_operand(BOOL_1)
+    branches = [model.add_operand(MODEL) for _ in range(2)]
+    for branch in branches:
+        model.set_operand_value_from_model(branch, doubled)
+    a, b, total = add_operands(model, *[FLOAT_2] * 3)
+    model.add_operation(OperationCode.IF, [condition, *branches, a, b], [total])
+    model.identify_inputs_and_outputs([condition, a, b], [total])
+    model.finish()
+    compilation = compiled(model)
+    memory = memory_for((compilation, "input", 1), (compilation, "output", 0))
+    assert memory.device == ""
+    assert not npu.buffers
+    filled(memory, 1, 2)
+    execution = Execution(compilation)
+    result = np.zeros(2, np.float32)
+    execution.set_input(0, np.array([True]))
+    execution.set_input_from_memory(1, memory, 0, 0)
+    execution.set_input(2, floats(10, 20))
+    execution.set_output(0, result)
+    execution.compute()
+    assert result.tolist() == [11, 22]
+
+
+def two_devices() -> tuple[BufferDevice, BufferDevice]:
+    """One that adds, and one that multiplies."""
+    return (
+        BufferDevice("Adder", [BinaryOperation.ADD]),
+        BufferDevice("Multiplier", [BinaryOperation.MUL]),
+    )
+
+
+def mixed_model(manager: DeviceManager) -> Model:
+    """``s = a + b`` and ``p = s * b``, both outputs."""
+    model = Model(manager)
+    a, b, total, product = add_operands(model, *[FLOAT_2] * 4)
+    activation = add_activation(model)
+    model.add_operation(OperationCode.ADD, [a, b, activation], [total])
+    model.add_operation(OperationCode.MUL, [total, b, activation], [product])
+    model.identify_inputs_and_outputs([a, b], [total, product])
+    model.finish()
+    return model
+
+
+def test_roles_of_several_devices_have_ordinary_memory() -> None:
+    devices = two_devices()
+    with devices_of(*devices) as manager:
+        compilation = compiled(mixed_model(manager))
+        assert memory_for((compilation, "input", 0)).device == "Adder"
+        assert memory_for((compilation, "output", 1)).device == "Multiplier"
+        assert memory_for((compilation, "input", 1)).device == ""  # both read it
+        assert memory_for((compilation, "input", 0), (compilation, "output", 1)).device == ""
+        explicit = chosen(mixed_model(manager), "Adder", "Multiplier")
+        with fails(OP_FAILED, "no chosen device makes memory for all roles"):
+            memory_for((explicit, "input", 1))
+
+
+# Executions.
+
+
+def test_elements_stay_on_the_device_between_networks(
+    manager: DeviceManager, npu: BufferDevice
+) -> None:
+    first, second = (compiled(sum_model(manager=manager)) for _ in range(2))
+    memory = memory_for((first, "output", 0), (second, "input", 0), (second, "input", 1))
+    result = np.zeros(2, np.float32)
+    executed(first, floats(1, 2), floats(10, 20), memory)
+    uploads, downloads = npu.transfers
+    assert (uploads, downloads) == (2, 0)  # the arrays only
+    executed(second, memory, memory, result)
+    assert result.tolist() == [22, 44]
+    assert npu.transfers == (0, 1)  # the result only
+
+
+def test_memory_is_read_and_written_any_number_of_times(
+    summed: Compilation, npu: BufferDevice
+) -> None:
+    total, other = (memory_for((summed, "output", 0), (summed, "input", 0)) for _ in range(2))
+    one = filled(memory_for((summed, "input", 1)), 1, 2)
+    executed(summed, floats(0, 0), one, total)
+    npu.transfers  # noqa: B018 - forgets
+    for _ in range(4):
+        executed(summed, total, one, other)
+        total, other = other, total
+    assert npu.transfers == (0, 0)
+    assert contents(total) == [5, 10]
+    assert contents(other) == [4, 8]
+
+
+def test_an_output_tells_its_dimensions_after_the_execution(summed: Compilation) -> None:
+    memory = memory_for((summed, "output", 0))
+    execution = executed(summed, floats(1, 2), floats(10, 20), memory)
+    assert execution.get_output_operand_dimensions(0) == (2,)
+
+
+def test_an_input_without_elements_cannot_be_read(summed: Compilation) -> None:
+    memory = memory_for((summed, "input", 0))
+    execution = Execution(summed)
+    execution.set_input_from_memory(0, memory, 0, 0)
+    execution.set_input(1, floats(10, 20))
+    result = np.zeros(2, np.float32)
+    execution.set_output(0, result)
+    with fails(OP_FAILED, "the memory has no elements yet"):
+        execution.compute()
+    filled(memory, 1, 2)
+    execution.compute()  # it had not started
+    assert result.tolist() == [11, 22]
+
+
+@pytest.mark.parametrize(("offset", "length"), [(0, 8), (4, 4), (4, 0)])
+def test_described_memory_is_used_as_a_whole(
+    summed: Compilation, npu: BufferDevice, offset: int, length: int
+) -> None:
+    for answer in ("right", None):
+        npu.gives = answer
+        memory = memory_for((summed, "input", 0), (summed, "output", 0))
+        execution = Execution(summed)
+        with fails(BAD_DATA, "is used as a whole"):
+            execution.set_input_from_memory(0, memory, offset, length)
+        with fails(BAD_DATA, "is used as a whole"):
+            execution.set_output_from_memory(0, memory, offset, length)
+
+
+def test_described_memory_is_used_in_its_roles(
+    summed: Compilation, npu: BufferDevice, manager: DeviceManager
+) -> None:
+    other = compiled(sum_model(manager=manager))
+    for answer in ("right", None):
+        npu.gives = answer
+        memory = memory_for((summed, "input", 0))
+        for execution, use in (
+            (Execution(summed), "set_input_from_memory"),
+            (Execution(summed), "set_output_from_memory"),
+            (Execution(other), "set_input_from_memory"),
+        ):
+            index = int(execution.compilation is summed and "input" in use)
+            with fails(BAD_DATA, "the memory was not made for this"):
+                getattr(execution, use)(index, memory, 0, 0)
+        model = Model(manager)
+        constant = model.add_operand(FLOAT_2)
+        with fails(BAD_DATA, "has other roles"):
+            model.set_operand_value_from_memory(constant, memory, 0, 8)
+
+
+def test_memory_is_not_read_and_written_by_one_execution(summed: Compilation) -> None:
+    memory = filled(memory_for((summed, "input", 0), (summed, "output", 0)), 1, 2)
+    with fails(BAD_DATA, "one memory is an output and something else besides"):
+        executed(summed, memory, floats(0, 0), memory)
+    assert contents(memory) == [1, 2]
+
+
+def test_memory_is_one_output_only() -> None:
+    with devices_of(BufferDevice()) as manager:
+        compilation = compiled(mixed_model(manager))
+        memory = memory_for((compilation, "output", 0), (compilation, "output", 1))
+        execution = Execution(compilation)
+        for index in range(2):
+            execution.set_input(index, floats(1, 2))
+            execution.set_output_from_memory(index, memory, 0, 0)
+        with fails(BAD_DATA, "one memory is an output and something else besides"):
+            execution.compute()
+
+
+def open_sum(manager: DeviceManager) -> Compilation:
+    """x + y of any length on the device."""
+    return chosen(sum_model(FLOAT_OPEN, FLOAT_OPEN, FLOAT_OPEN, manager), "Npu")
+
+
+def test_a_devices_memory_of_unknown_size_has_the_size_of_what_is_written(
+    manager: DeviceManager, npu: BufferDevice
+) -> None:
+    compilation = open_sum(manager)
+    memory = memory_for((compilation, "output", 0), (compilation, "input", 0))
+    assert memory.device == "Npu"
+    assert memory.size == 0
+    for size in (3, 5):
+        kind = OperandType(OperandCode.TENSOR_FLOAT32, (size,))
+        execution = Execution(compilation)
+        execution.set_input(0, np.ones(size, np.float32), kind)
+        execution.set_input(1, np.ones(size, np.float32), kind)
+        execution.set_output_from_memory(0, memory, 0, 0)
+        execution.compute()
+        assert memory.dimensions == (size,)
+        out = Memory.shared(4 * size)
+        Memory.copy(memory, out)
+        assert np.frombuffer(out.data, np.float32).tolist() == [2] * size
+    execution = Execution(compilation)
+    execution.set_input_from_memory(0, memory, 0, 0, OperandType(kind.type, (3,)))
+    execution.set_input(1, np.ones(3, np.float32), OperandType(kind.type, (3,)))
+    execution.set_output(0, np.zeros(3, np.float32))
+    with fails(OP_FAILED, "the elements in the memory have other dimensions"):
+        execution.compute()
+
+
+def test_the_dimensions_of_an_argument_agree_with_those_of_the_memory(
+    manager: DeviceManager,
+) -> None:
+    compilation = open_sum(manager)
+    memory = memory_for((compilation, "output", 0), (compilation, "input", 0), dimensions=(4,))
+    execution = Execution(compilation)
+    three = OperandType(OperandCode.TENSOR_FLOAT32, (3,))
+    with fails(BAD_DATA, "the dimensions are not those of the memory"):
+        execution.set_input_from_memory(0, memory, 0, 0, three)
+    with fails(BAD_DATA, "the dimensions are not those of the memory"):
+        execution.set_output_from_memory(0, memory, 0, 0, three)
+
+
+@pytest.mark.parametrize("answer", ["right", None])
+def test_an_output_that_does_not_fit_its_memory_fails(
+    manager: DeviceManager, npu: BufferDevice, answer: object
+) -> None:
+    npu.gives = answer
+    compilation = compiled(sum_model(FLOAT_OPEN, FLOAT_OPEN, FLOAT_OPEN, manager))
+    memory = memory_for((compilation, "output", 0), (compilation, "input", 0), dimensions=(2,))
+    filled(memory, 1, 2)
+    execution = Execution(compilation)
+    for index in range(2):
+        three = OperandType(OperandCode.TENSOR_FLOAT32, (3,))
+        execution.set_input(index, floats(1, 2, 3), three)
+    execution.set_output_from_memory(0, memory, 0, 0)
+    with fails(OP_FAILED, "the output does not fit its memory"):
+        execution.compute()
+    assert not memory.is_initialized
+
+
+def test_after_a_failed_execution_outputs_have_no_elements(
+    summed: Compilation, npu: BufferDevice
+) -> None:
+    total = filled(memory_for((summed, "output", 0)), 1, 2)
+    given = filled(memory_for((summed, "input", 0)), 3, 4)
+    execution = Execution(summed)
+    execution.set_input_from_memory(0, given, 0, 0)
+    execution.set_input(1, floats(1, 2))
+    execution.set_output_from_memory(0, total, 0, 0)
+    summed.close()
+    with fails(BAD_STATE, "the compilation is closed"):
+        execution.compute()
+    with fails(BAD_DATA, "the source has no elements yet"):
+        Memory.copy(total, Memory.shared(8))
+    assert contents(given) == [3, 4]
+
+
+def test_elements_are_copied_where_a_network_cannot_use_the_buffer(
+    summed: Compilation, npu: BufferDevice
+) -> None:
+    given = filled(memory_for((summed, "input", 0)), 1, 2)
+    total = memory_for((summed, "output", 0))
+    npu.refusal = "the bus is too narrow"
+    executed(summed, given, floats(10, 20), total)
+    assert contents(total) == [11, 22]
+    npu.refusal = ""
+    executed(summed, given, floats(20, 30), total)
+    assert contents(total) == [21, 32]
+
+
+def on_fire(npu: BufferDevice) -> None:
+    """Let a device fail whenever it is to use its buffers, and nothing else."""
+    npu.fault = BackendError("the device is on fire")
+
+
+def test_other_memory_is_used_where_a_device_fails_with_its_own(
+    summed: Compilation, npu: BufferDevice
+) -> None:
+    given = filled(memory_for((summed, "input", 0)), 1, 2)
+    total = memory_for((summed, "output", 0))
+    assert total.device == "Npu"
+    on_fire(npu)
+    executed(summed, given, floats(10, 20), total)
+    assert contents(total) == [11, 22]
+
+
+class FailingDevice(BufferDevice):
+    """A device that fails whatever it executes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.faults = {"execute": BackendError("the device is on fire")}
+
+
+def test_another_device_takes_over_from_one_that_fails_while_it_executes() -> None:
+    with devices_of(FailingDevice()) as manager:
+        compilation = compiled(sum_model(manager=manager))
+        given = filled(memory_for((compilation, "input", 0)), 1, 2)
+        total = memory_for((compilation, "output", 0))
+        assert total.device == "Npu"
+        for number in (10, 20):  # the second time nobody asks the device
+            executed(compilation, given, floats(number, number), total)
+            assert contents(total) == [1 + number, 2 + number]
+        event = prepared(compilation, given, floats(1, 1), total).start_compute()
+        event.wait()
+        assert contents(total) == [2, 3]
+
+
+def test_another_device_takes_over_from_one_that_fails_on_another_thread() -> None:
+    with devices_of(FailingDevice()) as manager:
+        compilation = compiled(sum_model(manager=manager))
+        given = filled(memory_for((compilation, "input", 0)), 1, 2)
+        total = memory_for((compilation, "output", 0))
+        prepared(compilation, given, floats(1, 1), total).start_compute().wait()
+        assert contents(total) == [2, 3]
+
+
+def test_a_chosen_device_that_fails_while_it_executes_leaves_no_elements() -> None:
+    with devices_of(FailingDevice()) as manager:
+        compilation = chosen(sum_model(manager=manager), "Npu")
+        total = filled(memory_for((compilation, "output", 0)), 1, 2)
+        with fails(OP_FAILED, "the device is on fire"):
+            executed(compilation, floats(1, 2), floats(10, 20), total)
+        assert not total.is_initialized
+
+
+def test_no_other_device_takes_over_from_a_chosen_one() -> None:
+    npu = BufferDevice()
+    with devices_of(npu) as manager:
+        compilation = chosen(sum_model(manager=manager), "Npu")
+        total = filled(memory_for((compilation, "output", 0)), 1, 2)
+        on_fire(npu)
+        with fails(OP_FAILED, "the device is on fire"):
+            executed(compilation, floats(1, 2), floats(10, 20), total)
+        assert not total.is_initialized
+
+
+def test_no_other_device_writes_memory_that_was_made_without_dimensions() -> None:
+    npu = BufferDevice()
+    with devices_of(npu) as manager:
+        compilation = compiled(sum_model(FLOAT_OPEN, FLOAT_OPEN, FLOAT_OPEN, manager))
+        two = [floats(1, 2), floats(10, 20)]
+        compilation(*two)  # now it is known who adds
+        memory = memory_for((compilation, "output", 0))
+        assert memory.device == "Npu"
+        on_fire(npu)
+        execution = Execution(compilation)
+        for index, value in enumerate(two):
+            execution.set_input(index, value, FLOAT_2)
+        execution.set_output_from_memory(0, memory, 0, 0)
+        with fails(OP_FAILED, "no other can write memory without dimensions"):
+            execution.compute()
+        assert not memory.is_initialized
+
+
+def prepared(
+    compilation: Compilation, first: DescribedMemory, second: object, total: DescribedMemory
+) -> Execution:
+    """An execution of a sum that has not started."""
+    execution = Execution(compilation)
+    execution.set_input_from_memory(0, first, 0, 0)
+    execution.set_input(1, second)
+    execution.set_output_from_memory(0, total, 0, 0)
+    return execution
+
+
+@pytest.mark.parametrize("refusal", ["", "the bus is too narrow"])
+def test_executions_on_other_threads_leave_elements_on_the_device(
+    summed: Compilation, npu: BufferDevice, refusal: str
+) -> None:
+    first, second = (memory_for((summed, "input", 0), (summed, "output", 0)) for _ in range(2))
+    filled(first, 1, 2)
+    npu.refusal = refusal
+    npu.transfers  # noqa: B018 - forgets
+    event = prepared(summed, first, floats(10, 20), second).start_compute()
+    event.wait()
+    if not refusal:
+        assert npu.transfers == (1, 0)  # the array only
+    assert contents(second) == [11, 22]
+
+
+def test_a_started_execution_needs_elements_in_its_inputs(summed: Compilation) -> None:
+    first, second = (memory_for((summed, "input", 0), (summed, "output", 0)) for _ in range(2))
+    execution = prepared(summed, first, floats(1, 2), second)
+    with fails(OP_FAILED, "the memory has no elements yet"):
+        execution.start_compute()
+    filled(first, 1, 2)
+    execution.start_compute().wait()
+    assert contents(second) == [2, 4]
+
+
+def test_a_fenced_execution_reads_what_its_dependency_writes(
+    summed: Compilation, npu: BufferDevice
+) -> None:
+    memories = [memory_for((summed, "input", 0), (summed, "output", 0)) for _ in range(3)]
+    filled(memories[0], 1, 2)
+    npu.transfers  # noqa: B018 - forgets
+    one = prepared(summed, memories[0], floats(1, 1), memories[1])
+    two = prepared(summed, memories[1], floats(1, 1), memories[2])  # not written yet
+    event = two.start_compute_with_dependencies([one.start_compute_with_dependencies([])])
+    event.wait()
+    assert npu.transfers == (2, 0)
+    assert contents(memories[2]) == [3, 4]
+
+
+def test_a_fenced_execution_whose_input_nobody_writes_fails(summed: Compilation) -> None:
+    first, second = (memory_for((summed, "input", 0), (summed, "output", 0)) for _ in range(2))
+    filled(second, 1, 2)
+    event = prepared(summed, first, floats(1, 1), second).start_compute_with_dependencies([])
+    with fails(OP_FAILED, "the memory has no elements yet"):
+        event.wait()
+    assert not second.is_initialized
+
+
+def test_a_started_execution_that_fails_leaves_no_elements(npu: BufferDevice) -> None:
+    with devices_of(npu) as manager:
+        compilation = chosen(sum_model(manager=manager), "Npu")
+        given = filled(memory_for((compilation, "input", 0)), 1, 2)
+        total = filled(memory_for((compilation, "output", 0)), 1, 2)
+        on_fire(npu)
+        event = prepared(compilation, given, floats(1, 1), total).start_compute()
+        with fails(OP_FAILED, "the device is on fire"):
+            event.wait()
+        assert not total.is_initialized
+        assert given.is_initialized
+
+
+def test_a_reusable_execution_in_a_burst_uses_the_same_buffers(
+    summed: Compilation, npu: BufferDevice
+) -> None:
+    given = filled(memory_for((summed, "input", 0)), 1, 2)
+    total = memory_for((summed, "output", 0))
+    more = floats(10, 20)
+    execution = prepared(summed, given, more, total)
+    execution.set_reusable(True)
+    npu.transfers  # noqa: B018 - forgets
+    with Burst(summed) as burst:
+        for number in range(3):
+            more[:] = number
+            burst.compute(execution)
+    assert npu.transfers == (3, 0)
+    assert contents(total) == [3, 4]
+
+
+def test_truth_values_are_those_at_the_time_of_the_execution(manager: DeviceManager) -> None:
+    kind = OperandType(OperandCode.TENSOR_BOOL8, (2,))
+    model = Model(manager)
+    a, b = add_operands(model, kind, kind)
+    model.add_operation(OperationCode.LOGICAL_NOT, [a], [b])
+    model.identify_inputs_and_outputs([a], [b])
+    model.finish()
+    compilation = compiled(model)
+    memory, result = memory_for((compilation, "input", 0)), np.zeros(2, np.bool_)
+    execution = Execution(compilation)
+    execution.set_input_from_memory(0, memory, 0, 0)
+    execution.set_output(0, result)
+    Memory.copy(Memory(bytearray([0, 2])), memory)
+    execution.compute()
+    assert result.tolist() == [True, False]
+
+
+# Copies.
+
+
+def test_copies_go_between_all_kinds_of_memory(summed: Compilation, npu: BufferDevice) -> None:
+    made = []
+    for answer in ("right", None):
+        npu.gives = answer
+        made += [memory_for((summed, "input", 0)) for _ in range(2)]
+    plain = [Memory(np.zeros(2, np.float32)), Memory.shared(8)]
+    everything: list[Memory] = [*made, *plain]
+    number = 0.0
+    for source in everything:
+        for target in everything:
+            number += 1
+            Memory.copy(Memory(floats(number, -number)), source)
+            Memory.copy(source, target)
+            assert contents(target) == [number, -number]
+            assert contents(source) == [number, -number]
+
+
+def test_memory_without_elements_is_no_source(summed: Compilation) -> None:
+    empty, full = (memory_for((summed, "input", 0)) for _ in range(2))
+    Memory.copy(empty, empty)  # the same: nothing to do
+    with fails(BAD_DATA, "the source has no elements yet"):
+        Memory.copy(empty, Memory.shared(8))
+    filled(full, 1, 2)
+    with fails(BAD_DATA, "the source has no elements yet"):
+        Memory.copy(empty, full)
+    assert contents(full) == [1, 2]
+
+
+def test_a_copy_needs_two_memories(summed: Compilation) -> None:
+    memory = Memory.shared(8)
+    for pair, text in (((None, memory), "the source is"), ((memory, None), "the destination is")):
+        with fails(NULL, text):
+            Memory.copy(*pair)
+    with fails(BAD_DATA, "an argument is of the wrong kind"):
+        Memory.copy(memory, bytearray(8))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("first", "second"), [(8, 4), (4, 8)])
+def test_a_copy_is_of_everything(summed: Compilation, first: int, second: int) -> None:
+    with fails(BAD_DATA, f"another size. Expected {second} bytes; got {first} bytes"):
+        Memory.copy(Memory.shared(first), Memory.shared(second))
+    described_one = memory_for((summed, "input", 0))
+    if first == 4:
+        with fails(BAD_DATA, "another size. Expected 8 bytes; got 4 bytes"):
+            Memory.copy(Memory.shared(4), described_one)
+    else:
+        with fails(BAD_DATA, "another size. Expected 4 bytes; got 8 bytes"):
+            Memory.copy(filled(described_one, 1, 2), Memory.shared(4))
+
+
+def test_a_copy_is_between_the_same_types_and_dimensions(manager: DeviceManager) -> None:
+    column = OperandType(OperandCode.TENSOR_FLOAT32, (2, 1))
+    number = OperandType(OperandCode.TENSOR_INT32, (2,))
+    row = compiled(sum_model(manager=manager))
+    source = filled(memory_for((row, "input", 0)), 1, 2)
+    for kind, text in ((column, "the source has other dimensions"), (number, "the types of the")):
+        other = compiled(sum_model(kind, kind, kind, manager))
+        target = memory_for((other, "input", 0))
+        with fails(BAD_DATA, text):
+            Memory.copy(source, target)
+        assert not target.is_initialized
+
+
+def test_a_copy_tells_dimensions_that_were_not_known(manager: DeviceManager) -> None:
+    compilation = open_sum(manager)
+    source = memory_for((compilation, "input", 0), dimensions=(2,))
+    target = memory_for((compilation, "input", 0))
+    with fails(BAD_DATA, "another size. Expected 0 bytes; got 8 bytes"):
+        filled(target, 1, 2)  # plain memory does not tell
+    Memory.copy(filled(source, 1, 2), target)
+    assert target.dimensions == (2,)
+    assert contents(target) == [1, 2]
+
+
+def test_a_device_that_fails_to_copy_leaves_no_elements(
+    summed: Compilation, npu: BufferDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = filled(memory_for((summed, "input", 0)), 1, 2)
+    monkeypatch.setattr(npu.buffers[0], "copy_in_from", None)
+    with fails(OP_FAILED, "Npu / copy_in_from"):
+        filled(memory, 3, 4)
+    with fails(BAD_DATA, "the source has no elements yet"):
+        contents(memory)
+
+
+def test_what_is_in_described_memory_is_seen_by_copying_only(
+    summed: Compilation, npu: BufferDevice
+) -> None:
+    for answer in ("right", None):
+        npu.gives = answer
+        memory = filled(memory_for((summed, "input", 0)), 1, 2)
+        with fails(BAD_DATA, "cannot be looked into.*Memory.copy"):
+            _ = memory.data
+        memory.close()
+        with fails(BAD_STATE, "the memory is closed"):
+            contents(memory)
+
+
+def test_memory_outlives_the_compilations_that_it_is_for(
+    summed: Compilation, npu: BufferDevice
+) -> None:
+    memory = filled(memory_for((summed, "output", 0)), 1, 2)
+    summed.close()
+    assert contents(memory) == [1, 2]
+
+
+def test_a_read_only_destination_takes_no_copy() -> None:
+    with fails(ResultCode.UNMAPPABLE, "the memory is read-only"):
+        Memory.copy(Memory.shared(4), Memory(b"abcd"))
+
+
+def test_dimensions_that_follow_from_those_of_the_inputs_are_known(manager: DeviceManager) -> None:
+    compilation = compiled(sum_model(output=FLOAT_OPEN, manager=manager))
+    assert memory_for((compilation, "output", 0)).dimensions == (2,)

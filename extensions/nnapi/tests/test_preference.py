@@ -1,0 +1,88 @@
+"""NNAPI's execution preference: where operations run, if an application says it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from armpy.backend import DeviceFigures, PerformanceFigures
+from armpy.types import DataType
+from armpy_nnapi import Compilation, PreferenceCode
+from tests.support.nnapi_models import devices_of, sum_model
+from tests.support.scripted_backend import ScriptedBackend, declaration
+
+
+def device(name: str, exec_time: float, power_usage: float) -> ScriptedBackend:
+    figures = DeviceFigures(tensors={DataType.FLOAT32: PerformanceFigures(exec_time, power_usage)})
+    return ScriptedBackend(name, declared=declaration(figures=figures))
+
+
+@pytest.mark.parametrize(
+    ("preference", "names"),
+    [
+        (None, {"Fast"}),  # the order of the devices
+        (PreferenceCode.LOW_POWER, {"Cool"}),
+        (PreferenceCode.SUSTAINED_SPEED, {"Fast"}),
+    ],
+)
+@pytest.mark.parametrize("chosen", [True, False])
+def test_the_preference_decides_where_operations_run(
+    preference: PreferenceCode | None, names: set[str], chosen: bool
+) -> None:
+    # Against CpuRef: a tenth of the time for ten times the energy, and so on.
+    devices = device("Fast", 0.1, 10.0), device("Cool", 5.0, 0.25), device("Fair", 0.5, 0.5)
+    manager = devices_of(*devices)
+    model = sum_model(manager=manager)
+    found = [manager.get_device_of_backend(one.get_id()) for one in devices]
+    compilation = Compilation.create_for_devices(model, found) if chosen else Compilation(model)
+    if preference is not None:
+        compilation.set_preference(preference)
+    compilation.finish()
+    placement = compilation.network(()).placement
+    assert placement is not None
+    assert set(placement.layers_by_backend) == names
+
+
+def test_a_fast_single_answer_is_the_fastest_that_was_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path))
+    manager = devices_of(device("One", 1.0, 1.0), device("Other", 1.0, 1.0))
+    for basis in ("measured", "remembered"):
+        compilation = Compilation(sum_model(manager=manager))
+        compilation.set_preference(PreferenceCode.FAST_SINGLE_ANSWER)
+        compilation.finish()
+        placement = compilation.network(()).placement
+        assert placement is not None
+        assert (placement.preference, placement.basis) == ("fastest", basis)
+
+
+@pytest.mark.parametrize(
+    ("exec_time", "chosen", "name"),
+    [(5.0, False, "CpuRef"), (0.5, False, "Vendor"), (5.0, True, "Vendor")],
+)
+def test_declared_figures_count_without_a_preference(
+    exec_time: float, chosen: bool, name: str
+) -> None:
+    """Unless the application chooses the devices: their order counts then."""
+    vendor = device("Vendor", exec_time, 1.0)
+    manager = devices_of(vendor)
+    model = sum_model(manager=manager)
+    if chosen:
+        found = [manager.get_device_of_backend("Vendor")]
+        compilation = Compilation.create_for_devices(model, found)
+    else:
+        compilation = Compilation(model)
+    compilation.finish()
+    placement = compilation.network(()).placement
+    assert placement is not None
+    assert set(placement.layers_by_backend) == {name}
+
+
+def test_without_figures_and_preference_the_order_decides() -> None:
+    compilation = Compilation(sum_model(manager=devices_of(ScriptedBackend("Vendor"))))
+    compilation.finish()
+    placement = compilation.network(()).placement
+    assert placement is not None
+    assert (set(placement.layers_by_backend), placement.preference) == ({"Vendor"}, "preference")

@@ -1,0 +1,107 @@
+"""A compilation answers where memory of its inputs and outputs best begins, and how long it is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from armpy.errors import ResultCode
+from armpy.ops import Activation
+from armpy_nnapi import Compilation, Execution, Model, OperationCode
+from tests.support.nnapi_models import (
+    FLOAT_2,
+    FLOAT_OPEN,
+    add_activation,
+    add_operands,
+    compiled,
+    devices_of,
+    fails,
+    floats,
+    sum_model,
+)
+from tests.support.vector_backend import VectorBackend
+
+BAD_DATA, BAD_STATE = ResultCode.BAD_DATA, ResultCode.BAD_STATE
+
+
+def preferred(compilation: Compilation) -> list[tuple[int, int]]:
+    """Alignment and padding of the first two inputs and of the output."""
+    made = compilation
+    return [
+        *(
+            (
+                made.get_preferred_memory_alignment_for_input(index),
+                made.get_preferred_memory_padding_for_input(index),
+            )
+            for index in range(2)
+        ),
+        (
+            made.get_preferred_memory_alignment_for_output(0),
+            made.get_preferred_memory_padding_for_output(0),
+        ),
+    ]
+
+
+def test_the_answers_are_what_the_devices_factory_declares() -> None:
+    with devices_of(VectorBackend(128, 32)) as manager:
+        assert preferred(compiled(sum_model(manager=manager))) == [(128, 32)] * 3
+
+
+def test_the_reference_asks_for_no_more_than_elements_do() -> None:
+    with devices_of() as manager:
+        assert preferred(compiled(sum_model(manager=manager))) == [(4, 1)] * 3
+
+
+def test_each_input_and_output_is_answered_for_whoever_uses_it() -> None:
+    with devices_of(VectorBackend(64, 16, {Activation})) as manager:
+        model = Model(manager=manager)
+        x, y, total, result = add_operands(model, FLOAT_2, FLOAT_2, FLOAT_2, FLOAT_2)
+        none = add_activation(model)
+        model.add_operation(OperationCode.ADD, [x, y, none], [total])
+        model.add_operation(OperationCode.RELU, [total], [result])
+        model.identify_inputs_and_outputs([x, y], [result])
+        model.finish()
+        assert preferred(compiled(model)) == [(4, 1), (4, 1), (64, 16)]
+
+
+def test_nothing_is_known_of_open_dimensions() -> None:
+    with devices_of(VectorBackend(128, 32)) as manager:
+        model = sum_model(FLOAT_OPEN, FLOAT_OPEN, FLOAT_OPEN, manager)
+        assert preferred(compiled(model)) == [(4, 1)] * 3
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        f"get_preferred_memory_{what}_for_{kind}"
+        for what in ("alignment", "padding")
+        for kind in ("input", "output")
+    ],
+)
+def test_what_cannot_be_answered_has_a_code(name: str) -> None:
+    with devices_of() as manager:
+        model = sum_model(manager=manager)
+        with fails(BAD_STATE, f"Compilation.{name}"):
+            getattr(Compilation(model), name)(0)
+        compilation = compiled(model)
+        for index in (-1, 2, 7):
+            with fails(BAD_DATA, "there is no such"):
+                getattr(compilation, name)(index)
+        compilation.close()
+        with fails(BAD_STATE, "closed"):
+            getattr(compilation, name)(0)
+
+
+def test_buffers_of_any_place_are_brought_to_the_device() -> None:
+    simd = VectorBackend(256, 64)
+    with devices_of(simd) as manager:
+        execution = Execution(compiled(sum_model(manager=manager)))
+        whole = np.zeros(9, np.float32)
+        whole[1:3], whole[3:5] = floats(1, 2), floats(3, 4)
+        execution.set_input(0, whole[1:3])
+        execution.set_input(1, whole[3:5])
+        execution.set_output(0, whole[5:7])
+        execution.compute()
+        assert whole.tolist() == [0, 1, 2, 3, 4, 4, 6, 0, 0]
+        assert simd.seen
+        assert simd.misplaced == []

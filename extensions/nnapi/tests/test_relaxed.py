@@ -1,0 +1,177 @@
+"""Relaxed models: backends that can compute float32 less exactly are told that they may."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+from armpy_reference import ReferenceBackend
+
+from armpy.backend import (
+    BackendOption,
+    DeviceInfo,
+    ILayerSupport,
+    IWorkloadFactory,
+    NetworkResources,
+    OptimizationViews,
+    OptionScope,
+    OptionValues,
+    PreparationRequest,
+)
+from armpy.compiler import OptimizerOptions
+from armpy.execution import NetworkProperties, RuntimeOptions
+from armpy.graph import SubgraphView
+from armpy_nnapi import Compilation, DeviceManager, Model, OperationCode
+from tests.support.fake_backends import FakeBackend, registry_of, runtime_of
+from tests.support.networks import chain
+from tests.support.nnapi_models import FLOAT_2, add_activation, add_operands, floats
+
+
+class Careful(FakeBackend):
+    """Remembers what it is told about each network."""
+
+    def __init__(self, options: Sequence[BackendOption]) -> None:
+        super().__init__("Careful")
+        self._declared = options
+        self.told: list[OptionValues] = []
+
+    @property
+    def options(self) -> Sequence[BackendOption]:
+        return self._declared
+
+    def optimize_subgraph_view(
+        self, view: SubgraphView, request: PreparationRequest
+    ) -> OptimizationViews:
+        self.told.append(request.model_options)
+        return super().optimize_subgraph_view(view, request)
+
+
+FAST = BackendOption("fast_math_enabled", False, "May be quick.", OptionScope.MODEL)
+
+
+def told(
+    options: Sequence[BackendOption],
+    *,
+    is_relaxed: bool,
+    given: Mapping[str, object] | None = None,
+    by_device: bool = False,
+) -> list[OptionValues]:
+    """What a backend with some options is told of a model with one sum."""
+    backend = Careful(options)
+    chosen = RuntimeOptions(
+        backends=["Careful", "CpuRef"],
+        registry=registry_of(backend, ReferenceBackend()),
+        backend_options={"Careful": given} if given else {},
+    )
+    with DeviceManager(chosen) as manager:
+        model = Model(manager)
+        a, b, total = add_operands(model, FLOAT_2, FLOAT_2, FLOAT_2)
+        model.add_operation(OperationCode.ADD, [a, b, add_activation(model)], [total])
+        model.identify_inputs_and_outputs([a, b], [total])
+        model.relax_computation_float32_to_float16(is_relaxed)
+        model.finish()
+        devices = [manager.get_device_of_backend("Careful")]
+        compilation = (
+            Compilation.create_for_devices(model, devices) if by_device else Compilation(model)
+        )
+        compilation.finish()
+        (result,) = compilation(floats(1, 2), floats(3, 4))
+        np.testing.assert_array_equal(result, floats(4, 6))
+    return backend.told
+
+
+@pytest.mark.parametrize("by_device", [False, True])
+def test_a_backend_with_the_option_is_told_of_relaxed_models_only(by_device: bool) -> None:
+    assert told([FAST], is_relaxed=True, by_device=by_device) == [{"fast_math_enabled": True}]
+    for options in told([FAST], is_relaxed=False, by_device=by_device):
+        assert not options.get("fast_math_enabled", False)
+
+
+def test_what_the_managers_options_say_is_kept() -> None:
+    given = {"fast_math_enabled": False}
+    assert told([FAST], is_relaxed=True, given=given) == [given]
+    other = BackendOption("depth", 3, "How deep.", OptionScope.MODEL)
+    expected = {"fast_math_enabled": True, "depth": 5}
+    assert told([FAST, other], is_relaxed=True, given={"depth": 5}) == [expected]
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        BackendOption("another", False, "Something else.", OptionScope.MODEL),
+        BackendOption("fast_math_enabled", False, "Of the runtime.", OptionScope.RUNTIME),
+        BackendOption("fast_math_enabled", 0, "How fast.", OptionScope.MODEL),
+    ],
+    ids=["another name", "another scope", "another type"],
+)
+def test_a_backend_without_the_option_is_told_nothing(option: BackendOption) -> None:
+    for options in told([option], is_relaxed=True):
+        assert not options.get(option.name)
+
+
+def test_there_is_one_runtime_where_nothing_can_be_told() -> None:
+    chosen = RuntimeOptions(backends=["CpuRef"], registry=registry_of(ReferenceBackend()))
+    with DeviceManager(chosen) as manager:
+        assert manager.runtime(is_relaxed=True) is manager.runtime()
+        devices = manager.devices
+        assert manager.runtime(devices, is_relaxed=True) is manager.runtime(devices)
+
+
+class Asking(FakeBackend):
+    """Has no option, and remembers what it is told of each network."""
+
+    level = 30
+
+    def __init__(self) -> None:
+        super().__init__("Careful")
+        self.told: list[bool] = []
+
+    def get_devices(self) -> Sequence[DeviceInfo]:
+        return (DeviceInfo(feature_level=self.level),)
+
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
+        self.told.append(request.relaxed)
+        return super().get_layer_support(request)
+
+    def optimize_subgraph_view(
+        self, view: SubgraphView, request: PreparationRequest
+    ) -> OptimizationViews:
+        self.told.append(request.relaxed)
+        return super().optimize_subgraph_view(view, request)
+
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
+        self.told.append(network.relaxed)
+        return super().create_workload_factory(network)
+
+
+@pytest.mark.parametrize("is_relaxed", [False, True])
+@pytest.mark.parametrize("level", [27, 28, 30])
+def test_every_backend_is_told_by_a_field_from_the_level_that_has_it(
+    is_relaxed: bool, level: int
+) -> None:
+    backend = Asking()
+    backend.level = level
+    registry = registry_of(backend, ReferenceBackend())
+    with DeviceManager(RuntimeOptions(["Careful", "CpuRef"], registry=registry)) as manager:
+        model = Model(manager)
+        a, b, total = add_operands(model, FLOAT_2, FLOAT_2, FLOAT_2)
+        model.add_operation(OperationCode.ADD, [a, b, add_activation(model)], [total])
+        model.identify_inputs_and_outputs([a, b], [total])
+        model.relax_computation_float32_to_float16(is_relaxed)
+        model.finish()
+        compilation = Compilation(model)
+        compilation.finish()
+        np.testing.assert_array_equal(compilation(floats(1, 2), floats(3, 4))[0], floats(4, 6))
+    assert set(backend.told) == {is_relaxed and level > 27}
+
+
+def test_an_application_without_nnapi_can_say_it_too() -> None:
+    backend = Asking()
+    runtime = runtime_of(backend)
+    properties = NetworkProperties(optimizer=OptimizerOptions(relaxed=True))
+    runtime.load_network(chain(), properties)
+    assert set(backend.told) == {True}
+    backend.told.clear()
+    runtime.load_network(chain())
+    assert set(backend.told) == {False}

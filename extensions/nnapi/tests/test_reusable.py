@@ -1,0 +1,341 @@
+"""Executions that are computed again and again, alone and in bursts."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+
+from armpy.errors import ArmpyError, ResultCode
+from armpy.execution.memory import idle_release as idling
+from armpy.ops.operation import Array
+from armpy_nnapi import Burst, Compilation, Execution, Memory, OperandCode, OperandType
+from tests.support.fake_backends import FakeBackend
+from tests.support.nnapi_models import (
+    FLOAT_2,
+    FLOAT_OPEN,
+    compiled,
+    devices_of,
+    fails,
+    floats,
+    preparation_of,
+    sum_model,
+)
+
+FLOAT_3 = OperandType(OperandCode.TENSOR_FLOAT32, (3,))
+
+
+@pytest.fixture(scope="module")
+def compilation() -> Compilation:
+    """The sum of two tensors of 2 elements."""
+    return compiled(sum_model())
+
+
+Reusable = tuple[Execution, Array, Array]
+
+
+def reusable_of(compilation: Compilation) -> Reusable:
+    """A reusable execution with its first input and its output."""
+    execution = Execution(compilation)
+    execution.set_reusable(True)
+    values, total = floats(1, 2), np.zeros(2, np.float32)
+    execution.set_input(0, values)
+    execution.set_input(1, floats(10, 20))
+    execution.set_output(0, total)
+    return execution, values, total
+
+
+@pytest.fixture
+def reusable(compilation: Compilation) -> Reusable:
+    return reusable_of(compilation)
+
+
+def test_a_reusable_execution_reads_its_arrays_anew_each_time(reusable: Reusable) -> None:
+    execution, values, total = reusable
+    for first in (1, 5, -3):
+        values[:] = first
+        execution.compute()
+        assert total.tolist() == [first + 10, first + 20]
+        assert execution.get_output_operand_dimensions(0) == (2,)
+
+
+def test_a_reusable_execution_is_prepared_once(reusable: Reusable) -> None:
+    execution, _, _ = reusable
+    execution.compute()
+    (prepared,) = preparation_of(execution)._bound
+    execution.compute()
+    assert preparation_of(execution)._bound == [prepared]
+
+
+def test_arguments_stay_after_the_first_computation(reusable: Reusable) -> None:
+    execution, _, _ = reusable
+    execution.compute()
+    with fails(ResultCode.BAD_STATE, "has been started"):
+        execution.set_input(0, floats(1, 2))
+    with fails(ResultCode.BAD_STATE, "has been started"):
+        execution.set_reusable(False)
+    with fails(ResultCode.BAD_STATE, "has been started"):
+        execution.run([floats(1, 2), floats(1, 2)])
+
+
+def test_reusable_executions_of_open_dimensions_and_odd_buffers_work_as_well() -> None:
+    execution = Execution(compiled(sum_model(FLOAT_OPEN, FLOAT_OPEN, FLOAT_OPEN)))
+    execution.set_reusable(True)
+    values, total = bytearray(floats(1, 2, 3).tobytes()), bytearray(20)
+    execution.set_input(0, values, FLOAT_3)
+    execution.set_input(1, floats(1, 1, 1), FLOAT_3)
+    execution.set_output(0, total)
+    for first in (1.0, 7.0):
+        values[:4] = floats(first).tobytes()
+        execution.compute()
+        assert np.frombuffer(total, np.float32)[:3].tolist() == [first + 1, 3, 4]
+
+
+def test_a_buffer_that_is_input_and_output_is_reused_with_what_was_written() -> None:
+    execution = Execution(compiled(sum_model()))
+    execution.set_reusable(True)
+    total = floats(1, 2)
+    execution.set_input(0, total)
+    execution.set_input(1, floats(1, 1))
+    execution.set_output(0, total)
+    for _ in range(3):
+        execution.compute()
+    assert total.tolist() == [4, 5]
+
+
+def test_outputs_that_overlap_inputs_in_part_are_right(compilation: Compilation) -> None:
+    buffer = floats(1, 2, 3)
+    execution = Execution(compilation)
+    execution.set_input(0, buffer[:2])
+    execution.set_input(1, floats(10, 10))
+    execution.set_output(0, buffer[1:])
+    execution.compute()
+    assert buffer.tolist() == [1, 11, 12]
+
+
+def test_changing_an_arrays_shape_after_it_was_set_changes_nothing(
+    compilation: Compilation,
+) -> None:
+    values, total = floats(1, 2), np.zeros(2, np.float32)
+    execution = Execution(compilation)
+    execution.set_input(0, values)
+    execution.set_input(1, values)
+    execution.set_output(0, total)
+    values.shape = (1, 2)
+    total.dtype = np.int32  # type: ignore[assignment, misc]  # that is tested
+    execution.compute()
+    assert total.view(np.float32).tolist() == [2, 4]
+
+
+class Blocking(FakeBackend):
+    """Executes when it is let."""
+
+    def __init__(self) -> None:
+        self.entered, self.let_go = threading.Event(), threading.Event()
+        self.is_blocking = False
+        super().__init__(before_execute=self._wait)
+
+    def _wait(self) -> None:
+        if self.is_blocking:
+            self.entered.set()
+            assert self.let_go.wait(30)
+
+
+@pytest.fixture
+def blocked() -> Iterator[tuple[Execution, Burst, Blocking]]:
+    """A reusable execution that another thread is computing in a burst."""
+    backend = Blocking()
+    with devices_of(backend) as manager:
+        compilation = compiled(sum_model(manager=manager))
+        execution, _, _ = reusable_of(compilation)
+        burst = Burst(compilation)
+        execution.compute()
+        backend.is_blocking = True
+        thread = threading.Thread(target=burst.compute, args=(execution,))
+        thread.start()
+        assert backend.entered.wait(30)
+        yield execution, burst, backend
+        backend.let_go.set()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda execution, burst: execution.compute(),
+        lambda execution, burst: execution.start_compute(),
+        lambda execution, burst: execution.close(),
+        lambda execution, burst: burst.compute(execution),
+        lambda execution, burst: burst.close(),
+    ],
+)
+def test_one_at_a_time(
+    blocked: tuple[Execution, Burst, Blocking], call: Callable[[Execution, Burst], object]
+) -> None:
+    execution, burst, _ = blocked
+    with fails(ResultCode.BAD_STATE, "under way|another thread|a thread computes"):
+        call(execution, burst)
+
+
+def test_what_is_under_way_is_not_released(blocked: tuple[Execution, Burst, Blocking]) -> None:
+    execution, _, backend = blocked
+    for _ in range(3):
+        assert preparation_of(execution).release_if_idle()
+    execution.release()
+    backend.let_go.set()
+
+
+def test_what_idles_is_released_and_prepared_again(
+    reusable: Reusable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(idling, "RELEASE_AFTER_S", 0.02)
+    monkeypatch.setattr(idling, "_is_watching", False)
+    execution, values, total = reusable
+    execution.compute()
+    (prepared,) = preparation_of(execution)._bound
+    waiting = threading.Event()
+    for _ in range(500):
+        if not execution.is_prepared:
+            break
+        waiting.wait(0.01)
+    assert not execution.is_prepared
+    assert prepared.is_closed
+    values[:] = 100
+    execution.compute()
+    assert total.tolist() == [110, 120]
+
+
+def test_what_is_used_between_two_looks_is_kept(reusable: Reusable) -> None:
+    execution, _, _ = reusable
+    for _ in range(3):
+        execution.compute()
+        assert preparation_of(execution).release_if_idle()
+    assert not preparation_of(execution).release_if_idle()
+
+
+class FailingOnce(FakeBackend):
+    """Fails when it is told to, once."""
+
+    def __init__(self) -> None:
+        self.is_to_fail = False
+        super().__init__(before_execute=self._fail)
+
+    def _fail(self) -> None:
+        is_to_fail, self.is_to_fail = self.is_to_fail, False
+        if is_to_fail:
+            raise RuntimeError("planted")
+
+
+def test_a_reusable_execution_that_failed_can_be_computed_again() -> None:
+    backend = FailingOnce()
+    with devices_of(backend) as manager:
+        model = sum_model(manager=manager)
+        compilation = Compilation.create_for_devices(model, manager.devices[:1])
+        compilation.finish()
+        execution, _, total = reusable_of(compilation)
+        execution.compute()
+        total[:] = 0
+        backend.is_to_fail = True
+        with fails(ResultCode.OP_FAILED, "planted"):
+            execution.compute()
+        with fails(ResultCode.BAD_STATE, "the execution has not ended well"):
+            execution.get_output_operand_dimensions(0)
+        execution.compute()
+        assert total.tolist() == [11, 22]
+
+
+def test_a_closed_execution_computes_no_more(reusable: Reusable) -> None:
+    execution, _, _ = reusable
+    execution.compute()
+    execution.close()
+    with fails(ResultCode.BAD_STATE, "the execution is closed"):
+        execution.compute()
+
+
+def test_a_closed_compilation_is_said_by_its_executions() -> None:
+    compilation = compiled(sum_model())
+    execution, _, _ = reusable_of(compilation)
+    execution.compute()
+    compilation.close()
+    with pytest.raises(ArmpyError, match=r"unloaded|not ready|closed"):
+        execution.compute()
+
+
+def test_a_dropped_execution_takes_its_memory_with_it(
+    compilation: Compilation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The watchdog gives back what idles while a busy machine collects garbage.
+    monkeypatch.setattr("armpy_nnapi.run.preparation.watch_idling", lambda _: None)
+    network = compilation.whole
+    assert network is not None
+    execution, _, _ = reusable_of(compilation)
+    execution.compute()
+    gc.collect()
+    before = len(network._executions)
+    del execution
+    gc.collect()
+    assert len(network._executions) == before - 1
+
+
+# Bursts
+
+
+def test_a_burst_computes_new_and_reusable_executions(
+    compilation: Compilation, reusable: Reusable
+) -> None:
+    execution, values, total = reusable
+    with Burst(compilation) as burst:
+        for first in (3, 4):
+            values[:] = first
+            burst.compute(execution)
+            assert total.tolist() == [first + 10, first + 20]
+        other = Execution(compilation)
+        result = bytearray(8)
+        other.set_input_from_memory(0, Memory(floats(1, 2)), 0, 8)
+        other.set_input(1, floats(1, 1))
+        other.set_output(0, result)
+        burst.compute(other)
+        assert np.frombuffer(result, np.float32).tolist() == [2, 3]
+        with fails(ResultCode.BAD_STATE, "has been started"):
+            burst.compute(other)
+
+
+def test_a_burst_is_of_a_finished_compilation() -> None:
+    with fails(ResultCode.UNEXPECTED_NULL, "the compilation is None"):
+        Burst(None)  # type: ignore[arg-type]  # that is the point
+    with fails(ResultCode.BAD_DATA, "Expected Compilation"):
+        Burst("compilation")  # type: ignore[arg-type]  # that is the point
+    with fails(ResultCode.BAD_STATE, "is not finished"):
+        Burst(Compilation(sum_model()))
+
+
+def test_a_burst_takes_executions_of_its_compilation_only(compilation: Compilation) -> None:
+    burst = Burst(compilation)
+    other, _, _ = reusable_of(compiled(sum_model(FLOAT_2)))
+    with fails(ResultCode.BAD_DATA, "another compilation"):
+        burst.compute(other)
+    with fails(ResultCode.UNEXPECTED_NULL, "the execution is None"):
+        burst.compute(None)  # type: ignore[arg-type]  # that is the point
+    with fails(ResultCode.BAD_DATA, "Expected Execution"):
+        burst.compute("execution")  # type: ignore[arg-type]  # that is the point
+
+
+def test_a_burst_that_failed_goes_on(compilation: Compilation, reusable: Reusable) -> None:
+    burst = Burst(compilation)
+    with fails(ResultCode.BAD_DATA, "input 0 is not set"):
+        burst.compute(Execution(compilation))
+    burst.compute(reusable[0])
+    assert reusable[2].tolist() == [11, 22]
+
+
+def test_a_closed_burst_computes_no_more_and_keeps_nothing(
+    compilation: Compilation, reusable: Reusable
+) -> None:
+    with Burst(compilation) as burst:
+        burst.compute(reusable[0])
+    assert not reusable[0].is_prepared
+    with fails(ResultCode.BAD_STATE, "it is closed"):
+        burst.compute(reusable[0])

@@ -1,0 +1,540 @@
+"""Executions that are started: events, fences, what they depend on, how long they may take."""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+import time
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+import pytest
+
+from armpy.backend import current_timing
+from armpy.errors import NnapiError, ResultCode
+from armpy.execution import RuntimeOptions
+from armpy.ops.operation import Array
+from armpy_nnapi import (
+    DURATION_UNAVAILABLE,
+    Compilation,
+    DeviceManager,
+    DurationCode,
+    Event,
+    Execution,
+    Priority,
+)
+from armpy_nnapi.run.fences import Fence
+from tests.support.fake_backends import FakeBackend, registry_of
+from tests.support.nnapi_models import (
+    FLOAT_2,
+    FLOAT_ANY,
+    compiled,
+    devices_of,
+    fails,
+    floats,
+    sum_model,
+)
+
+needs_eventfd = pytest.mark.skipif(not hasattr(os, "eventfd"), reason="the system has no eventfd")
+
+
+class Gated(FakeBackend):
+    """Executes when it is let, and tells how long the device has taken."""
+
+    def __init__(self) -> None:
+        self.gate, self.entered = threading.Event(), threading.Event()
+        self.order: list[str] = []
+        self.failure: Exception | None = None
+        super().__init__("Gated", before_execute=self._wait)
+
+    def _wait(self) -> None:
+        self.entered.set()
+        assert self.gate.wait(30)
+        timing = current_timing()
+        if timing is not None:
+            timing.add_device_time(1234.5)
+        if self.failure is not None:
+            raise self.failure
+
+
+@pytest.fixture
+def gated() -> Iterator[Gated]:
+    backend = Gated()
+    yield backend
+    backend.gate.set()
+
+
+@pytest.fixture
+def manager(gated: Gated) -> Iterator[DeviceManager]:
+    options = RuntimeOptions(backends=["Gated"], registry=registry_of(gated), execution_threads=1)
+    with DeviceManager(options) as found:
+        yield found
+        gated.gate.set()
+
+
+@pytest.fixture
+def compilation(manager: DeviceManager) -> Compilation:
+    """The sum of two tensors of 2 elements on the gated device."""
+    found = Compilation.create_for_devices(sum_model(manager=manager), manager.devices)
+    found.finish()
+    return found
+
+
+def execution_of(compilation: Compilation) -> tuple[Execution, Array]:
+    """An execution with its output."""
+    execution, total = Execution(compilation), np.zeros(2, np.float32)
+    execution.set_input(0, floats(1, 2))
+    execution.set_input(1, floats(10, 20))
+    execution.set_output(0, total)
+    return execution, total
+
+
+def _note(order: list[str], name: str, failed: BaseException | None) -> None:
+    """Note who has come to an end."""
+    order.append(name)
+
+
+def readable(fd: int, timeout_s: float = 0.0) -> bool:
+    """Whether a descriptor can be read."""
+    return bool(select.select([fd], [], [], timeout_s)[0])
+
+
+# Events
+
+
+def test_a_started_execution_tells_its_end(gated: Gated, compilation: Compilation) -> None:
+    execution, total = execution_of(compilation)
+    event = execution.start_compute()
+    assert gated.entered.wait(30)
+    assert not event.is_done
+    with fails(ResultCode.BAD_STATE, "the execution has been started"):
+        execution.compute()
+    with fails(ResultCode.BAD_STATE, "the execution has not ended well"):
+        execution.get_output_operand_rank(0)
+    with fails(ResultCode.MISSED_DEADLINE_TRANSIENT, "still goes on"):
+        event.wait(0.01)
+    gated.gate.set()
+    event.wait()
+    assert event.is_done
+    assert total.tolist() == [11, 22]
+    assert execution.get_output_operand_dimensions(0) == (2,)
+
+
+def test_what_is_missing_is_said_at_the_start(compilation: Compilation) -> None:
+    execution = Execution(compilation)
+    for start in (
+        execution.start_compute,
+        lambda: execution.start_compute_with_dependencies([]),
+    ):
+        with fails(ResultCode.BAD_DATA, "(input|output) 0 is not set"):
+            start()
+
+
+def test_what_an_execution_fails_with_is_raised_by_waiting(
+    gated: Gated, compilation: Compilation
+) -> None:
+    gated.failure = RuntimeError("planted")
+    gated.gate.set()
+    execution, _ = execution_of(compilation)
+    event = execution.start_compute()
+    for _ in range(2):
+        with fails(ResultCode.OP_FAILED, "planted"):
+            event.wait()
+    with fails(ResultCode.BAD_STATE, "the execution has not ended well"):
+        execution.get_output_operand_rank(0)
+
+
+def test_an_output_that_does_not_fit_is_said_by_waiting(
+    gated: Gated, manager: DeviceManager
+) -> None:
+    gated.gate.set()
+    compilation = compiled(sum_model(FLOAT_2, FLOAT_2, FLOAT_ANY, manager=manager))
+    execution = Execution(compilation)
+    for index in (0, 1):
+        execution.set_input(index, floats(1, 2))
+    total = floats(7)
+    execution.set_output(0, total)
+    with fails(ResultCode.OUTPUT_INSUFFICIENT_SIZE, "output 0 does not fit"):
+        execution.start_compute().wait()
+    assert total.tolist() == [7]
+    with fails(ResultCode.OUTPUT_INSUFFICIENT_SIZE, "output 0 does not fit") as _:
+        execution.get_output_operand_dimensions(0)
+
+
+def test_a_reusable_execution_is_started_again(gated: Gated, compilation: Compilation) -> None:
+    gated.gate.set()
+    execution = Execution(compilation)
+    values, total = floats(1, 2), np.zeros(2, np.float32)
+    execution.set_reusable(True)
+    execution.set_input(0, values)
+    execution.set_input(1, floats(0, 0))
+    execution.set_output(0, total)
+    for first in (1, 2):
+        values[:] = first
+        execution.start_compute().wait()
+        assert total.tolist() == [first, first]
+    execution.compute()
+
+
+def test_urgent_executions_come_first(gated: Gated, manager: DeviceManager) -> None:
+    order: list[str] = []
+    events = []
+    blocker, _ = execution_of(compiled(sum_model(manager=manager)))
+    events.append(blocker.start_compute())
+    assert gated.entered.wait(30)
+    for priority in (Priority.LOW, Priority.MEDIUM, Priority.HIGH):
+        compilation = Compilation(sum_model(manager=manager))
+        compilation.set_priority(priority)
+        compilation.finish()
+        event = execution_of(compilation)[0].start_compute()
+        event.when_done(partial(_note, order, priority.name))
+        events.append(event)
+    gated.gate.set()
+    for event in events:
+        event.wait()
+    assert order == ["HIGH", "MEDIUM", "LOW"]
+
+
+# Time
+
+
+def test_only_one_chosen_device_has_timeouts(manager: DeviceManager) -> None:
+    execution, _ = execution_of(compiled(sum_model(manager=manager)))
+    with fails(ResultCode.BAD_DATA, "only executions on one chosen device have time-outs"):
+        execution.set_timeout(1)
+    with fails(ResultCode.BAD_DATA, "only executions on one chosen device have time-outs"):
+        execution.start_compute_with_dependencies([], 1)
+
+
+@pytest.mark.parametrize("duration", [-1, float("nan"), True, "1"])
+def test_durations_are_numbers(compilation: Compilation, duration: object) -> None:
+    execution, _ = execution_of(compilation)
+    for call in (execution.set_timeout, execution.set_loop_timeout):
+        with fails(ResultCode.BAD_DATA, "the time is below 0, or no number"):
+            call(duration)  # type: ignore[arg-type]  # that is tested
+    with fails(ResultCode.BAD_DATA, "the time is below 0, or no number"):
+        execution.start_compute_with_dependencies([], duration)  # type: ignore[arg-type]
+
+
+def test_a_deadline_stops_a_computation(gated: Gated, compilation: Compilation) -> None:
+    execution, total = execution_of(compilation)
+    execution.set_timeout(30_000_000)
+    started = time.perf_counter()
+    with fails(ResultCode.MISSED_DEADLINE_TRANSIENT, "stopped at its deadline"):
+        execution.compute()
+    assert time.perf_counter() - started < 10
+    gated.gate.set()
+    assert total.tolist() == [0, 0]
+
+
+def test_a_deadline_stops_a_started_execution(gated: Gated, compilation: Compilation) -> None:
+    execution, total = execution_of(compilation)
+    execution.set_timeout(30_000_000)
+    event = execution.start_compute()
+    assert gated.entered.wait(30)
+    with fails(ResultCode.MISSED_DEADLINE_TRANSIENT, "stopped at its deadline"):
+        event.wait()
+    gated.gate.set()
+    assert total.tolist() == [0, 0]
+
+
+def test_a_deadline_that_passed_before_the_beginning_is_persistent(
+    gated: Gated, compilation: Compilation
+) -> None:
+    blocker, _ = execution_of(compilation)
+    first = blocker.start_compute()
+    assert gated.entered.wait(30)
+    execution, _ = execution_of(compilation)
+    execution.set_timeout(20_000_000)
+    with fails(ResultCode.MISSED_DEADLINE_PERSISTENT, "stopped at its deadline"):
+        execution.start_compute().wait()
+    gated.gate.set()
+    first.wait()
+
+
+def test_a_time_of_0_is_no_limit(gated: Gated, compilation: Compilation) -> None:
+    gated.gate.set()
+    execution, total = execution_of(compilation)
+    execution.set_timeout(1)
+    execution.set_timeout(0)
+    execution.compute()
+    assert total.tolist() == [11, 22]
+
+
+def test_a_device_tells_how_long_it_took(gated: Gated, compilation: Compilation) -> None:
+    gated.gate.set()
+    for start in (
+        Execution.compute,
+        lambda execution: execution.start_compute().wait(),
+        lambda execution: execution.start_compute_with_dependencies([]).wait(),
+    ):
+        execution, _ = execution_of(compilation)
+        execution.set_measure_timing(True)
+        start(execution)
+        for code in (DurationCode.ON_HARDWARE, DurationCode.FENCED_ON_HARDWARE):
+            assert execution.get_duration(code) == 1_234_500
+
+
+def test_nobody_is_asked_for_times_that_nobody_wants(
+    gated: Gated, compilation: Compilation
+) -> None:
+    gated.gate.set()
+    seen: list[object] = []
+    gated._before_execute = lambda: seen.append(current_timing())
+    execution, _ = execution_of(compilation)
+    execution.compute()
+    assert current_timing() is None
+    assert not any(seen)
+
+
+# Fences
+
+
+def test_a_fenced_execution_waits_for_its_dependencies(
+    gated: Gated, compilation: Compilation
+) -> None:
+    first, total = execution_of(compilation)
+    after, doubled = Execution(compilation), np.zeros(2, np.float32)
+    for index in (0, 1):
+        after.set_input(index, total)
+    after.set_output(0, doubled)
+    one = first.start_compute_with_dependencies([])
+    two = after.start_compute_with_dependencies([one])
+    assert gated.entered.wait(30)
+    assert not one.is_done
+    assert not two.is_done
+    gated.gate.set()
+    two.wait()
+    assert one.is_done
+    assert doubled.tolist() == [22, 44]
+
+
+def test_both_fenced_times_are_counted_from_the_last_fence(
+    gated: Gated, compilation: Compilation
+) -> None:
+    gated.gate.set()
+    reader, writer = os.pipe()
+    execution, _ = execution_of(compilation)
+    execution.set_measure_timing(True)
+    event = execution.start_compute_with_dependencies([Event.create_from_sync_fence_fd(reader)])
+    time.sleep(0.05)
+    os.write(writer, b"x")
+    event.wait()
+    os.close(reader)
+    os.close(writer)
+    in_driver = execution.get_duration(DurationCode.IN_DRIVER)
+    fenced = execution.get_duration(DurationCode.FENCED_IN_DRIVER)
+    assert in_driver - fenced >= 40_000_000
+    assert fenced > 0
+
+
+def test_times_of_what_was_not_fenced_are_the_same(gated: Gated, compilation: Compilation) -> None:
+    gated.gate.set()
+    execution, _ = execution_of(compilation)
+    execution.set_measure_timing(True)
+    execution.compute()
+    fenced = execution.get_duration(DurationCode.FENCED_IN_DRIVER)
+    assert execution.get_duration(DurationCode.IN_DRIVER) == fenced
+
+
+def test_what_depends_on_a_failure_fails(gated: Gated, compilation: Compilation) -> None:
+    gated.failure = RuntimeError("planted")
+    gated.gate.set()
+    first, _ = execution_of(compilation)
+    after, total = execution_of(compilation)
+    failing = first.start_compute_with_dependencies([])
+    event = after.start_compute_with_dependencies([failing])
+    with fails(ResultCode.OP_FAILED, "a dependency has failed.*planted"):
+        event.wait()
+    assert total.tolist() == [0, 0]
+    with fails(ResultCode.BAD_STATE, "the execution has been started"):
+        after.compute()
+
+
+def test_events_without_a_fence_are_waited_for_before(
+    gated: Gated, compilation: Compilation
+) -> None:
+    first, _ = execution_of(compilation)
+    after, total = execution_of(compilation)
+    plain = first.start_compute()
+    threading.Timer(0.02, gated.gate.set).start()
+    event = after.start_compute_with_dependencies([plain])
+    assert plain.is_done
+    event.wait()
+    assert total.tolist() == [11, 22]
+
+
+def test_dependencies_are_events(compilation: Compilation) -> None:
+    execution, _ = execution_of(compilation)
+    with fails(ResultCode.UNEXPECTED_NULL, "the list of dependencies is None"):
+        execution.start_compute_with_dependencies(None)  # type: ignore[arg-type]
+    with fails(ResultCode.UNEXPECTED_NULL, "dependency 0 is None"):
+        execution.start_compute_with_dependencies([None])  # type: ignore[list-item]
+    with fails(ResultCode.BAD_DATA, "Expected Event"):
+        execution.start_compute_with_dependencies([7])  # type: ignore[list-item]
+
+
+def test_outputs_of_a_fenced_execution_are_known_beforehand(
+    gated: Gated, manager: DeviceManager
+) -> None:
+    gated.gate.set()
+    compilation = compiled(sum_model(FLOAT_2, FLOAT_2, FLOAT_ANY, manager=manager))
+    for given in (None, FLOAT_2):
+        execution = Execution(compilation)
+        for index in (0, 1):
+            execution.set_input(index, floats(1, 2))
+        execution.set_output(0, floats(7, 7), given)
+        if given is None:
+            with fails(ResultCode.BAD_DATA, "an output's dimensions are not all known"):
+                execution.start_compute_with_dependencies([])
+        else:
+            execution.start_compute_with_dependencies([]).wait()
+
+
+def test_a_time_after_the_fence_begins_with_the_fence(
+    gated: Gated, compilation: Compilation
+) -> None:
+    reader, writer = os.pipe()
+    execution, _ = execution_of(compilation)
+    fence = Event.create_from_sync_fence_fd(reader)
+    event = execution.start_compute_with_dependencies([fence], 50_000_000)
+    time.sleep(0.1)
+    assert not event.is_done  # its time has not begun
+    os.write(writer, b"x")
+    with fails(ResultCode.MISSED_DEADLINE_TRANSIENT, "stopped at its deadline"):
+        event.wait()
+    os.close(reader)
+    os.close(writer)
+
+
+def test_what_waits_for_a_fence_fails_where_its_compilation_is_closed(
+    compilation: Compilation,
+) -> None:
+    reader, writer = os.pipe()
+    execution, _ = execution_of(compilation)
+    fence = Event.create_from_sync_fence_fd(reader)
+    event = execution.start_compute_with_dependencies([fence])
+    compilation.close()
+    os.write(writer, b"x")
+    with fails(ResultCode.OP_FAILED, "the compilation is closed"):
+        event.wait(10)
+    os.close(reader)
+    os.close(writer)
+
+
+@needs_eventfd
+@pytest.mark.parametrize("is_asked_before", [False, True])
+def test_a_fence_is_a_descriptor_that_others_can_wait_for(
+    gated: Gated, compilation: Compilation, is_asked_before: bool
+) -> None:
+    execution, _ = execution_of(compilation)
+    event = execution.start_compute_with_dependencies([])
+    fds = [event.get_sync_fence_fd() for _ in range(2 * is_asked_before)]
+    assert not any(readable(fd) for fd in fds)
+    gated.gate.set()
+    event.wait()
+    fds += [event.get_sync_fence_fd()]
+    assert len(set(fds)) == len(fds)
+    assert all(readable(fd) for fd in fds)
+    again = Event.create_from_sync_fence_fd(fds[0])
+    for fd in fds:
+        os.close(fd)  # the event has one of its own
+    again.wait()
+
+
+@needs_eventfd
+def test_whoever_has_waited_finds_the_descriptor_signalled(
+    compilation: Compilation, gated: Gated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = Fence.signal
+
+    def signal_late(fence: Fence, *, is_failed: bool) -> None:
+        threading.Event().wait(0.05)
+        right(fence, is_failed=is_failed)
+
+    monkeypatch.setattr(Fence, "signal", signal_late)
+    execution, _ = execution_of(compilation)
+    event = execution.start_compute_with_dependencies([])
+    fd = event.get_sync_fence_fd()
+    gated.gate.set()
+    event.wait()
+    assert readable(fd)
+    os.close(fd)
+
+
+@needs_eventfd
+def test_a_fence_of_a_failed_execution_tells_so_also_through_its_descriptor(
+    gated: Gated, compilation: Compilation
+) -> None:
+    gated.failure = RuntimeError("planted")
+    execution, _ = execution_of(compilation)
+    event = execution.start_compute_with_dependencies([])
+    fd = event.get_sync_fence_fd()
+    waiting = Event.create_from_sync_fence_fd(fd)
+    os.close(fd)
+    gated.gate.set()
+    with fails(ResultCode.OP_FAILED, "the fence was signalled with an error"):
+        waiting.wait()
+
+
+def test_a_fence_whose_other_end_is_gone_has_failed() -> None:
+    reader, writer = os.pipe()
+    event = Event.create_from_sync_fence_fd(reader)
+    os.close(writer)
+    with fails(ResultCode.OP_FAILED, "the fence was signalled with an error"):
+        event.wait(10)
+    os.close(reader)
+
+
+@pytest.mark.parametrize("fd", [0, -1])
+def test_a_fence_has_a_descriptor(fd: int) -> None:
+    with fails(ResultCode.BAD_DATA, "the fence has no descriptor"):
+        Event.create_from_sync_fence_fd(fd)
+
+
+def test_a_fences_descriptor_is_open() -> None:
+    reader, writer = os.pipe()
+    os.close(writer)
+    os.close(reader)
+    with fails(ResultCode.BAD_DATA, f"descriptor {reader} is not open"):
+        Event.create_from_sync_fence_fd(reader)
+
+
+def test_an_event_without_a_fence_has_no_descriptor(gated: Gated, compilation: Compilation) -> None:
+    gated.gate.set()
+    event = execution_of(compilation)[0].start_compute()
+    with pytest.raises(NnapiError, match="there is no fence") as caught:
+        event.get_sync_fence_fd()
+    assert (caught.value.code, caught.value.value) == (ResultCode.OP_FAILED, -1)
+    event.wait()
+
+
+@needs_eventfd
+def test_fences_leave_no_descriptors(gated: Gated, compilation: Compilation) -> None:
+    gated.gate.set()
+
+    def work() -> None:
+        event = execution_of(compilation)[0].start_compute_with_dependencies([])
+        fd = event.get_sync_fence_fd()
+        again = Event.create_from_sync_fence_fd(fd)
+        os.close(fd)
+        again.wait()
+
+    work()
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(20):
+        work()
+    assert len(os.listdir("/proc/self/fd")) <= before + 2
+
+
+def test_executions_on_the_real_devices_can_be_started() -> None:
+    with devices_of() as manager:
+        compilation = Compilation.create_for_devices(sum_model(manager=manager), manager.devices)
+        compilation.finish()
+        execution, total = execution_of(compilation)
+        execution.set_measure_timing(True)
+        execution.start_compute().wait()
+        assert total.tolist() == [11, 22]
+        assert execution.get_duration(DurationCode.ON_HARDWARE) == DURATION_UNAVAILABLE

@@ -1,0 +1,317 @@
+"""Support queries about models that leave dimensions open, and chosen devices that run them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from armpy.backend import ILayerSupport, PreparationRequest, ReasonCode, Support
+from armpy.errors import ResultCode
+from armpy.execution import RuntimeOptions
+from armpy.ops import ElementwiseBinary, Pooling2d
+from armpy.ops.operation import Array, OperandInfos, Operation
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
+from armpy_nnapi import (
+    DURATION_UNAVAILABLE,
+    Compilation,
+    Device,
+    DeviceManager,
+    Execution,
+    Model,
+    ModelBuilder,
+    OperandCode,
+    OperandType,
+    OperationCode,
+    PaddingCode,
+)
+from tests.support.fake_backends import FakeBackend
+from tests.support.nnapi_models import BOOL_1, devices_of, fails, floats
+
+C = OperandCode
+ROW = np.array([1, 2, 3, 4], np.float32)
+COUNT = OperandType(C.TENSOR_INT32, (1,))
+
+
+@pytest.fixture(scope="module")
+def accelerator() -> Iterator[Device]:
+    """The accelerator NumbaAcc."""
+    with DeviceManager(RuntimeOptions(backends=["NumbaAcc", "CpuRef"])) as manager:
+        yield manager.get_device_of_backend("NumbaAcc")
+
+
+def run_on(device: Device, model: Model, *inputs: Array) -> list[Array]:
+    """Run a model on one chosen device, which must have run all of it."""
+    with Compilation.create_for_devices(model, [device]) as compilation:
+        compilation.finish()
+        made = compilation(*inputs)
+        placement = compilation.network(()).placement
+        assert placement is not None
+        assert placement.layers_by_backend[device.backend_id] > 0
+        others = {"Host", "host", device.backend_id}
+        assert {layer.backend for layer in placement.layers} <= others
+        return made
+
+
+def relu_of_sum(shape: tuple[int, ...]) -> Model:
+    """ADD of a constant row, then RELU, whose dimensions the builder leaves open."""
+    builder = ModelBuilder()
+    value = builder.input(np.float32, shape)
+    return builder.finish(builder.relu(builder.add(value, ROW)))
+
+
+def test_such_a_model_can_be_timed_there(accelerator: Device) -> None:
+    with Compilation.create_for_devices(relu_of_sum((0, 4)), [accelerator]) as compilation:
+        compilation.finish()
+        execution = Execution(compilation)
+        execution.set_measure_timing(True)
+        execution.run([np.ones((2, 4), np.float32)])
+        assert 0 < execution.get_duration() < DURATION_UNAVAILABLE
+
+
+@pytest.mark.parametrize("shape", [(2, 4), (0, 4), (0, 0)])
+def test_a_chosen_accelerator_runs_what_the_builder_leaves_open(
+    accelerator: Device, shape: tuple[int, ...]
+) -> None:
+    model = relu_of_sum(shape)
+    assert accelerator.get_supported_operations(model) == [True, True]
+    (made,) = run_on(accelerator, model, np.array([[0, 0, 0, 0], [-9, -9, -9, -2]], np.float32))
+    assert made.tolist() == [[1, 2, 3, 4], [0, 0, 0, 2]]
+
+
+def test_a_chosen_accelerator_runs_a_convolution_with_an_open_batch(accelerator: Device) -> None:
+    builder = ModelBuilder()
+    image = builder.input(np.float32, (0, 4, 4, 1))
+    weights = np.ones((1, 2, 2, 1), np.float32)
+    strides = {"stride_width": 2, "stride_height": 2}
+    made = builder.conv_2d(
+        image, weights, np.array([1], np.float32), padding=PaddingCode.VALID, **strides
+    )
+    model = builder.finish(builder.reshape(made, [-1, 4]))
+    (result,) = run_on(accelerator, model, np.ones((3, 4, 4, 1), np.float32))
+    assert result.tolist() == [[5, 5, 5, 5]] * 3
+
+
+def test_a_window_is_asked_about_with_an_image_that_it_fits_in(accelerator: Device) -> None:
+    builder = ModelBuilder()
+    image = builder.input(np.float32, (0, 0, 0, 1))
+    pooled = builder.max_pool_2d(
+        image,
+        padding=PaddingCode.VALID,
+        stride_width=5,
+        stride_height=5,
+        filter_width=5,
+        filter_height=5,
+    )
+    model = builder.finish(pooled)
+    assert accelerator.get_supported_operations(model) == [True]
+    (result,) = run_on(accelerator, model, np.arange(25, dtype=np.float32).reshape(1, 5, 5, 1))
+    assert result.tolist() == [[[[24]]]]
+
+
+@pytest.mark.parametrize("channels", [3, 5, 6])
+def test_open_dimensions_are_asked_about_as_the_model_s_others_need_them(
+    accelerator: Device, channels: int
+) -> None:
+    builder = ModelBuilder()
+    rows = builder.input(np.float32, (0, channels))
+    weights = builder.input(np.float32, (0, channels))
+    output = OperandType(C.TENSOR_FLOAT32, (0, 7))
+    model = builder.finish(
+        builder.fully_connected(rows, weights, np.zeros(7, np.float32), outputs=[output])
+    )
+    assert accelerator.get_supported_operations(model) == [True]
+    shuffle = ModelBuilder()
+    image = shuffle.input(np.float32, (0, 0))
+    shuffled = shuffle.finish(shuffle.channel_shuffle(image, num_groups=channels, axis=1))
+    assert accelerator.get_supported_operations(shuffled) == [True]
+
+
+def counting_loop(tensor: OperandType) -> Model:
+    """Twice x while a counter is below 3."""
+    until = ModelBuilder()
+    until.input(tensor)
+    count = until.input(COUNT)
+    until_model = until.finish(until.less(count, np.array([3], np.int32), outputs=[BOOL_1]))
+    body = ModelBuilder()
+    x, count = body.input(tensor), body.input(COUNT)
+    doubled = body.add(x, x, outputs=[tensor])
+    body_model = body.finish(doubled, body.add(count, np.array([1], np.int32), outputs=[COUNT]))
+    outer = ModelBuilder()
+    x, start = outer.input(tensor), outer.input(COUNT)
+    looped, _ = outer.while_(until_model, body_model, [x, start], [tensor, COUNT])
+    return outer.finish(outer.relu(looped))
+
+
+@pytest.mark.parametrize("dimensions", [(2,), (0,), ()])
+def test_a_chosen_accelerator_runs_a_loop_with_open_dimensions(
+    accelerator: Device, dimensions: tuple[int, ...]
+) -> None:
+    model = counting_loop(OperandType(C.TENSOR_FLOAT32, dimensions))
+    assert accelerator.get_supported_operations(model) == [True, True]
+    (made,) = run_on(accelerator, model, floats(1, -2), np.array([0], np.int32))
+    assert made.tolist() == [8, 0]
+
+
+def if_of_two(manager: DeviceManager) -> Model:
+    """IF of a model that adds and one that takes the floor."""
+    tensor = OperandType(C.TENSOR_FLOAT32, (0,))
+    models = []
+    for operation in ("add", "floor"):
+        builder = ModelBuilder(manager)
+        x = builder.input(tensor)
+        made = builder.add(x, x) if operation == "add" else builder.floor(x)
+        models.append(builder.finish(made))
+    outer = ModelBuilder(manager)
+    condition, x = outer.input(BOOL_1), outer.input(tensor)
+    return outer.finish(outer.if_(condition, models[0], models[1], [x], [tensor])[0])
+
+
+def test_an_if_that_two_devices_cover_together_is_asked_of_both() -> None:
+    adder, rest = FakeBackend("Adder", {ElementwiseBinary}), WithoutSums("Rest")
+    with devices_of(adder, rest) as manager:
+        model = if_of_two(manager)
+        first, second, _ = manager.devices
+        ask = manager.get_supported_operations_for_devices
+        assert [ask(model, [d]) for d in (first, second)] == [[False], [False]]
+        assert ask(model, [first, second]) == [True]
+        with Compilation.create_for_devices(model, [first, second]) as compilation:
+            compilation.finish()
+            for condition, expected in ((True, [3, 5]), (False, [1, 2])):
+                assert compilation(np.array([condition]), floats(1.5, 2.5))[0].tolist() == expected
+
+
+class WithoutSums(FakeBackend):
+    """Does all but sums and the like."""
+
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
+        return _AllBut(super().get_layer_support(request))
+
+
+class _AllBut(ILayerSupport):
+    def __init__(self, inner: ILayerSupport) -> None:
+        self._inner = inner
+
+    def is_layer_supported(
+        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+    ) -> Support:
+        if isinstance(operation, ElementwiseBinary):
+            return Support.no(ReasonCode.OPERATION, "no sums")
+        return self._inner.is_layer_supported(operation, inputs, outputs)
+
+
+def test_an_operation_that_no_chosen_device_has_is_refused_whatever_its_dimensions() -> None:
+    with devices_of(FakeBackend("Adder", {ElementwiseBinary})) as manager:
+        builder = ModelBuilder(manager)
+        x = builder.input(OperandType(C.TENSOR_FLOAT32))
+        model = builder.finish(builder.floor(builder.add(x, np.array([1], np.float32))))
+        compilation = Compilation.create_for_devices(model, manager.devices[:1])
+        with fails(ResultCode.BAD_DATA, r"operation 1 \(FLOOR\): none of .* \(Adder\) supports"):
+            compilation.finish()
+
+
+class Small(FakeBackend):
+    """Has neither 8-bit arithmetic, nor windows above 3x3, nor memory for large images."""
+
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
+        return _Small()
+
+
+class _Small(ILayerSupport):
+    def is_layer_supported(
+        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+    ) -> Support:
+        if outputs[0].data_type is not DataType.FLOAT32:
+            return Support.no(ReasonCode.DATA_TYPE, "real numbers only")
+        if isinstance(operation, Pooling2d) and max(operation.pool_size) > 3:
+            return Support.no(ReasonCode.ATTRIBUTE, "windows of 3x3 at most")
+        if outputs[0].num_elements > 1 << 16:
+            return Support.no(ReasonCode.SHAPE, "65,536 elements at most")
+        return Support.yes()
+
+
+def pooled(manager: DeviceManager, window: int, size: int = 8, dtype: type = np.float32) -> Model:
+    builder = ModelBuilder(manager)
+    scale = 0.0 if dtype is np.float32 else 0.5
+    image = builder.input(dtype, (1, size, size, 1), scale)
+    made = builder.max_pool_2d(
+        image,
+        padding=PaddingCode.SAME,
+        stride_width=1,
+        stride_height=1,
+        filter_width=window,
+        filter_height=window,
+    )
+    return builder.finish(made)
+
+
+@pytest.mark.parametrize(
+    ("form", "reason"),
+    [
+        ({"window": 3}, ""),
+        ({"window": 3, "dtype": np.uint8}, "real numbers only"),
+        ({"window": 5}, "windows of 3x3 at most"),
+        ({"window": 3, "size": 512}, "65,536 elements at most"),
+    ],
+)
+def test_a_device_refuses_by_type_parameter_and_size(form: dict[str, Any], reason: str) -> None:
+    with devices_of(Small("Small")) as manager:
+        model, small = pooled(manager, **form), manager.devices[0]
+        assert small.get_supported_operations(model) == [not reason]
+        compilation = Compilation.create_for_devices(model, [small])
+        if not reason:
+            compilation.finish()
+            return
+        with fails(ResultCode.BAD_DATA, reason):
+            compilation.finish()
+
+
+class OfManyElements(FakeBackend):
+    """Takes layers of 64 elements and more."""
+
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
+        return _Many()
+
+
+class _Many(ILayerSupport):
+    def is_layer_supported(
+        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+    ) -> Support:
+        if outputs[0].num_elements >= 64:
+            return Support.yes()
+        return Support.no(ReasonCode.SHAPE, "too small")
+
+
+def test_what_a_device_takes_for_some_dimensions_is_left_to_the_execution() -> None:
+    with devices_of(OfManyElements("Many")) as manager:
+        builder = ModelBuilder(manager)
+        model = builder.finish(builder.floor(builder.input(np.float32, (0,))))
+        device = manager.devices[0]
+        assert device.get_supported_operations(model) == [True]
+        with Compilation.create_for_devices(model, [device]) as compilation:
+            compilation.finish()
+            assert compilation(np.full(64, 1.5, np.float32))[0].tolist() == [1] * 64
+            with fails(ResultCode.OP_FAILED, "too small"):
+                compilation(floats(1.5))
+
+
+def test_an_operation_that_needs_elements_is_left_to_the_execution(accelerator: Device) -> None:
+    builder = ModelBuilder()
+    x, shape = builder.input(np.float32, (2, 3)), builder.input(np.int32, (2,))
+    model = builder.finish(builder.reshape(x, shape))
+    assert accelerator.get_supported_operations(model) == [False]
+    values = np.arange(6, dtype=np.float32).reshape(2, 3)
+    (made,) = run_on(accelerator, model, values, np.array([3, 2], np.int32))
+    assert made.tolist() == [[0, 1], [2, 3], [4, 5]]
+
+
+def test_propagation_reaches_behind_control_flow_and_knows_operations_by_number() -> None:
+    model = counting_loop(OperandType(C.TENSOR_FLOAT32, (0,)))
+    codes = [node.type for node in model.description.main.operations]
+    assert codes == [OperationCode.WHILE, OperationCode.RELU]
+    with devices_of(FakeBackend("Adder", {ElementwiseBinary})) as manager:
+        outer = manager.get_supported_operations_for_devices(model, manager.devices[:1])
+    assert outer == [False, False]  # LESS is no ElementwiseBinary, RELU neither

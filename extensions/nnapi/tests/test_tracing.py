@@ -1,0 +1,48 @@
+"""What is traced and logged of models, compilations and executions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from armpy.core.vlog import set_vlog
+from armpy.profiling import profiled_by
+from armpy.profiling.profiler import Profiler
+from armpy_nnapi import Compilation, ModelBuilder
+from tests.support.nnapi_models import devices_of
+
+
+@pytest.fixture(autouse=True)
+def _restored() -> Iterator[None]:
+    yield
+    set_vlog("")
+
+
+def test_models_of_nnapi_are_validated_in_a_phase() -> None:
+    builder = ModelBuilder()
+    x = builder.input(np.float32, (2,))
+    own = Profiler()
+    with profiled_by(own):
+        builder.finish(builder.relu(x))
+    assert [event.name for event in own.load_events] == ["validate"]
+
+
+def test_nnapi_tells_models_as_graphs_and_what_executions_come_to(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    set_vlog("model,compilation,execution,manager")
+    with devices_of() as manager:
+        builder = ModelBuilder(manager)
+        x = builder.input(np.float32, (2,))
+        compilation = Compilation(builder.finish(builder.relu(x)))
+        compilation.finish()
+        compilation(np.float32([1, 2]))  # type: ignore[arg-type]  # an array
+        assert manager.devices
+    told = "\n".join(record.getMessage() for record in caplog.records)
+    assert "digraph" in told
+    assert "RELU" in told
+    assert "Compilation.finish: 1 operations, all devices" in told
+    assert "an NNAPI execution came to NO_ERROR" in told
+    assert "device nnapi-reference, feature level" in told

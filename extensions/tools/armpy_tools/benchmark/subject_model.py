@@ -1,0 +1,107 @@
+"""A loaded subject as a benchmark sees it, whichever engine runs it."""
+
+from __future__ import annotations
+
+import tokenize
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from armpy.errors import InvalidArgumentError
+from armpy_tools.benchmark.inputs import Array
+from armpy_tools.benchmark.subjects import Subject
+
+
+class ISubjectModel(ABC):
+    """A subject that is loaded."""
+
+    @abstractmethod
+    def fit_shapes(self) -> None:
+        """Have the model take the subject's shapes; a part of loading.
+
+        Raises
+        ------
+        ArmpyError
+            If it does not take them.
+        """
+
+    @abstractmethod
+    def prepare_inputs(self, seed: int) -> None:
+        """Make inputs of the subject's shapes, behind `fit_shapes`.
+
+        Raises
+        ------
+        ArmpyError
+            If the model does not take them.
+        """
+
+    def first_caller(self) -> Callable[[], object]:
+        """What runs it for the first time, as an application does that has just loaded it."""
+        return self.caller()
+
+    @abstractmethod
+    def caller(self) -> Callable[[], object]:
+        """What runs the model once, for one thread, with arrays of its own that are bound."""
+
+    @property
+    @abstractmethod
+    def items(self) -> int:
+        """Of the batch of one run."""
+
+    @abstractmethod
+    def placement(self) -> str:
+        """Who runs how much of it."""
+
+    def memory(self) -> tuple[int | None, int | None]:
+        """Bytes of weights, and of working memory for one execution; None if not known."""
+        return None, None
+
+
+def items_of(subject: Subject, shapes: Sequence[Sequence[int]]) -> int:
+    """How many items one run computes: the batch that was chosen, else one."""
+    if subject.batch is not None:
+        return subject.batch
+    sizes = {shape[0] for shape in shapes if len(shape) > 1}
+    return sizes.pop() if subject.shapes and len(sizes) == 1 else 1
+
+
+_UNREADABLE = (
+    OSError,
+    ValueError,
+    EOFError,
+    SyntaxError,
+    TypeError,
+    OverflowError,
+    MemoryError,  # a shape that the file tells and does not hold
+    tokenize.TokenError,  # a header that ends early
+)
+"""What reading a damaged array may raise."""
+
+
+def read_arrays(files: Mapping[str, str], names: Sequence[str]) -> dict[str, Array]:
+    """Arrays of files, by the inputs that they are for.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is no such input, or a file holds no array.
+    """
+    arrays = {}
+    for name, path in files.items():
+        if name not in names:
+            raise InvalidArgumentError(
+                "the model has no such input",
+                where="--input",
+                expected=", ".join(f"'{known}'" for known in names),
+                actual=f"'{name}'",
+            )
+        try:
+            with open(path, "rb") as file:
+                arrays[name] = np.lib.format.read_array(file, allow_pickle=False)
+        except _UNREADABLE as error:
+            told = error.args[0] if isinstance(error, tokenize.TokenError) else error
+            raise InvalidArgumentError(
+                f"the file holds no array: {told}", where=f"--input {name}={path}"
+            ) from error
+    return arrays

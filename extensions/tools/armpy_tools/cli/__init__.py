@@ -1,0 +1,1 @@
+"""Commands of the tools; each is a folder of its name."""

@@ -1,0 +1,132 @@
+"""The page that `armpy benchmark --html` writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from statistics import median
+
+import armpy
+from armpy.tools.pages import (
+    Bar,
+    Bars,
+    Details,
+    Facts,
+    Lines,
+    Section,
+    Series,
+    Stack,
+    Table,
+    Text,
+)
+from armpy.tools.pages import write_page as write
+from armpy_tools.benchmark import BenchmarkResult, SubjectResult
+from armpy_tools.cli.benchmark.report import (
+    costs_table,
+    how_measured,
+    label_of,
+    layers_table,
+    ratio_text,
+    runs_table,
+)
+from armpy_tools.cli.benchmark.report import milliseconds as ms
+
+
+def write_page(path: str, result: BenchmarkResult) -> None:
+    """Write what a benchmark has found as one page.
+
+    Raises
+    ------
+    UnimplementedError
+        If the template engine is not installed.
+    OSError
+        If the file cannot be written.
+    """
+    done = [subject for subject in result.subjects if subject.latency is not None]
+    sections = [Section("Summary", [*_summary(result)])]
+    if done:
+        sections.append(Section("Warm runs", [*_runs(result, done)]))
+        sections.append(Section("Loading and memory", [*_costs(result, done)]))
+    layered = [subject for subject in done if subject.layers]
+    if layered:
+        parts = [part for subject in layered for part in _layers(result, subject)]
+        sections.append(Section("What limits layers", parts))
+    models = list(dict.fromkeys(subject.subject.model for subject in result.subjects))
+    title = models[0].rpartition("/")[2] if len(models) == 1 else f"{len(models)} models"
+    write(path, f"Benchmark of {title}", sections, about=f"armpy {armpy.__version__}")
+
+
+def _summary(result: BenchmarkResult) -> Iterator[Facts | Text | Bars]:
+    """The machine, how it was measured, and what to know about it."""
+    machine, plan = result.machine, result.plan
+    facts = [
+        ("machine", f"{machine.description}; {machine.processors} may be used"),
+        ("measured", how_measured(result)),
+        ("took", f"{result.seconds:.1f} s"),
+    ]
+    if machine.others is not None:
+        facts.append(("other processes", f"kept {machine.others:.1f} processors busy meanwhile"))
+    yield Facts(facts)
+    for note in result.notes:
+        yield Text(note, "note")
+    for subject in result.subjects:
+        for note in subject.notes:
+            yield Text(f"{label_of(result, subject)}: {note}", "note")
+        if subject.failure:
+            yield Text(f"{label_of(result, subject)} failed: {subject.failure}", "bad")
+    compared = [s for s in result.subjects if s.ratio is not None and s.ratio.units > 0]
+    if compared:
+        baseline = result.subjects[plan.baseline]
+        bars = [Bar(label_of(result, baseline), 1.0, "1: the baseline")]
+        for subject in compared:
+            ratio = subject.ratio
+            assert ratio is not None  # these have one
+            is_known = ratio.high < float("inf")
+            interval = (ratio.low, ratio.high) if is_known else None
+            name = label_of(result, subject)
+            bars.append(Bar(name, ratio.value, ratio_text(ratio), interval=interval))
+        yield Bars("Times as fast as the baseline, with intervals of 95 %", bars, "what", "times")
+
+
+def _runs(
+    result: BenchmarkResult, subjects: Sequence[SubjectResult]
+) -> Iterator[Bars | Table | Lines]:
+    """How long runs take."""
+    bars = [
+        Bar(label_of(result, s), s.latency.median_ms, f"{ms(s.latency.median_ms)} ms")
+        for s in subjects
+        if s.latency is not None
+    ]
+    yield Bars("Median of a run", bars, "what", "time")
+    columns, rows = runs_table(result, subjects)
+    yield Table("All figures, in milliseconds", columns, rows)
+    series = []
+    for subject in subjects:
+        every = [each for turns in subject.turns_ms for each in turns]
+        numbers = [float(number + 1) for number in range(len(every))]
+        series.append(Series(label_of(result, subject), numbers, every))
+    if any(len(each.xs) > 1 for each in series):
+        yield Lines("Medians of turns, in order", series, "turn", "ms", is_log=True)
+
+
+def _costs(result: BenchmarkResult, subjects: Sequence[SubjectResult]) -> Iterator[Bars | Table]:
+    """What loading and memory cost."""
+    loads = [
+        Bar(label_of(result, s), median(s.load_ms), f"{ms(median(s.load_ms))} ms") for s in subjects
+    ]
+    yield Bars("Load, in the median", loads, "what", "time")
+    columns, rows = costs_table(result, subjects)
+    yield Table("Loading in milliseconds, memory in MiB, processors busy", columns, rows)
+    placed = [(label_of(result, s), s.placement) for s in subjects if s.placement]
+    if placed:
+        yield Table("Placement", ["what", "placement"], placed)
+
+
+def _layers(result: BenchmarkResult, subject: SubjectResult) -> Iterator[Stack | Details | Table]:
+    """What limits the layers of a subject."""
+    limits: dict[str, float] = {}
+    for layer in subject.layers:
+        limits[layer.limit] = limits.get(layer.limit, 0.0) + layer.time_us
+    bars = [Bar(name, us, f"{us:.1f} us") for name, us in sorted(limits.items())]
+    yield Stack(f"{label_of(result, subject)}: time by limit", bars)
+    columns, rows = layers_table(subject, len(subject.layers))
+    yield Details("All layers", [Table(f"Layers of {subject.name}", columns, rows)])

@@ -1,0 +1,210 @@
+"""Measures models, backends and options beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import click
+
+from armpy.cli.load_request import CliLoadRequest
+from armpy.cli.options import (
+    EXIT_PROBLEMS,
+    check_outputs,
+    request_of,
+)
+from armpy.cli.printer import print_json
+from armpy.cli.registry import find_origin, parse_backend_options, registry_of, split_option
+from armpy.cli.values import Shapes
+from armpy.tools.pages import render_page
+from armpy_tools.benchmark import BenchmarkResult, Plan, Subject, benchmark
+from armpy_tools.cli.benchmark.page import write_page
+from armpy_tools.cli.benchmark.report import print_benchmark, progress_bar, write_csv
+
+_EXIT_INTERRUPTED = 130
+_MOST_SUBJECTS = 100
+
+
+def benchmark_command(
+    context: click.Context,
+    /,
+    models: tuple[str, ...],
+    seconds: float,
+    runs: int | None,
+    warm_up_s: float,
+    processes: int,
+    baseline: int,
+    with_layers: bool,
+    seed: int,
+    csv_path: str | None,
+    page_path: str | None,
+    as_json: bool,
+    **choices: Any,  # Any: what to measure, by the names of the options
+) -> None:
+    """Measure what each MODEL takes to load, to run first, and to run."""
+    arrays = [text.rpartition("=")[2] for text in choices["inputs"]]
+    check_outputs({"--csv": csv_path, "--html": page_path}, [*models, *arrays])
+    if page_path is not None:
+        render_page("", [])  # tells what is missing before anything is measured
+    subjects = subjects_of(models, **choices)
+    if baseline > len(subjects):
+        raise click.UsageError(f"--baseline {baseline}: there are {len(subjects)} rows.")
+    plan = Plan(seconds, runs, warm_up_s, processes, seed, baseline - 1, with_layers)
+    result = _measured(subjects, plan)
+    written = [path for path in (csv_path, page_path) if path is not None]
+    if csv_path is not None:
+        write_csv(csv_path, result)
+    if page_path is not None:
+        write_page(page_path, result)
+    if as_json:
+        print_json(result.as_document())
+    else:
+        print_benchmark(result)
+        for path in written:
+            click.echo(f"written: {path}")
+    if result.interrupted:
+        context.exit(_EXIT_INTERRUPTED)
+    if any(subject.failure for subject in result.subjects):
+        context.exit(EXIT_PROBLEMS)
+
+
+def _measured(subjects: Sequence[Subject], plan: Plan) -> BenchmarkResult:
+    """Measure, and show how far it is."""
+    with progress_bar() as show:
+        return benchmark(subjects, plan, on_progress=show)
+
+
+def subjects_of(
+    models: Sequence[str],
+    *,
+    backend_lists: Sequence[tuple[str, ...]],
+    threads: Sequence[int],
+    callers: Sequence[int],
+    batch: Sequence[int],
+    shape_sets: Sequence[Shapes],
+    variants: Sequence[str],
+    peers: Sequence[str],
+    inputs: Sequence[str],
+    **loading: Any,  # Any: as they go to `request_of`
+) -> list[Subject]:
+    """Every combination of what is to be measured.
+
+    Raises
+    ------
+    click.UsageError
+        If options do not go together.
+    InvalidArgumentError
+        If a backend or front-end has no such option.
+    """
+    _check(models, backend_lists, batch, shape_sets, inputs)
+    request = request_of(models[0], **loading)
+    arrays = _arrays(inputs)
+    common = {"arrays": arrays, "load_options": _load_options(request)}
+    shared = _ways(threads, callers, batch)
+    lists: Sequence[tuple[str, ...] | None] = backend_lists or [None]
+    found: list[Subject] = []
+    for model in models:
+        for names, ways, shapes, (name, options) in product(
+            lists, shared, shape_sets or [{}], _variants(request, variants)
+        ):
+            way = _way(ways, shapes)
+            found.append(
+                Subject(
+                    model,
+                    backends=names,
+                    variant=name,
+                    backend_options=options,
+                    **way,
+                    **common,  # type: ignore[arg-type]  # both are as their names say
+                )
+            )
+        for peer, ways, shapes in product(peers, shared, shape_sets or [{}]):
+            found.append(Subject(model, engine=peer, arrays=arrays, **_way(ways, shapes)))
+    if len(found) > _MOST_SUBJECTS:
+        raise click.UsageError(
+            f"These are {len(found)} combinations; at most {_MOST_SUBJECTS} are measured at once."
+        )
+    return found
+
+
+def _ways(
+    threads: Sequence[int], callers: Sequence[int], batch: Sequence[int]
+) -> list[tuple[int | None, int | None, int | None]]:
+    """Every combination of numbers of threads and callers, and sizes of batches."""
+    any_threads: Sequence[int | None] = threads or [None]
+    any_batch: Sequence[int | None] = batch or [None]
+    return [*product(any_threads, callers or [1], any_batch)]
+
+
+def _way(ways: Sequence[int | None], shapes: Shapes) -> dict[str, Any]:  # Any: fields by name
+    """Fields of a subject that peers have as well."""
+    num_threads, callers, batch = ways
+    return {"num_threads": num_threads, "callers": callers, "batch": batch, "shapes": shapes}
+
+
+def _check(
+    models: Sequence[str],
+    backend_lists: Sequence[tuple[str, ...]],
+    batch: Sequence[int],
+    shape_sets: Sequence[Shapes],
+    inputs: Sequence[str],
+) -> None:
+    """Refuse what does not go together, and hint at what may be meant otherwise."""
+    if batch and (shape_sets or inputs):
+        other = "--shape" if shape_sets else "--input"
+        raise click.UsageError(f"--batch does not go with {other}, which says it as well.")
+    if shape_sets and inputs:
+        raise click.UsageError("--shape does not go with --input, whose arrays have shapes.")
+    if inputs and len(models) > 1:
+        raise click.UsageError("--input goes with one model.")
+    if len(backend_lists) == 1 and len(backend_lists[0]) > 1:
+        each = " ".join(f"--backends {name}" for name in backend_lists[0])
+        click.echo(
+            f"armpy: hint: --backends {','.join(backend_lists[0])} is one order of preference; to "
+            f"compare them: {each}",
+            err=True,
+        )
+
+
+def _arrays(inputs: Sequence[str]) -> dict[str, str]:
+    """Files by the inputs that they are for."""
+    found: dict[str, str] = {}
+    for text in inputs:
+        name, _, path = text.rpartition("=")
+        if not (name and path.endswith(".npy") and Path(path).is_file()):
+            raise click.UsageError(f"--input {text}: expected NAME=FILE.npy, and a file there.")
+        found[name] = str(Path(path).resolve())
+    return found
+
+
+def _load_options(request: CliLoadRequest) -> dict[str, object]:
+    """What else `armpy.load` is told; what is as it is by itself is left out."""
+    options = request.options.unusual()
+    if request.front_end_options:
+        options["front_end_options"] = find_origin(request, registry_of(request)).options
+    if request.dynamic_backends_path:
+        options["dynamic_backends_path"] = request.dynamic_backends_path
+    return options
+
+
+def _variants(
+    request: CliLoadRequest, variants: Sequence[str]
+) -> list[tuple[str, Mapping[str, Mapping[str, object]]]]:
+    """Options of backends, with the names of variants; as they are, first."""
+    if not (variants or request.backend_options):
+        return [("", {})]
+    registry = registry_of(request)
+    found: list[tuple[str, Mapping[str, Mapping[str, object]]]] = []
+    for variant in ("", *variants):
+        texts = [text.strip() for text in variant.split(",") if text.strip()]
+        chosen = {split_option(text)[:2]: split_option(text) for text in texts}
+        if variant and len(chosen) < len(texts):
+            raise click.UsageError(f"--variant {variant}: an option is given twice.")
+        usual = {o[:2]: o for o in map(split_option, request.backend_options)}
+        if len(usual) < len(request.backend_options):
+            raise click.UsageError("--backend-option: an option is given twice.")
+        options = parse_backend_options(registry, [*(usual | chosen).values()])
+        found.append((", ".join(texts), options))
+    return found

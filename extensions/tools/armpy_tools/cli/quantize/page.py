@@ -1,0 +1,88 @@
+"""The page that `armpy quantize --html` writes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import armpy
+from armpy.core.units import bytes_text
+from armpy.tools.pages import Bar, Bars, Facts, Lines, Section, Series, Table, Text
+from armpy.tools.pages import write_page as write
+from armpy_tools.cli.quantize.quantize_file import QuantizeResult
+from armpy_tools.cli.quantize.report import (
+    LAYER_COLUMNS,
+    OUTPUT_COLUMNS,
+    layer_row,
+    method_text,
+    output_row,
+    short_name,
+)
+from armpy_tools.quantize import QuantizeReport
+
+_NUM_WORST = 20
+
+
+def write_page(path: str, result: QuantizeResult) -> None:
+    """Write what quantising a model has come to as one page.
+
+    Raises
+    ------
+    UnimplementedError
+        If the template engine is not installed.
+    OSError
+        If the file cannot be written.
+    """
+    report = result.report
+    sections = [Section("Summary", [*_summary(result)])]
+    if report.layers:
+        sections.append(Section("Layers", [*_layers(report)]))
+    title = f"{result.model.rpartition('/')[2]} as {report.scheme}"
+    write(path, title, sections, about=f"armpy {armpy.__version__}")
+
+
+def _summary(result: QuantizeResult) -> Iterator[Facts | Text | Table]:
+    """Files, outputs, and the layers that stay float."""
+    report = result.report
+    yield Facts(
+        [
+            ("file", f"{result.output}, {bytes_text(result.output_bytes)}"),
+            ("made of", f"{result.model}, {bytes_text(result.model_bytes)}"),
+            ("how", method_text(report)),
+            ("compared on", f"{report.num_judged} samples"),
+        ]
+    )
+    for hint in result.hints:
+        yield Text(hint, "note")
+    if report.outputs:
+        rows = [output_row(one, one.name) for one in report.outputs]
+        yield Table("Outputs against the float model's", OUTPUT_COLUMNS, rows)
+    kept = report.kept_float
+    if kept:
+        rows = [(one.layer, one.operation, one.reason) for one in kept]
+        yield Table("Layers that stay float", ["layer", "operation", "reason"], rows)
+    elif report.layers:
+        yield Text("Every layer of real numbers is quantised.", "good")
+
+
+def _layers(report: QuantizeReport) -> Iterator[Lines | Bars | Table]:
+    """How accurate each layer is: along the network, the worst first, and all figures."""
+    told = [(place, one) for place, one in enumerate(report.layers) if math.isfinite(one.sqnr_db)]
+    if told:
+        labels = [f"{short_name(one.layer)}, {one.operation}" for _, one in told]
+        places, heights = [float(place) for place, _ in told], [one.sqnr_db for _, one in told]
+        series = Series("signal to noise", places, heights, labels)
+        yield Lines("Signal to quantisation noise, layer by layer", [series], "layer", "dB")
+        worst = sorted((one for _, one in told), key=lambda one: one.sqnr_db)[:_NUM_WORST]
+        bars = [
+            Bar(
+                short_name(one.layer),
+                max(one.sqnr_db, 0.0),
+                f"{one.sqnr_db:.1f} dB",
+                group=one.precision,
+            )
+            for one in worst
+        ]
+        yield Bars("The least accurate layers", bars, "layer", "SQNR")
+    rows = [(*layer_row(one, one.layer), f"{one.mean_error:.3g}") for one in report.layers]
+    yield Table("Every layer", (*LAYER_COLUMNS, "mean error>"), rows)

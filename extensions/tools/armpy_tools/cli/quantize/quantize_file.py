@@ -1,0 +1,216 @@
+"""Quantises a model file with data from files, as the command line says."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from armpy.cli.load_request import CliLoadRequest
+from armpy.cli.pictures.file_metadata import FileMetadata
+from armpy.cli.pictures.find import find_pictures
+from armpy.cli.pictures.image_layout import sized_shapes
+from armpy.cli.pictures.images import image_input, open_image
+from armpy.cli.pictures.normalization import normalization_of
+from armpy.cli.pictures.options import PictureOptions
+from armpy.cli.registry import find_origin, registry_of
+from armpy.cli.runtime import make_runtime
+from armpy.cli.values import Shapes
+from armpy.errors import InvalidArgumentError
+from armpy.execution import TensorSpec
+from armpy.graph import Graph
+from armpy.model.load_request import begins_prepared
+from armpy.plugins.hooks.metadata import ModelMetadata
+from armpy.plugins.hooks.model_file import open_model_file
+from armpy_tools.quantize import QuantizedModel, QuantizeOptions, QuantizeReport
+from armpy_tools.quantize.making import quantize
+
+if TYPE_CHECKING:
+    from armpy.model import Model
+    from armpy.model.model_files import ModelOrigin
+    from armpy.ops.operation import Array
+
+
+@dataclass(frozen=True, slots=True)
+class QuantizeRequest:
+    """Request to quantise a model with given data; fields are the command's options."""
+
+    data: str | None
+    output: str
+    scheme: str
+    method: str
+    percentile: float
+    keep_float: tuple[str, ...]
+    io: str
+    per_tensor: bool
+    equalize: bool
+    no_bias_correction: bool
+    limit: int | None
+    judge: int
+    shapes: Shapes = field(default_factory=dict)
+    picture: PictureOptions = field(default_factory=PictureOptions)
+
+    @property
+    def options(self) -> QuantizeOptions:
+        """What the library is told."""
+        return QuantizeOptions(
+            self.scheme,
+            self.method,
+            self.percentile,
+            per_channel=not self.per_tensor,
+            equalize=self.equalize,
+            correct_bias=not self.no_bias_correction,
+            keep_float=self.keep_float,
+            io=self.io,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class QuantizeResult:
+    """Files and report of a quantised model.
+
+    Parameters
+    ----------
+    model, output : str
+        Paths.
+    model_bytes, output_bytes : int
+        Sizes of the files.
+    report : QuantizeReport
+    hints : tuple of str
+        What was assumed without knowing.
+    metadata : tuple of str
+        What was taken from the model's file.
+    """
+
+    model: str
+    output: str
+    model_bytes: int
+    output_bytes: int
+    report: QuantizeReport
+    hints: tuple[str, ...] = ()
+    metadata: tuple[str, ...] = ()
+
+
+def quantize_file(load_request: CliLoadRequest, request: QuantizeRequest) -> QuantizeResult:
+    """Quantise a model's file and write what comes of it.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the data do not go with the model, or there is nothing to quantise.
+    """
+    if begins_prepared(load_request.model):
+        raise InvalidArgumentError(
+            "the file is prepared, and cannot be quantised",
+            where=load_request.model,
+            fix="Give the file that it was made of",
+        )
+    registry = registry_of(load_request)
+    origin = find_origin(load_request, registry)
+    network = origin.parse(open_model_file(load_request.model), load_request.options.signature)
+    graph = network if isinstance(network, Graph) else network.build()
+    shapes = dict(request.shapes)
+    if request.picture.size is not None:
+        specs = [TensorSpec(value.name, value.info) for value in graph.inputs]
+        shapes = {**sized_shapes(specs, request.picture.size), **shapes}
+    metadata = FileMetadata(cast("Model", _FileModel(origin, load_request.options.signature)))
+    hints: list[str] = []
+    data: object = request.data
+    pictures = _pictures(request.data)
+    if pictures:
+        data = _image_samples(graph, pictures[: request.limit], request, metadata, hints)
+    with make_runtime(load_request, registry) as runtime:
+        made: QuantizedModel = quantize(
+            graph,
+            data,  # type: ignore[arg-type]  # a path, samples or nothing
+            options=request.options,
+            runtime=runtime,
+            shapes=shapes,
+            limit=request.limit,
+            judge_limit=request.judge,
+            keep_open=origin.front_end.name == "tflite",
+        )
+        size = made.save(request.output, runtime=runtime, like=load_request.model)
+    return QuantizeResult(
+        load_request.model,
+        request.output,
+        os.path.getsize(load_request.model),
+        size,
+        made.report,
+        tuple(dict.fromkeys((*hints, *metadata.hints))),
+        tuple(metadata.used),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _FileModel:
+    """A model as far as its metadata go: nothing is loaded for these."""
+
+    origin: ModelOrigin
+    signature: str | None
+
+    @property
+    def metadata(self) -> ModelMetadata:
+        """What the file says of itself."""
+        return self.origin.metadata(self.signature)
+
+
+def _pictures(data: str | None) -> list[Path]:
+    """The pictures in a folder, as `armpy run` finds them; none if it holds arrays, or is none."""
+    if data is None or not os.path.isdir(data):
+        return []
+    has_arrays = any(Path(data).glob("*.npy"))
+    try:
+        found = [Path(path) for path in find_pictures([data])]
+    except InvalidArgumentError as error:
+        if has_arrays:
+            return []
+        raise InvalidArgumentError(
+            "there are neither pictures nor arrays in the folder",
+            where=f"--data {data}",
+            expected="pictures such as .png, there or in its folders, or .npy files there",
+            fix="Name an .npz file itself",
+        ) from error
+    if has_arrays:
+        raise InvalidArgumentError(
+            "there are both pictures and arrays in the folder",
+            where=f"--data {data}",
+            actual=f"{len(found)} pictures, and .npy files",
+            fix="Put one kind into a folder of its own",
+        )
+    return found
+
+
+def _image_samples(
+    graph: Graph,
+    files: Sequence[Path],
+    request: QuantizeRequest,
+    metadata: FileMetadata,
+    hints: list[str],
+) -> Iterator[dict[str, Array]]:
+    """A sample of each picture."""
+    if len(graph.inputs) != 1:
+        raise InvalidArgumentError(
+            "pictures can only be given to a model with one input",
+            where="--data",
+            actual=f"{len(graph.inputs)}: " + ", ".join(f"'{v.name}'" for v in graph.inputs),
+            fix="Give an .npz file with an array for each input",
+        )
+    name, info = graph.inputs[0].name, graph.inputs[0].info
+    normalization = normalization_of(request.picture) or metadata.normalization(
+        TensorSpec(name, info)
+    )
+    for file in files:
+        array, hint = image_input(
+            open_image(str(file)),
+            name,
+            info,
+            size=request.picture.size,
+            resize=request.picture.resize,
+            normalization=normalization,
+        )
+        if hint:
+            hints.append(hint)
+        yield {name: array}

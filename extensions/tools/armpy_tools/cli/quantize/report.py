@@ -1,0 +1,124 @@
+"""Prints what quantising a model has come to."""
+
+from __future__ import annotations
+
+import math
+
+from armpy.cli.printer import Printer
+from armpy.core.units import bytes_text, counted
+from armpy_tools.cli.quantize.quantize_file import QuantizeResult
+from armpy_tools.quantize import LayerAccuracy, OutputAccuracy, QuantizeReport
+
+_NAME_LENGTH = 48
+"""Characters of a name in a table."""
+
+_NUM_WORST = 8
+"""Layers that are listed unless all are asked for."""
+
+OUTPUT_COLUMNS = ("output", "SQNR dB>", "cosine>", "mean error>", "max error>", "same class>")
+LAYER_COLUMNS = ("layer", "operation", "as", "SQNR dB>", "cosine>", "max error>")
+
+
+def quantized_document(result: QuantizeResult) -> dict[str, object]:
+    """The result for JSON."""
+    return {
+        "model": result.model,
+        "output": result.output,
+        "model_bytes": result.model_bytes,
+        "output_bytes": result.output_bytes,
+        "metadata": list(result.metadata),
+        **result.report.document(),
+    }
+
+
+def print_quantized(result: QuantizeResult, *, with_layers: bool = False) -> None:
+    """Print the result: outputs first, then layers."""
+    printer, report = Printer(), result.report
+    share = result.output_bytes / max(result.model_bytes, 1)
+    printer.line(
+        f"{result.output}: {bytes_text(result.output_bytes)}, {share:.0%} of "
+        f"{result.model} ({bytes_text(result.model_bytes)})"
+    )
+    printer.line(method_text(report))
+    for used in result.metadata:
+        printer.line(f"From the file: {used}")
+    if report.outputs:
+        printer.heading(
+            f"Outputs against the float model's, on {counted(report.num_judged, 'sample')}"
+        )
+        rows = [output_row(one, short_name(one.name)) for one in report.outputs]
+        printer.table(OUTPUT_COLUMNS, rows)
+    shown = report.layers if with_layers else worst_layers(report)
+    if shown:
+        what = "Layers" if with_layers else f"The {len(shown)} least accurate layers"
+        printer.heading(f"{what} of {len(report.layers)}")
+        rows = [layer_row(one, short_name(one.layer)) for one in shown]
+        printer.table(LAYER_COLUMNS, rows)
+    _print_kept(printer, report)
+
+
+def worst_layers(report: QuantizeReport) -> list[LayerAccuracy]:
+    """The layers whose outputs are furthest from the float model's, the worst first."""
+    changed = [one for one in report.layers if not math.isinf(one.sqnr_db) or one.sqnr_db < 0]
+    return sorted(changed, key=lambda one: one.sqnr_db)[:_NUM_WORST]
+
+
+def output_row(one: OutputAccuracy, name: str) -> tuple[str, ...]:
+    """An output in a table of `OUTPUT_COLUMNS`."""
+    return (
+        name,
+        decibels(one.sqnr_db),
+        f"{one.cosine:.5f}",
+        f"{one.mean_error:.3g}",
+        f"{one.max_error:.3g}",
+        "-" if one.top1_agreement is None else f"{one.top1_agreement:.1%}",
+    )
+
+
+def layer_row(one: LayerAccuracy, name: str) -> tuple[str, ...]:
+    """A layer in a table of `LAYER_COLUMNS`."""
+    return (
+        name,
+        one.operation,
+        one.precision,
+        decibels(one.sqnr_db),
+        f"{one.cosine:.5f}",
+        f"{one.max_error:.3g}",
+    )
+
+
+def short_name(name: str) -> str:
+    """A layer's name for a table: the first of several, and the end of a long one.
+
+    Notes
+    -----
+    Converters write the names of all that they made a layer of, with semicolons between them.
+    """
+    first = name.split(";", maxsplit=1)[0]
+    return first if len(first) <= _NAME_LENGTH else "..." + first[3 - _NAME_LENGTH :]
+
+
+def _print_kept(printer: Printer, report: QuantizeReport) -> None:
+    """Name the layers that stay float, and why."""
+    if not report.kept_float:
+        if report.layers:
+            printer.heading("Every layer of real numbers is quantised.")
+        return
+    count = len(report.kept_float)
+    printer.heading("1 layer stays float" if count == 1 else f"{count} layers stay float")
+    rows = [(short_name(one.layer), one.operation, one.reason) for one in report.kept_float]
+    printer.table(("layer", "operation", "reason"), rows)
+
+
+def method_text(report: QuantizeReport) -> str:
+    """What was made and how, in a line."""
+    if report.method == "none":
+        return report.scheme
+    return (
+        f"{report.scheme}, ranges by {report.method} from {counted(report.num_samples, 'sample')}"
+    )
+
+
+def decibels(number: float) -> str:
+    """Decibels for a table."""
+    return "exact" if number == math.inf else f"{number:.1f}"

@@ -1,0 +1,43 @@
+"""Makes a model of small integers of a float model."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from armpy.cli.load_request import CliLoadRequest
+from armpy.cli.options import check_outputs
+from armpy.cli.printer import print_json
+from armpy.tools.pages import render_page
+from armpy_tools.cli.quantize.page import write_page
+from armpy_tools.cli.quantize.quantize_file import QuantizeRequest, quantize_file
+from armpy_tools.cli.quantize.report import print_quantized, quantized_document
+
+
+def quantize(
+    load_request: CliLoadRequest, as_json: bool, **options: Any
+) -> None:  # Any: as click has it
+    """Make a model of small integers of MODEL, and tell how accurate it is."""
+    with_layers, page_path = options.pop("with_layers"), options.pop("page_path")
+    check_outputs(
+        {"--output": options["output"], "--html": page_path},
+        [load_request.model, options["data"]],
+    )
+    if page_path is not None:
+        render_page("", [])  # tells what is missing before the model is quantised
+    shape_sets = options.pop("shape_sets")
+    if len(shape_sets) > 1:
+        raise click.UsageError("--shapes: a model is quantised for one set of shapes.")
+    request = QuantizeRequest(shapes=shape_sets[0] if shape_sets else {}, **options)
+    result = quantize_file(load_request, request)
+    if page_path is not None:
+        write_page(page_path, result)
+    if sys.stderr is not None:
+        for hint in result.hints:
+            print(f"armpy: hint: {hint}", file=sys.stderr)
+    if as_json:
+        print_json(quantized_document(result))
+    else:
+        print_quantized(result, with_layers=with_layers)

@@ -1,0 +1,58 @@
+"""Options of ``armpy report``."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import click
+
+from armpy.cli.command_group import imported_when_run
+from armpy.cli.options import (
+    MODEL_FILE,
+    OUTPUT,
+    RUNS,
+    WRITABLE_FILE,
+    model_options,
+    seed_option,
+    size_option,
+    verbosity_options,
+)
+
+
+@click.command("report")
+@partial(model_options, takes_backend=False)  # its own one compares
+@click.option(*OUTPUT, type=WRITABLE_FILE, help="The page; MODEL.html in this folder if left out.")
+@click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
+@click.option(
+    *RUNS,
+    type=click.IntRange(min=1, max=10_000),
+    default=10,
+    show_default=True,
+    help="How many runs to profile, after one that does not count.",
+)
+@click.option(
+    "--backend",
+    "compared",
+    multiple=True,
+    metavar="ID",
+    help="Compare the model on this backend with the others named so; may be repeated.",
+)
+@click.option("--no-accuracy", is_flag=True, help="Do not compare each layer with CpuRef.")
+@click.option("--image", type=MODEL_FILE, help="A picture for a model with one image input.")
+@click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    metavar="NAME=FILE.npy",
+    help="An array for one input; once per input. Random numbers if left out.",
+)
+@size_option
+@seed_option()
+@verbosity_options
+@imported_when_run("armpy_tools.cli.report.work:report")
+def command() -> None:
+    """Write a page about MODEL: one file that works in any browser, without network.
+
+    It shows the graph to zoom and search, where layers run and why not elsewhere, where time and
+    memory go, how exact each layer is against CpuRef, and backends beside each other.
+    """

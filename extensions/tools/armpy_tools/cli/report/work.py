@@ -1,0 +1,117 @@
+"""Writes one page about a model, for a browser."""
+
+from __future__ import annotations
+
+import sys
+import webbrowser
+from pathlib import Path
+from typing import Any
+
+import click
+
+from armpy.cli.load_model import load_model
+from armpy.cli.load_request import CliLoadRequest
+from armpy.cli.options import check_outputs
+from armpy.cli.pictures.file_metadata import FileMetadata
+from armpy.cli.pictures.options import PictureOptions
+from armpy.cli.registry import find_origin
+from armpy.cli.run.run_model import RunRequest, prepare_inputs
+from armpy.errors import LayerValidationError
+from armpy.model import Model
+from armpy.model.load_request import begins_prepared
+from armpy.tools.pages import render_page, write_page
+from armpy_tools.report import ReportSubject, report_sections
+
+
+def report(
+    load_request: CliLoadRequest,
+    output: str | None,
+    opens: bool,
+    runs: int,
+    compared: tuple[str, ...],
+    no_accuracy: bool,
+    size: tuple[int, int] | None,
+    **given: Any,  # Any: click hands over the fields of RunRequest by name
+) -> None:
+    """Write a page about MODEL: one file that works in any browser, without network."""
+    render_page("", [])  # tells what is missing before the model runs
+    path = Path(output or f"{Path(load_request.model).stem}.html")
+    arrays = [text.rpartition("=")[2] for text in given["inputs"]]
+    check_outputs({"--output": str(path)}, [load_request.model, given["image"], *arrays])
+    tell = _Teller()
+    tell("loading")
+    with load_model(load_request, profiling=True) as model:
+        subject = _subject(load_request, model, size, given)
+        try:
+            sections = report_sections(
+                subject,
+                num_runs=runs,
+                backends=compared,
+                with_accuracy=not no_accuracy,
+                tell=tell,
+            )
+        except LayerValidationError as error:
+            is_guessed = not (given["image"] or given["inputs"] or size)
+            if is_guessed and any(not spec.info.is_fully_shaped for spec in model.inputs):
+                error.fix = error.fix or _SIZES
+            raise
+        finally:
+            tell.close()
+        about = str(model.placement).partition(";")[0] if model.placement is not None else ""
+    write_page(path, f"Report of {subject.name}", sections, about)
+    click.echo(f"{path}: {path.stat().st_size / 1024:.0f} KiB")
+    if opens:
+        _open(path)
+
+
+_SIZES = "The model takes several sizes; choose one with --size HxW, or give arrays with --input"
+
+
+def _subject(
+    load_request: CliLoadRequest, model: Model, size: tuple[int, int] | None, given: dict[str, Any]
+) -> ReportSubject:
+    """The model with its inputs, and what is known of its file."""
+    request = RunRequest(picture=PictureOptions(size), **given)
+    metadata = FileMetadata(model) if request.image or request.inputs else None
+    arrays, origin, _ = prepare_inputs(model, request, metadata)
+    path = Path(load_request.model)
+    outline, title = None, "prepared by armpy"
+    if not begins_prepared(load_request.model):
+        file = find_origin(load_request, model.runtime.registry)
+        outline, title = file.outline(load_request.options.signature), file.front_end.title
+
+    def load(backend: str) -> Model:
+        others = load_request.options.backends or ()
+        behind = [name for name in (*others, "CpuRef") if name != backend]
+        return load_model(
+            load_request.with_options(backends=tuple(dict.fromkeys([backend, *behind])))
+        )
+
+    facts = [("format", title)]
+    num_bytes = path.stat().st_size
+    return ReportSubject(model, path.name, arrays, origin, facts, outline, num_bytes, load)
+
+
+def _open(path: Path) -> None:
+    """Open a page in a browser; tell if there is none."""
+    if not webbrowser.open(path.resolve().as_uri()):
+        click.echo(f"armpy: hint: no browser was found; open {path} yourself", err=True)
+
+
+class _Teller:
+    """Says on a terminal what is done, on one line."""
+
+    def __init__(self) -> None:
+        self._is_on = sys.stderr is not None and sys.stderr.isatty()
+
+    def __call__(self, what: str) -> None:
+        """Say it."""
+        if self._is_on:
+            sys.stderr.write(f"\r\x1b[K{what} ...")
+            sys.stderr.flush()
+
+    def close(self) -> None:
+        """Take the line away."""
+        if self._is_on:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()

@@ -1,0 +1,296 @@
+"""Builds the network of integers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from armpy.errors import ArmpyError
+from armpy.graph import Graph, Layer, Value
+from armpy.graph.network import Network
+from armpy.ops.operation import Array
+from armpy.ops.quantizing import Dequantize, Quantize
+from armpy.tensor import Quantization, TensorInfo
+from armpy.types import DataType
+from armpy_tools.quantize import scales as arithmetic
+from armpy_tools.quantize.planning import QuantizationPlan, Scales, constant_range, is_real
+from armpy_tools.quantize.rules import FILTER_AXIS, Rule
+
+_IO_TYPES = {
+    "int8": DataType.QASYMM_S8,
+    "uint8": DataType.QASYMM_U8,
+    "int16": DataType.QSYMM_S16,
+}
+
+
+@dataclass(slots=True)
+class Rewritten:
+    """A network of integers, and where the tensors of the float one are in it.
+
+    Parameters
+    ----------
+    graph : Graph
+    values : dict of Value to Value
+        What each tensor of the float graph became; integers where there are both.
+    refused : dict of Layer to str
+        Layers of the float graph that turned out not to go.
+    biases : dict of Layer to ndarray
+        What the biases are that were written, as real numbers.
+    """
+
+    graph: Graph
+    values: dict[Value, Value]
+    refused: dict[Layer, str] = field(default_factory=dict)
+
+
+class Rewriter:
+    """One walk over a float graph that builds the network of integers.
+
+    Parameters
+    ----------
+    graph : Graph
+    plan : QuantizationPlan
+    scales : Scales
+    per_channel : bool
+    io : str
+        Type of inputs and outputs.
+    biases : mapping of Layer to ndarray
+        Float biases that take the place of a layer's own.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        plan: QuantizationPlan,
+        scales: Scales,
+        *,
+        per_channel: bool = True,
+        io: str = "float",
+        biases: Mapping[Layer, Array] | None = None,
+    ) -> None:
+        self._graph = graph
+        self._plan = plan
+        self._scales = scales
+        self._per_channel = per_channel
+        self._io = io
+        self._biases = biases or {}
+        self._net = Network()
+        self._reals: dict[Value, Value] = {}
+        self._stored: dict[Value, dict[Quantization, Value]] = {}
+        self._refused: dict[Layer, str] = {}
+
+    def run(self) -> Rewritten:
+        """Build it."""
+        graph, net = self._graph, self._net
+        for value, shape in zip(graph.inputs, graph.default_shapes, strict=True):
+            self._input(value, shape)
+        for variable in graph.variables:
+            self._reals[variable.value] = net.variable_like(variable)
+        for layer in graph.layers:
+            self._layer(layer)
+        for name, value in zip(graph.output_names, graph.outputs, strict=True):
+            net.output(name, self._output(name, value))
+        for variable in graph.variables:
+            net.assign(self._reals[variable.value], self._real(variable.next_value))
+        values = {old: next(iter(made.values())) for old, made in self._stored.items() if made}
+        values = {**self._reals, **values}
+        return Rewritten(net.build(), values, self._refused)
+
+    def _input(self, value: Value, shape: tuple[int, ...] | None) -> None:
+        """Add an input, as the float network has it or of integers."""
+        scale = self._scales.of.get(value)
+        if self._io == "float" or scale is None or not is_real(value):
+            self._reals[value] = self._net.input(value.name, value.info, default_shape=shape)
+            return
+        info = self._io_info(TensorInfo(value.info.shape, self._plan.data_type, scale))
+        made = self._net.input(value.name, info, default_shape=shape)
+        if info.data_type is not self._plan.data_type:
+            made = self._net.add(
+                Quantize(),
+                made,
+                name=f"{value.name}_int8",
+                output=TensorInfo(None, self._plan.data_type, scale),
+            )
+        self._stored[value] = {scale: made}
+
+    def _io_info(self, info: TensorInfo) -> TensorInfo:
+        """The info of an input or output of integers."""
+        data_type = _IO_TYPES[self._io]
+        scale = info.quantization
+        if data_type is DataType.QASYMM_U8 and scale is not None:
+            scale = Quantization.per_tensor(scale.scale, scale.zero_point + 128)
+        return replace(info, data_type=data_type, quantization=scale)
+
+    def _output(self, name: str, value: Value) -> Value:
+        """What is handed to the caller for a value of the float network."""
+        if self._io == "float" or not is_real(value) or not self._stored.get(value):
+            return self._real(value)
+        made = next(iter(self._stored[value].values()))
+        info = self._io_info(made.info)
+        if info.data_type is made.info.data_type:
+            return made
+        output = TensorInfo(None, info.data_type, info.quantization)
+        return self._net.add(Quantize(), made, name=f"{name}_{self._io}", output=output)
+
+    def _layer(self, layer: Layer) -> None:
+        """Add a layer of integers if the plan says so and it can be, as it is otherwise."""
+        rule = self._plan.rules.get(layer)
+        if rule is None:
+            self._keep(layer)
+        elif rule is Rule.READING:
+            self._add(layer, [self._any(value) for value in layer.inputs], layer.output_infos)
+        else:
+            try:
+                self._quantized(layer, rule)
+            except ArmpyError as error:
+                self._refused[layer] = error.failed
+                self._keep(layer)
+
+    def _keep(self, layer: Layer) -> None:
+        """Add a layer as it is."""
+        inputs = [None if value is None else self._real(value) for value in layer.inputs]
+        self._add(layer, inputs, layer.output_infos)
+
+    def _add(
+        self, layer: Layer, inputs: Sequence[Value | None], outputs: Sequence[TensorInfo]
+    ) -> None:
+        """Add a layer whose outputs are no integers that stand for real numbers."""
+        names = [value.name for value in layer.outputs]
+        made = self._net.add_layer(
+            layer.operation, inputs, name=layer.name, outputs=outputs, output_names=names
+        )
+        self._reals.update(zip(layer.outputs, made.outputs, strict=True))
+
+    def _quantized(self, layer: Layer, rule: Rule) -> None:
+        """Add a layer of integers."""
+        operation = layer.operation
+        if rule is Rule.WEIGHTED:
+            inputs = self._weighted_inputs(layer)
+        else:
+            inputs = [self._operand(layer, rule, value) for value in layer.inputs]
+        outputs = [
+            TensorInfo(value.info.shape, self._plan.data_type, self._scales.of[value])
+            for value in layer.outputs
+        ]
+        names = [value.name for value in layer.outputs]
+        made = self._net.add_layer(
+            operation, inputs, name=layer.name, outputs=outputs, output_names=names
+        )
+        for value, new in zip(layer.outputs, made.outputs, strict=True):
+            self._stored[value] = {self._scales.of[value]: new}
+
+    def _operand(self, layer: Layer, rule: Rule, value: Value | None) -> Value | None:
+        """One input of a layer of integers."""
+        if value is None or not is_real(value):
+            return None if value is None else self._real(value)
+        if rule is Rule.JOINING:
+            return self._integers(value, self._scales.joined[layer])
+        if rule is Rule.KEEPING:  # a second operand is what stands in added elements
+            first = layer.inputs[0]
+            assert first is not None
+            return self._integers(value, self._scales.of[first])
+        if value.data is not None:
+            return self._integers(
+                value, arithmetic.activation_scale(constant_range(value), self._plan.data_type)
+            )
+        return self._integers(value, self._scales.of[value])
+
+    def _weighted_inputs(self, layer: Layer) -> list[Value | None]:
+        """Input, weights and bias of a layer of integers, and what else it has."""
+        first = layer.inputs[0]
+        weights = layer["weights"]
+        assert first is not None
+        assert weights.data is not None
+        source = self._operand(layer, Rule.WEIGHTED, first)
+        assert source is not None
+        axis = FILTER_AXIS[layer.operation.name]
+        bias = self._biases.get(layer, layer.constant("bias"))
+        if bias is None:
+            bias = np.zeros(weights.data.shape[axis], np.float32)
+        scale = source.info.scale
+        chosen = arithmetic.weight_scales(
+            weights.data, axis if self._per_channel else None, bias, scale
+        )
+        return [
+            source,
+            self._net.constant(
+                arithmetic.stored(weights.data, chosen, DataType.QSYMM_S8),
+                name=weights.name,
+                data_type=DataType.QSYMM_S8,
+                quantization=chosen,
+            ),
+            self._bias(layer, bias, chosen, scale),
+            *(None if value is None else self._real(value) for value in layer.inputs[3:]),
+        ]
+
+    def _bias(self, layer: Layer, bias: Array, weights: Quantization, scale: float) -> Value:
+        """The bias on the scale of the sums."""
+        is_wide = self._plan.data_type is DataType.QSYMM_S16
+        data_type = DataType.SIGNED64 if is_wide else DataType.SIGNED32
+        sums = [float(np.float32(np.float32(scale) * np.float32(one))) for one in weights.scales]
+        chosen = (
+            Quantization.per_tensor(sums[0])
+            if weights.axis is None
+            else Quantization.per_axis(sums, 0)
+        )
+        own = layer.operand("bias")
+        return self._net.constant(
+            arithmetic.stored(bias, chosen, data_type),
+            name=f"{layer.name}/bias" if own is None else own.name,
+            data_type=data_type,
+            quantization=chosen,
+        )
+
+    def _integers(self, value: Value, scale: Quantization) -> Value:
+        """A tensor as integers of a scale."""
+        known = self._stored.setdefault(value, {})
+        if scale in known:
+            return known[scale]
+        data_type = self._plan.data_type
+        if value.data is not None:
+            known[scale] = self._net.constant(
+                arithmetic.stored(value.data, scale, data_type),
+                name=value.name,
+                data_type=data_type,
+                quantization=scale,
+            )
+            return known[scale]
+        source = next(iter(known.values()), None) or self._real(value)
+        known[scale] = self._net.add(
+            Quantize(),
+            source,
+            name=f"{value.name}_quantized" + (f"_{len(known)}" if known else ""),
+            output=TensorInfo(None, data_type, scale),
+        )
+        return known[scale]
+
+    def _any(self, value: Value | None) -> Value | None:
+        """A tensor as it is there."""
+        if value is None:
+            return None
+        made = self._stored.get(value)
+        return next(iter(made.values())) if made else self._real(value)
+
+    def _real(self, value: Value) -> Value:
+        """A tensor as real numbers, or as whatever it is if it never was any."""
+        if value in self._reals:
+            return self._reals[value]
+        if value.data is not None:
+            info = value.info
+            self._reals[value] = self._net.constant(
+                value.data,
+                name=value.name,
+                data_type=info.data_type,
+                quantization=info.quantization,
+            )
+            return self._reals[value]
+        source = next(iter(self._stored[value].values()))
+        self._reals[value] = self._net.add(
+            Dequantize(),
+            source,
+            name=f"{value.name}_real",
+            output=TensorInfo(None, DataType.FLOAT32),
+        )
+        return self._reals[value]

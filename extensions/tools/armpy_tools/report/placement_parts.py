@@ -1,0 +1,81 @@
+"""Placement of layers on backends, and refusals: parts of a report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from armpy.core.units import time_text
+from armpy.tools.pages import Bar, Details, Facts, Part, Stack, Table, Text
+from armpy_tools.report.layers import LayerRow, times_by_backend
+
+if TYPE_CHECKING:
+    from armpy.compiler import Placement
+
+
+def placement_parts(placement: Placement | None, rows: Sequence[LayerRow]) -> list[Part]:
+    """Where layers run, with the reason of each refusal."""
+    if placement is None:
+        return [Text("Where layers run is not known before the inputs' shapes are.", "note")]
+    counts = placement.layers_by_backend
+    parts: list[Part] = [
+        Facts(
+            [
+                *((name, _layers_text(count)) for name, count in counts.items()),
+                ("not on the first choice", _layers_text(placement.fallbacks)),
+                ("partitions", str(placement.num_partitions)),
+                ("copies between memories", str(placement.num_copies)),
+                ("decided by", f"{placement.preference}, {placement.basis}"),
+            ]
+        ),
+        Stack(
+            "Layers by backend", [Bar(name, float(n), str(n)) for name, n in counts.items() if n]
+        ),
+    ]
+    if len(times := times_by_backend(rows)) > 1:
+        bars = [Bar(name, us, time_text(us)) for name, us in times.items()]
+        parts.append(Stack("Time in layers by backend", bars))
+    parts += _refusals(rows)
+    if placement.alternatives:
+        parts.append(_alternatives(placement))
+    return parts
+
+
+def _layers_text(count: int) -> str:
+    """``1 layer``."""
+    return f"{count} layer" if count == 1 else f"{count} layers"
+
+
+def _refusals(rows: Sequence[LayerRow]) -> list[Part]:
+    """Why layers do not run where they would have been preferred."""
+    refusals = [(row, refusal) for row in rows for refusal in row.facts.refusals]
+    if not refusals:
+        return [Text("No backend refused a layer that it was asked to take.", "good")]
+    reasons = Counter((row.facts.operator, r.backend, r.reason, r.code) for row, r in refusals)
+    counted = [(count, *reason) for reason, count in reasons.most_common()]
+    columns = ["layers>", "operator", "refused by", "reason", "code"]
+    each = [(row.short, row.facts.operator, r.backend, r.reason) for row, r in refusals]
+    return [
+        Table("Refusals by reason", columns, counted),
+        Details(
+            "Every refusal, layer by layer",
+            [Table("Refusals by layer", ["layer", "operator", "refused by", "reason"], each)],
+        ),
+    ]
+
+
+def _alternatives(placement: Placement) -> Table:
+    """Placements that were weighed."""
+    rows = [
+        (
+            a.name,
+            f"{a.estimated_us:.1f}",
+            "" if a.measured_us is None else f"{a.measured_us:.1f}",
+            "chosen" if a.is_chosen else a.failure,
+            ", ".join(f"{name} {n}" for name, n in a.layers_by_backend.items()),
+        )
+        for a in placement.alternatives
+    ]
+    columns = ["placement", "estimated us>", "measured us>", "", "layers"]
+    return Table("Placements that were weighed", columns, rows)

@@ -1,0 +1,122 @@
+"""Writes a graph as a .tflite file."""
+
+from __future__ import annotations
+
+import io
+import os
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from armpy.errors import InvalidArgumentError, UnimplementedError
+from armpy.frontends.tflite.metadata import METADATA_NAME, stored_metadata
+from armpy.frontends.tflite.packed_files import PackedFiles
+from armpy.frontends.tflite.reader import read_model
+from armpy.graph import Graph
+from armpy.store.owned_files import replacing
+from armpy_tools.tflite_writer.operators import write_layer
+from armpy_tools.tflite_writer.writer import TfliteWriter
+
+
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """Metadata and packed files of a model file, beside its network.
+
+    Parameters
+    ----------
+    metadata : mapping of str to bytes
+        By name: normalisation and names of tensors in ``TFLITE_METADATA``.
+    files : mapping of str to bytes
+        Packed behind it: labels.
+    """
+
+    metadata: Mapping[str, bytes] = field(default_factory=dict)
+    files: Mapping[str, bytes] = field(default_factory=dict)
+
+
+def read_extras(path: str | os.PathLike[str]) -> Extras:
+    """What a .tflite file holds beside its network, but what converters note for themselves.
+
+    Raises
+    ------
+    ParserError
+        If the file is damaged.
+    """
+    content = memoryview(Path(path).read_bytes())
+    found = stored_metadata(read_model(content))
+    packed = PackedFiles(content)
+    return Extras(
+        {name: found[name] for name in found if name == METADATA_NAME},
+        {name: packed.read(name) for name in packed.names},
+    )
+
+
+def write_tflite(
+    graph: Graph,
+    path: str | os.PathLike[str],
+    about: str = "armpy",
+    extras: Extras | None = None,
+) -> int:
+    """Write a graph as a .tflite file, which appears whole or not at all.
+
+    Parameters
+    ----------
+    graph : Graph
+        Constants folded.
+    path : path
+    about : str
+        The file's description.
+    extras : Extras, optional
+        What else the file is to hold.
+
+    Returns
+    -------
+    int
+        Bytes of the file.
+
+    Raises
+    ------
+    UnimplementedError
+        If TFLite has no operator for a layer, or the graph keeps state; it names the layer.
+    InvalidArgumentError
+        If the file cannot be written.
+    """
+    content = tflite_bytes(graph, about, extras)
+    try:
+        with replacing(path) as file:
+            file.write(content)
+    except OSError as error:
+        raise InvalidArgumentError(
+            f"the file cannot be written: {error}", where=os.fspath(path)
+        ) from error
+    return len(content)
+
+
+def tflite_bytes(graph: Graph, about: str = "armpy", extras: Extras | None = None) -> bytes:
+    """A graph as the contents of a .tflite file; errors as of `write_tflite`."""
+    if graph.variables:
+        raise UnimplementedError(
+            "a network that keeps state cannot be written as .tflite",
+            where=f"variable '{graph.variables[0].value.name}'",
+            fix="Write a prepared file",
+        )
+    writer = TfliteWriter()
+    inputs = {value.name: writer.value(value) for value in graph.inputs}
+    for name, value in zip(graph.output_names, graph.outputs, strict=True):
+        writer.value(value, name)
+    for layer in graph.layers:
+        write_layer(writer, layer)
+    outputs = {
+        name: writer.value(value)
+        for name, value in zip(graph.output_names, graph.outputs, strict=True)
+    }
+    extras = extras or Extras()
+    content = writer.file(inputs, outputs, about, extras.metadata)
+    if not extras.files:
+        return content
+    packed = io.BytesIO(content)
+    with zipfile.ZipFile(packed, "a", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in extras.files.items():
+            archive.writestr(zipfile.ZipInfo(name), data)
+    return packed.getvalue()

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import pytest
+
+from armpy.tools.measure.latency import latency_of
+from armpy_tools.benchmark import MachineState, Plan, Subject
+from armpy_tools.benchmark.machine import MachineLoad
+from armpy_tools.benchmark.remarks import remarks_on_all, remarks_on_subject
+
+STEADY = latency_of([1000.0, 1010.0] * 20)
+
+
+@pytest.mark.parametrize(
+    ("others", "load", "words"),
+    [
+        (1.2, 0.0, "other processes took 1.2 of 2 processors"),
+        (0.1, 9.0, ""),  # what was before is not what was during the runs
+        (None, 3.5, "busy before: 3.5 processes for 2 processors"),
+        (None, 1.0, ""),
+    ],
+)
+def test_a_busy_machine_is_told(others: float | None, load: float, words: str) -> None:
+    state = MachineState("a machine", 2, load, others)
+    notes = remarks_on_all(state, Plan(), 5, interrupted=False)
+    assert bool(notes) == bool(words)
+    assert words in "".join(notes)
+
+
+@pytest.mark.parametrize(
+    ("durations_us", "words"),
+    [
+        ([1000.0, 2000.0] * 20, "runs vary a lot: half of them by more than 33% of the median"),
+        ([1000.0] * 97 + [9000.0] * 3, "one run in a hundred takes 9.0 times the median"),
+        ([1000.0] * 5, "5 runs are few"),
+        ([1000.0] * 100, ""),
+    ],
+)
+def test_runs_that_are_not_to_be_trusted_are_told(durations_us: list[float], words: str) -> None:
+    notes = remarks_on_subject(Subject("a"), latency_of(durations_us), [10.0, 10.0])
+    assert bool(notes) == bool(words)
+    assert words in "".join(notes)
+
+
+def test_a_first_load_that_compiles_is_told() -> None:
+    (note,) = remarks_on_subject(Subject("a"), STEADY, [5000.0, 90.0, 110.0])
+    assert "first load took longer" in note
+
+
+def test_callers_that_share_threads_are_told_of_armpy_alone() -> None:
+    shared = Subject("a", num_threads=2, callers=4)
+    assert "callers share" in "".join(remarks_on_subject(shared, STEADY, []))
+    for other in (
+        Subject("a", num_threads=1, callers=4),
+        Subject("a", engine="litert", num_threads=2, callers=4),
+    ):
+        assert remarks_on_subject(other, STEADY, []) == ()
+
+
+def test_what_others_compute_is_what_the_machine_was_busy_with_beside() -> None:
+    busy = iter([10.0, 15.0])
+    load = MachineLoad(lambda: next(busy))
+    load.begin()
+    load.end(wall_s=4.0, own_s=3.0)
+    assert load.state.others == 0.5  # (15 - 10 - 3) / 4
+
+
+def test_others_are_not_known_where_the_system_does_not_tell() -> None:
+    load = MachineLoad(lambda: None)
+    load.begin()
+    load.end(1.0, 1.0)
+    assert load.state.others is None

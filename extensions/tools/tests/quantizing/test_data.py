@@ -1,0 +1,122 @@
+"""Calibration data from arrays and files: what is read, and what is refused."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from armpy import DataType, InvalidArgumentError, Network, Runtime, TensorInfo, ops
+from armpy.graph import Graph
+from armpy_tools.quantize import quantize
+from armpy_tools.quantize.data import read_samples
+
+SAMPLES = np.arange(12, dtype=np.float32).reshape(3, 4)
+
+
+@pytest.fixture(scope="module")
+def graph() -> Graph:
+    net = Network("data")
+    value = net.input("x", TensorInfo((1, 4), DataType.FLOAT32))
+    net.output("y", net.add(ops.Softmax(), value, name="softmax"))
+    return net.build()
+
+
+def archive() -> bytes:
+    written = io.BytesIO()
+    np.savez_compressed(written, anything=SAMPLES)
+    return written.getvalue()
+
+
+def member(content: bytes, compression: int = zipfile.ZIP_STORED) -> bytes:
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w", compression) as file:
+        file.writestr("x.npy", content)
+    return written.getvalue()
+
+
+def objects() -> bytes:
+    written = io.BytesIO()
+    np.save(written, np.array([{}], object), allow_pickle=True)
+    return written.getvalue()
+
+
+def header_without_elements() -> bytes:
+    """An array of 1.6 TB, as its header says."""
+    text = "{'descr': '<f4', 'fortran_order': False, 'shape': (100000000000, 4), }"
+    return b"\x93NUMPY\x01\x00" + (118).to_bytes(2, "little") + text.ljust(117).encode() + b"\n1234"
+
+
+def altered() -> bytes:
+    """An archive whose compressed elements are not what their checksum says."""
+    content = bytearray(archive())
+    start = content.index(b"anything.npy") + len("anything.npy") + 20
+    content[start + 8 : start + 24] = bytes(16)
+    return bytes(content)
+
+
+DAMAGED = {
+    "objects": member(objects()),
+    "cut": archive()[:-30],
+    "altered": altered(),
+    "larger than memory": member(header_without_elements()),
+    "only the magic": member(b"\x93NUMPY"),
+    "no header": member(b"\x93NUMPY\x01\x00\x05\x00{[(-\n"),
+    "empty file": b"",
+    "a pickle": b"\x80\x04]\x94K\x01a.",
+}
+
+
+def test_the_only_array_of_an_archive_needs_no_name(graph: Graph, tmp_path: Path) -> None:
+    (tmp_path / "data.npz").write_bytes(archive())
+    samples = read_samples(graph, tmp_path / "data.npz")
+    np.testing.assert_array_equal([sample[0][0] for sample in samples], SAMPLES)
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_a_file_that_is_damaged_is_named(graph: Graph, tmp_path: Path, name: str) -> None:
+    path = tmp_path / "data.npz"
+    path.write_bytes(DAMAGED[name])
+    with pytest.raises(InvalidArgumentError, match=r"data\.npz: the file cannot be read: \w+"):
+        read_samples(graph, path)
+
+
+def test_a_member_that_is_no_array_is_refused(graph: Graph, tmp_path: Path) -> None:
+    (tmp_path / "data.npz").write_bytes(member(b"hello"))
+    with pytest.raises(InvalidArgumentError, match="x"):
+        read_samples(graph, tmp_path / "data.npz")
+
+
+def test_an_archive_among_a_folders_arrays_is_refused(graph: Graph, tmp_path: Path) -> None:
+    (tmp_path / "data.npy").write_bytes(archive())
+    with pytest.raises(InvalidArgumentError, match="the file is an archive"):
+        read_samples(graph, tmp_path)
+
+
+def test_what_is_no_number_is_refused_with_the_sample_that_holds_it(graph: Graph) -> None:
+    samples = SAMPLES.copy()
+    samples[1, 2] = np.nan
+    with pytest.raises(InvalidArgumentError, match=r"input 'x': sample 2 of the data .* 1 of 4"):
+        read_samples(graph, {"x": samples})
+
+
+def test_samples_behind_the_limit_are_not_looked_at(graph: Graph) -> None:
+    samples = SAMPLES.copy()
+    samples[2] = np.nan
+    assert len(read_samples(graph, {"x": samples}, 2)) == 2
+
+
+def test_a_folder_without_arrays_is_named(graph: Graph, tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"there are no \.npy files in the folder"):
+        read_samples(graph, tmp_path)
+
+
+def test_a_runtime_and_backends_do_not_go_together(graph: Graph) -> None:
+    with (
+        Runtime() as runtime,
+        pytest.raises(InvalidArgumentError, match="a runtime has its own backends"),
+    ):
+        quantize(graph, {"x": SAMPLES}, backends=["CpuRef"], runtime=runtime)

@@ -1,0 +1,69 @@
+"""Schemes that make weights small and compute with floats."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import armpy
+from armpy import DataType, Network, TensorInfo, ops
+from armpy.graph import Graph
+from armpy_tools.quantize import QuantizeOptions, quantize
+from armpy_tools.tflite_writer.tflite import tflite_bytes
+from tests.support.float_networks import FLOATS
+
+CPU = ["CpuRef"]
+GENERATOR = np.random.default_rng(8)
+WEIGHTS = GENERATOR.normal(0, 1, (64, 32)).astype(np.float32)
+
+
+def dense() -> Graph:
+    net = Network()
+    x = net.input("x", TensorInfo((1, 32), FLOATS))
+    y = net.add(ops.FullyConnected(), x, net.constant(WEIGHTS, name="w"), name="dense")
+    few = net.constant(WEIGHTS[:4, :4].repeat(16, axis=1), name="few")
+    net.output("y", net.add(ops.FullyConnected(), y, few, name="small"))
+    return net.build()
+
+
+def test_dynamic_weights_are_integers_beside_floats() -> None:
+    options = QuantizeOptions(scheme="dynamic")
+    samples = {"x": GENERATOR.normal(0, 1, (8, 32)).astype(np.float32)}
+    made = quantize(dense(), samples, options=options, backends=CPU)
+    weights = made.graph.layers[0]["weights"]
+    assert weights.info.data_type is DataType.QSYMM_S8
+    assert weights.info.scale == pytest.approx(np.abs(WEIGHTS).max() / 127)
+    assert made.graph.layers[0].output.info.data_type is FLOATS
+    assert [(one.layer, one.reason) for one in made.report.kept_float] == [
+        ("small", "has fewer than 1024 weights")
+    ]
+    assert 25 < made.report.outputs[0].sqnr_db < 60
+
+
+def test_schemes_of_weights_alone_need_no_data() -> None:
+    for scheme in ("dynamic", "float16"):
+        made = quantize(dense(), options=QuantizeOptions(scheme=scheme), backends=CPU)
+        assert made.report.layers == ()
+        assert made.report.quantized_bytes < made.report.float_bytes
+
+
+def test_half_weights_are_those_of_numpy_and_halve_a_tflite_file(tmp_path: Path) -> None:
+    made = quantize(dense(), options=QuantizeOptions(scheme="float16"), backends=CPU)
+    halved = [value for value in made.graph.values() if value.info.data_type is DataType.FLOAT16]
+    assert len(halved) == 1
+    assert halved[0].data is not None
+    np.testing.assert_array_equal(halved[0].data, WEIGHTS.astype(np.float16))
+    size = made.save(tmp_path / "half.tflite")
+    assert size < len(tflite_bytes(dense())) - WEIGHTS.nbytes // 2 + 512
+    x = np.ones((1, 32), np.float32)
+    with armpy.load(tmp_path / "half.tflite", backends=CPU) as model:
+        (found,) = model.run({"x": x}).values()
+    expected = WEIGHTS.astype(np.float16).astype(np.float32).sum(axis=1)
+    few = WEIGHTS[:4, :4].repeat(16, axis=1)
+    np.testing.assert_allclose(found[0], few @ expected, rtol=1e-4)
+
+
+def test_a_named_layer_keeps_its_weights() -> None:
+    options = QuantizeOptions(scheme="dynamic", keep_float=("dense",))
+    made = quantize(dense(), options=options, backends=CPU)
+    assert made.graph.layers[0]["weights"].info.data_type is FLOATS

@@ -1,0 +1,247 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from armpy_reference import ReferenceBackend
+
+import armpy
+from armpy import DataType, Model, Network, Runtime, RuntimeOptions, TensorInfo, ops
+from armpy.errors import ExecutionTimeoutError, InvalidArgumentError
+from armpy.model.model_files import ModelOrigin
+from armpy.ops.operation import Array, Operation
+from armpy.plugins.hooks.model_file import open_model_file
+from armpy.plugins.hooks.outline import FileOutline
+from armpy.profiling import Share, Summary
+from armpy.tools.inspect import LayerFacts, ModelFacts
+from armpy.tools.pages import (
+    Bar,
+    Bars,
+    Facts,
+    GraphView,
+    Lines,
+    Section,
+    Stack,
+    Table,
+    Text,
+)
+from armpy_tools.report import ReportSubject, compare_backends, report_sections
+from armpy_tools.report.layers import LayerRows
+from armpy_tools.report.memory_parts import needed_bytes
+from tests.support.fake_backends import FakeBackend, registry_of
+from tests.support.lying_backends import Tampering
+
+DIGITS = Path(__file__).parents[4] / "examples" / "digits" / "digits_int8.tflite"
+
+
+def profiled(path: Path, **options: object) -> Model:
+    return armpy.load(path, runtime=Runtime(RuntimeOptions(profiling=True, **options)))  # type: ignore[arg-type]  # by name
+
+
+def zeros(model: Model) -> dict[str, Array]:
+    return {
+        spec.name: np.zeros([dim or 1 for dim in spec.shape or ()], spec.data_type.dtype)
+        for spec in model.inputs
+    }
+
+
+def outline() -> FileOutline | None:
+    with armpy.load(DIGITS, backends=["CpuRef"]) as model:
+        registry = model.runtime.registry
+        return ModelOrigin.find(open_model_file(DIGITS), str(DIGITS), registry).outline()
+
+
+def parts_of(sections: list[Section], title: str, kind: type) -> list[object]:
+    section = next(section for section in sections if section.title == title)
+    return [part for part in section.parts if isinstance(part, kind)]
+
+
+@pytest.fixture(scope="module")
+def sections() -> Iterator[list[Section]]:
+    with profiled(DIGITS, backends=["CpuRef"]) as model:
+        yield report_sections(
+            ReportSubject(model, "digits", zeros(model), outline=outline()), num_runs=3
+        )
+
+
+def test_the_graph_holds_layers_inputs_and_outputs(sections: list[Section]) -> None:
+    (view,) = parts_of(sections, "Graph", GraphView)
+    assert isinstance(view, GraphView)
+    with armpy.load(DIGITS, backends=["CpuRef"]) as model:
+        assert len(view.nodes) == len(model.graph.layers) + 2
+    assert view.nodes[0].subtitle.startswith("input")
+    assert view.nodes[-1].subtitle.startswith("output")
+    assert {edge.source for edge in view.edges} == set(range(len(view.nodes) - 1))
+
+
+def test_the_graph_can_be_coloured_by_backend_time_and_precision(sections: list[Section]) -> None:
+    (view,) = parts_of(sections, "Graph", GraphView)
+    assert isinstance(view, GraphView)
+    colourings = {colouring.name: colouring for colouring in view.colourings}
+    assert {"backend", "time", "operator", "precision", "weights"} <= set(colourings)
+    assert set(colourings["backend"].classes) == {"CpuRef", "input or output"}
+    assert all(time is not None for time in colourings["time"].amounts[1:-1])
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_bars_of_time_add_up_to_the_whole(sections: list[Section], number: int) -> None:
+    facts = parts_of(sections, "Time", Facts)[0]
+    bars = parts_of(sections, "Time", Bars)[number]
+    assert isinstance(bars, Bars)
+    assert isinstance(facts, Facts)
+    shares = [float(bar.text.rpartition(",")[2].rstrip(" %")) for bar in bars.bars]
+    assert sum(shares) == pytest.approx(100, abs=0.05 * len(shares))
+    stack = parts_of(sections, "Time", Stack)[0]
+    assert isinstance(stack, Stack)
+    assert sum(bar.value for bar in bars.bars) == pytest.approx(stack.whole)
+
+
+def test_every_layer_is_in_the_profile_in_order(sections: list[Section]) -> None:
+    in_order = parts_of(sections, "Time", Lines)[0]
+    assert isinstance(in_order, Lines)
+    assert list(in_order.series[0].xs) == sorted(in_order.series[0].xs)
+    assert len(in_order.series[0].xs) >= 5
+
+
+def test_bars_of_loading_add_up_to_the_whole(sections: list[Section]) -> None:
+    (bars,) = parts_of(sections, "Loading", Bars)
+    assert isinstance(bars, Bars)
+    shares = [float(bar.text.rpartition(",")[2].rstrip(" %")) for bar in bars.bars]
+    assert sum(shares) == pytest.approx(100, abs=0.05 * len(shares))
+
+
+def test_a_model_on_cpuref_alone_has_nothing_to_be_held_against(sections: list[Section]) -> None:
+    (text,) = parts_of(sections, "Accuracy", Text)
+    assert isinstance(text, Text)
+    assert "All layers run on CpuRef" in text.text
+
+
+def test_refusals_are_told_with_their_reasons() -> None:
+    backend = FakeBackend("Picky", operations=(ops.Softmax,))
+    registry = registry_of(backend, ReferenceBackend())
+    with profiled(DIGITS, registry=registry, backends=["Picky", "CpuRef"]) as model:
+        found = report_sections(
+            ReportSubject(model, "digits", zeros(model), outline=outline()),
+            num_runs=1,
+            with_accuracy=False,
+        )
+        assert model.placement is not None
+        expected = {r.text for r in model.placement.refusals}
+    (table,) = parts_of(found, "Placement", Table)
+    assert isinstance(table, Table)
+    assert expected
+    assert {row[3] for row in table.rows} == expected
+    assert {row[1] for row in table.rows} > {"CONV_2D"}
+    assert {row[2] for row in table.rows} == {"Picky"}
+    (view,) = parts_of(found, "Graph", GraphView)
+    assert isinstance(view, GraphView)
+    told = [name for node in view.nodes for name, _ in node.facts]
+    assert "refused by Picky" in told
+
+
+def adds_ten(operation: Operation, _: list[Array], outputs: list[Array]) -> None:
+    if isinstance(operation, ops.FullyConnected):
+        outputs[0].flat[3] += np.asarray(10, outputs[0].dtype)
+
+
+def test_a_wrong_layer_stands_out_by_itself_and_in_all_behind_it() -> None:
+    registry = registry_of(Tampering(adds_ten, None), ReferenceBackend())
+    with profiled(DIGITS, registry=registry, backends=["Liar", "CpuRef"]) as model:
+        found = report_sections(ReportSubject(model, "digits", zeros(model)), num_runs=1)
+        layers = model.graph.layers
+    verdict = parts_of(found, "Accuracy", Text)[1]
+    assert isinstance(verdict, Text)
+    assert verdict.kind == "bad"
+    (chart,) = parts_of(found, "Accuracy", Lines)
+    assert isinstance(chart, Lines)
+    alone, together = (list(series.ys) for series in chart.series)
+    wrong = [n for n, layer in enumerate(layers) if layer.operation.name == "FullyConnected"]
+    assert [number for number, error in enumerate(alone) if error] == wrong
+    assert all(error == 0 for error in together[: wrong[0]])
+    assert together[wrong[0]] > 0
+
+
+def test_backends_are_not_compared_without_what_loads_the_model() -> None:
+    with (
+        armpy.load(DIGITS, backends=["CpuRef"]) as model,
+        pytest.raises(InvalidArgumentError, match="backends cannot be compared"),
+    ):
+        report_sections(ReportSubject(model, "digits", {}), backends=["CpuRef"])
+
+
+def test_a_model_without_profiling_is_refused() -> None:
+    with (
+        armpy.load(DIGITS, backends=["CpuRef"]) as model,
+        pytest.raises(InvalidArgumentError, match="loaded without profiling"),
+    ):
+        report_sections(ReportSubject(model, "digits", {}))
+
+
+def test_backends_are_compared_on_the_same_inputs_in_turns() -> None:
+    now = [0.0]
+
+    def clock() -> float:
+        now[0] += 0.001
+        return now[0]
+
+    def load(name: str) -> Model:
+        if name == "Late":
+            raise ExecutionTimeoutError("too late", where=name)
+        return armpy.load(DIGITS, backends=[name])
+
+    with armpy.load(DIGITS, backends=["CpuRef"]) as model:
+        arrays = zeros(model)
+    first, late = compare_backends(load, ["CpuRef", "Late", "CpuRef"], arrays, 3, clock)
+    assert len(first.times_us) >= 3
+    assert first.placement.startswith("CpuRef")
+    assert (first.ratio, first.relative_error) == (1.0, 0.0)
+    assert "too late" in late.failure
+
+
+def test_tensors_count_from_their_writer_to_their_last_reader() -> None:
+    net = Network()
+    x = net.input("x", TensorInfo((4,), DataType.FLOAT32))
+    a = net.add(ops.ElementwiseUnary(ops.UnaryOperation.ABS), x, name="a")
+    b = net.add(ops.ElementwiseUnary(ops.UnaryOperation.NEG), a, name="b")
+    c = net.add(ops.ElementwiseBinary(ops.BinaryOperation.ADD), a, b, name="c")
+    net.output("y", c)
+    assert needed_bytes(net.build()) == [32, 32, 48]
+
+
+def layer(index: int, name: str, inside: str = "", operator: str = "ADD") -> LayerFacts:
+    return LayerFacts(index, operator, name, inside, (), (), (1,), "FLOAT32")
+
+
+def test_a_measured_name_stands_for_its_parts_or_what_it_lies_in() -> None:
+    layers = (layer(0, "a"), layer(1, "b"), layer(2, "loop"), layer(3, "sum", "loop/body"))
+    known = LayerRows(ModelFacts(0, 0, 0, 0, 0, {}, {}, "", layers, (), (), (), (), True))
+
+    def found(name: str) -> list[str]:
+        return [row.facts.name for row in known.members(name)]
+
+    assert found("a") == ["a"]
+    assert found("a + b") == ["a", "b"]
+    assert found("loop/body/sum") == ["sum"]
+    assert found("loop/body/other") == ["loop"]
+    assert found("a + z") == []
+
+
+def test_what_layers_take_together_is_told_of_each_with_the_others() -> None:
+    layers = (layer(0, "a"), layer(1, "b", operator="CONV_2D"), layer(2, "c"))
+    known = LayerRows(ModelFacts(0, 0, 0, 0, 0, {}, {}, "", layers, (), (), (), (), True))
+    share = Share("Convolution2d 'b + a'", "A", "Convolution2d", "b + a", 2, 8000)
+    known.add_times(Summary(2, 8000, 8000, (share,), (), (), (), (), (), 0))
+    assert [(row.time_us, row.company) for row in known.rows] == [
+        (4.0, ("b",)),
+        (4.0, ("a",)),
+        (None, ()),
+    ]
+    assert known.kind(share) == "CONV_2D + ADD"
+
+
+def test_a_bar_is_named_by_its_layers_short_name(sections: list[Section]) -> None:
+    bars = parts_of(sections, "Time", Bars)[1]
+    assert isinstance(bars, Bars)
+    assert all(isinstance(bar, Bar) and len(bar.name) < 100 for bar in bars.bars)

@@ -1,0 +1,319 @@
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from armpy.cli.__main__ import main
+from armpy.tools.measure.latency import latency_of
+from armpy_tools.benchmark import (
+    BenchmarkResult,
+    MachineState,
+    Plan,
+    Ratio,
+    Subject,
+    SubjectResult,
+    name_subjects,
+)
+from armpy_tools.cli.benchmark.report import print_benchmark
+from armpy_tools.cli.benchmark.work import subjects_of
+
+for library in ("click", "rich", "PIL", "jinja2"):
+    pytest.importorskip(library)
+
+MODEL = str(Path(__file__).parents[3] / "examples" / "digits" / "digits_int8.tflite")
+INPUT = "serving_default_image:0"
+QUICK = ["--runs", "6", "--processes", "1", "--warm-up", "0"]
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, object], Path]:
+    """Two ways to call CpuRef, as JSON, as CSV, and as a page."""
+    from contextlib import redirect_stdout
+    from io import StringIO
+
+    path = tmp_path_factory.mktemp("benchmark") / "numbers.csv"
+    options = ["--backends", "CpuRef", "--callers", "1,2", "--json", "--csv", str(path)]
+    options += ["--html", str(path.with_suffix(".html"))]
+    with redirect_stdout(StringIO()) as out:
+        assert main(["benchmark", MODEL, *options, *QUICK]) == 0
+    return json.loads(out.getvalue()), path
+
+
+def test_each_subject_is_told_with_its_numbers(measured: tuple[dict[str, object], Path]) -> None:
+    document, _ = measured
+    subjects = document["subjects"]
+    assert isinstance(subjects, list)
+    assert [subject["name"] for subject in subjects] == ["1 caller", "2 callers"]
+    for subject, callers in zip(subjects, (1, 2), strict=True):
+        latency = subject["latency"]
+        assert latency["runs"] == 6 * callers
+        ordered = ("min_ms", "median_ms", "p90_ms", "p99_ms", "max_ms")
+        times = [latency[name] for name in ordered]
+        assert times == sorted(times)
+        assert times[0] > 0
+        assert subject["per_second"] > 0
+        assert len(subject["load_ms"]) == len(subject["first_ms"]) == 1
+        assert subject["memory"]["peak_bytes"] > 0
+        assert subject["memory"]["weights_bytes"] > 1000
+        assert "CpuRef 10" in subject["placement"]
+    assert subjects[0]["ratio"] is None
+    assert subjects[1]["ratio"]["unit"] == "block of turns"
+    assert document["confidence"] == 0.95
+
+
+def test_a_csv_file_has_a_row_for_each(measured: tuple[dict[str, object], Path]) -> None:
+    rows = list(csv.DictReader(measured[1].read_text("utf-8").splitlines()))
+    assert [row["callers"] for row in rows] == ["1", "2"]
+    assert all(float(row["median_ms"]) > 0 for row in rows)
+    assert rows[0]["ratio"] == ""
+    assert float(rows[1]["ratio_low"]) <= float(rows[1]["ratio"]) <= float(rows[1]["ratio_high"])
+
+
+def test_a_page_shows_the_same(measured: tuple[dict[str, object], Path]) -> None:
+    page = measured[1].with_suffix(".html").read_text("utf-8")
+    assert "Benchmark of digits_int8.tflite" in page
+    for title in ("Summary", "Warm runs", "Median of a run", "Loading and memory"):
+        assert title in page
+    assert "2. 2 callers" in page
+
+
+def test_tables_are_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["benchmark", MODEL, "--backends", "CpuRef", *QUICK]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    first = lines.index("Warm runs (ms)")
+    assert lines[first + 1].split() == [
+        *("what", "min", "median", "p90", "p99", "runs", "per", "second")
+    ]
+    assert lines[first + 2].startswith("digits_int8 ")
+    assert "Loading (ms), memory (MiB), processors busy" in lines
+
+
+def test_a_subject_that_cannot_be_measured_does_not_stop_the_others(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    options = ["--backends", "CpuRef", "--backends", "CpuReff"]
+    assert main(["benchmark", MODEL, *options, *QUICK]) == 1
+    out = capsys.readouterr().out
+    assert "1. CpuRef" in out
+    assert "2. CpuReff: " in out.split("Failed\n")[1]
+
+
+def test_a_batch_that_the_file_fixes_is_measured_all_the_same(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    options = ["--backends", "CpuRef", "--batch", "1,4", "--layers", "--json"]
+    assert main(["benchmark", MODEL, *options, *QUICK]) == 0
+    one, four = json.loads(capsys.readouterr().out)["subjects"]
+    assert (one["items"], four["items"]) == (1, 4)
+    assert four["memory"]["arena_bytes"] > 2 * one["memory"]["arena_bytes"]
+    assert len(four["layers"]) == 10
+
+
+@pytest.mark.parametrize(
+    ("shape", "words"),
+    [
+        ("image=1,16,16,1", "Expected 'serving_default_image:0'; got 'image'"),
+        (f"{INPUT}=1,20,20,1", "That layer was made for the file's own shapes"),
+    ],
+)
+def test_a_shape_that_the_model_does_not_take_is_told(
+    shape: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--backends", "CpuRef", "--shape", shape]
+    assert main(["benchmark", MODEL, *options, *QUICK]) == 1
+    assert words in capsys.readouterr().out.split("Failed\n")[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--batch", "2", "--shape", "x=1,8"], "--batch does not go with --shape"),
+        (["--threads", "0"], "expected numbers of 1 or more"),
+        (["--callers", "two"], "'two': expected numbers"),
+        (["--baseline", "2"], "there are 1 rows"),
+        (["--input", "x=nowhere.npy"], "expected NAME=FILE.npy"),
+        (["--time", "nan"], "not a finite number"),
+        (["--threads", ",".join(map(str, range(1, 102)))], "101 combinations"),
+        (["--variant", "NumbaAcc.nothing=1"], "nothing"),
+        (["--peer", "caffe"], "'caffe' is not one of"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(
+    options: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["benchmark", MODEL, *options]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_an_order_of_preference_is_not_taken_for_a_comparison(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["benchmark", MODEL, "--backends", "CpuRef,NumbaAcc", *QUICK]) == 0
+    told = capsys.readouterr()
+    assert "to compare them: --backends CpuRef --backends NumbaAcc" in told.err
+    assert "CpuRef 10" in told.out
+
+
+def test_batches_and_shapes_of_open_models_are_measured_beside_each_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from tests.support.page_files import FILES
+
+    path = tmp_path / "open.tflite"
+    FILES["open.tflite"](path)
+    options = ["--backends", "CpuRef", "--batch", "1,3", "--json", *QUICK]
+    assert main(["benchmark", str(path), *options]) == 0
+    one, three = json.loads(capsys.readouterr().out)["subjects"]
+    assert (one["name"], one["items"]) == ("batch 1", 1)
+    assert (three["name"], three["items"]) == ("batch 3", 3)
+    per_run = 1000 / three["latency"]["mean_ms"]
+    assert three["per_second"] == pytest.approx(3 * per_run, rel=0.05)
+
+
+def chosen(*models: str, **choices: object) -> list[Subject]:
+    usual: dict[str, object] = dict.fromkeys(
+        ("backend_lists", "threads", "callers", "batch", "shape_sets", "variants", "peers"), ()
+    )
+    usual |= {"inputs": (), "backend_options": (), "dynamic_backends_path": ()}
+    return subjects_of(models or (MODEL,), **usual | choices)  # type: ignore[arg-type]
+
+
+def test_variants_are_measured_beside_the_model_as_it_is() -> None:
+    options = ("NumbaAcc.fast_math_enabled=true",)
+    usual, variant = chosen(variants=options, backend_options=("NumbaAcc.num_threads=2",))
+    assert usual.backend_options == {"NumbaAcc": {"num_threads": 2}}
+    assert variant.backend_options == {"NumbaAcc": {"num_threads": 2, "fast_math_enabled": True}}
+    assert name_subjects([usual, variant])[1] == "NumbaAcc.fast_math_enabled=true"
+
+
+def test_every_combination_is_a_subject_with_a_name_of_its_own() -> None:
+    found = chosen(
+        backend_lists=[("NumbaAcc", "CpuRef"), ("CpuRef",)],
+        threads=[1, 2],
+        callers=[1, 8],
+        peers=("litert",),
+    )
+    names = name_subjects(found)
+    assert len(found) == len(set(names)) == 12
+    assert names[1] == "NumbaAcc > CpuRef, 1 thread, 8 callers"
+    assert names[-1] == "litert, 2 threads, 8 callers"
+
+
+def test_subjects_that_differ_in_nothing_are_numbered() -> None:
+    assert name_subjects(chosen(MODEL, MODEL)) == ["digits_int8 #1", "digits_int8 #2"]
+
+
+def test_layers_of_a_backend_that_tells_no_limits_have_none(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["benchmark", MODEL, "--backends", "CpuRef", "--layers", *QUICK]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "Layers of digits_int8: what limits them (10 of 10)" in lines
+    assert lines[-1] == "time by limit: not known 100%"
+
+
+def test_an_engine_that_is_installed_is_measured_beside(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pytest.importorskip("ai_edge_litert")
+    options = ["--backends", "CpuRef", "--peer", "litert", "--json"]
+    assert main(["benchmark", MODEL, *options, *QUICK]) == 0
+    ours, peer = json.loads(capsys.readouterr().out)["subjects"]
+    assert (ours["name"], peer["name"]) == ("CpuRef", "litert")
+    assert peer["latency"]["runs"] == 6
+    assert peer["placement"].startswith("ai-edge-litert ")
+
+
+CRASHING = """
+import os, signal
+import numpy as np
+
+
+class Interpreter:
+    def __init__(self, **_):
+        self.runs = 0
+
+    def get_input_details(self):
+        detail = {"index": 0, "name": "x", "dtype": np.int8}
+        return [{**detail, "shape": np.array([1]), "shape_signature": np.array([1])}]
+
+    def allocate_tensors(self):
+        pass
+
+    def set_tensor(self, index, array):
+        pass
+
+    def invoke(self):
+        self.runs += 1
+        if self.runs == 2:
+            os.kill(os.getpid(), signal.SIGABRT)
+"""
+
+
+def test_an_engine_that_crashes_is_one_row_and_the_others_are_complete(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "ai_edge_litert"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "interpreter.py").write_text(CRASHING)
+    monkeypatch.syspath_prepend(tmp_path)
+    options = ["--backends", "CpuRef", "--peer", "litert", "--json"]
+    assert main(["benchmark", MODEL, *options, *QUICK]) == 1
+    ours, peer = json.loads(capsys.readouterr().out)["subjects"]
+    assert peer["failure"] == "litert: its process has crashed: it was ended by SIGABRT."
+    assert (ours["failure"], ours["latency"]["runs"]) == ("", 6)
+
+
+def test_ratios_are_a_table_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+    ratio = Ratio(1 / 129, 1 / 167, 1 / 99.3, "slower", 5, "process")
+    unknown = Ratio(1.5, 0.0, float("inf"), "too few runs", 2, "process")
+    latency = latency_of([1000.0, 2000.0])
+    subject = Subject("a.tflite")
+    subjects = (
+        SubjectResult("first", subject, load_ms=(1.0,), first_ms=(1.0,), latency=latency),
+        SubjectResult(
+            "second", subject, load_ms=(1.0,), first_ms=(1.0,), latency=latency, ratio=ratio
+        ),
+        SubjectResult(
+            "third", subject, load_ms=(1.0,), first_ms=(1.0,), latency=latency, ratio=unknown
+        ),
+    )
+    print_benchmark(BenchmarkResult(Plan(), MachineState("a machine", 2), subjects, 1.0, 5))
+    lines = capsys.readouterr().out.splitlines()
+    first = lines.index("Times as fast as 1. first (from, to: 95 %)")
+    assert [line.split() for line in lines[first + 1 : first + 4]] == [
+        ["what", "times", "from", "to", "shows"],
+        ["2.", "second", "1/129", "1/167", "1/99.3", "slower"],
+        ["3.", "third", "1.5", "too", "few", "runs"],
+    ]
+
+
+@pytest.mark.parametrize("option", ["--csv", "--html"])
+def test_figures_do_not_take_the_place_of_a_model(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = tmp_path / "model.tflite"
+    model.write_bytes(Path(MODEL).read_bytes())
+    assert main(["benchmark", str(model), option, str(model), *QUICK]) == 2
+    assert "this file is read from" in capsys.readouterr().err
+    assert model.read_bytes() == Path(MODEL).read_bytes()
+    assert main(["benchmark", str(model), option, str(tmp_path / "no" / "x"), *QUICK]) == 2
+    assert "there is no folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", [b"", b"\x93NUMPY\x01\x00\x05\x00{[(-\n"])
+def test_an_input_file_that_is_damaged_is_named(
+    content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "empty.npy"
+    path.write_bytes(content)
+    arguments = ["--backends", "CpuRef", "--input", f"{INPUT}={path}"]
+    assert main(["benchmark", MODEL, *arguments, *QUICK]) == 1
+    out = capsys.readouterr().out
+    assert "the file holds no array" in out
+    assert str(path) in out.replace("\n", "")
+    assert "raised" not in out

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import webbrowser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from armpy import DataType, Network, TensorInfo, ops
+from armpy.cli.app import app
+
+DIGITS = Path(__file__).parents[3] / "examples" / "digits"
+MODEL = str(DIGITS / "digits_int8.tflite")
+
+
+def report(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(
+        app, ["report", MODEL, "--backends", "CpuRef", "--runs", "1", *arguments]
+    )
+    return result.exit_code, result.output + str(result.exception or "")
+
+
+def test_a_report_is_one_page_about_the_model(tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    picture = str(DIGITS / "pictures" / "seven.png")
+    code, output = report("-o", str(page), "--image", picture, "--backend", "CpuRef")
+    assert code == 0
+    assert str(page) in output
+    text = page.read_text("utf-8")
+    for expected in ("digits_int8.tflite", "CONV_2D", "seven.png", "Backends beside each other"):
+        assert expected in text
+    assert "http" not in text.split("</style>")[1].split("<script>")[0]
+
+
+def test_a_report_is_named_after_its_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert report()[0] == 0
+    assert (tmp_path / "digits_int8.html").exists()
+
+
+@pytest.mark.parametrize("found", [True, False])
+def test_a_page_is_opened_or_its_place_is_told(
+    found: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+
+    def show(url: str) -> bool:
+        opened.append(url)
+        return found
+
+    monkeypatch.setattr(webbrowser, "open", show)
+    code, output = report("-o", str(tmp_path / "page.html"), "--open")
+    assert code == 0
+    assert opened == [(tmp_path / "page.html").as_uri()]
+    assert ("no browser was found" in output) is not found
+
+
+def test_an_input_that_does_not_fit_is_told_and_nothing_is_written(tmp_path: Path) -> None:
+    np.save(tmp_path / "wrong.npy", np.zeros((3, 3), np.float32))
+    page = tmp_path / "page.html"
+    code, output = report("-o", str(page), "--input", f"{tmp_path}/wrong.npy")
+    assert code != 0
+    assert output
+    assert not page.exists()
+
+
+def test_a_prepared_file_has_a_report_as_well(tmp_path: Path) -> None:
+    net = Network()
+    x = net.input("x", TensorInfo((4,), DataType.FLOAT32))
+    net.output("y", net.add(ops.ElementwiseUnary(ops.UnaryOperation.ABS), x, name="magnitude"))
+    from armpy import Model, Runtime, RuntimeOptions
+
+    prepared = tmp_path / "model.armpy"
+    with Model(net, runtime=Runtime(RuntimeOptions(backends=["CpuRef"]))) as model:
+        model.save(prepared)
+    page = tmp_path / "page.html"
+    result = CliRunner().invoke(
+        app, ["report", str(prepared), "--backends", "CpuRef", "--runs", "1", "-o", str(page)]
+    )
+    assert result.exit_code == 0, result.output
+    assert "magnitude" in page.read_text("utf-8")
+
+
+def test_a_page_does_not_take_the_place_of_its_model(tmp_path: Path) -> None:
+    model = tmp_path / "model.tflite"
+    model.write_bytes(Path(MODEL).read_bytes())
+    result = CliRunner().invoke(app, ["report", str(model), "-o", str(model)])
+    assert result.exit_code == 2
+    assert "this file is read from" in result.output
+    assert model.read_bytes() == Path(MODEL).read_bytes()
+
+
+def test_a_folder_that_is_not_there_is_told_before_the_model_runs(tmp_path: Path) -> None:
+    code, output = report("-o", str(tmp_path / "no" / "page.html"))
+    assert code == 2
+    assert "there is no folder" in output
