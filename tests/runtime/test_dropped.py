@@ -71,8 +71,9 @@ def fail_to_make() -> object:
 
 
 def num_threads() -> int:
-    """Threads that run, without the one of the process for deadlines, which ends by itself."""
-    return sum(thread.name != "armpy-deadlines" for thread in threading.enumerate())
+    """Threads that run, without those of the process for deadlines and idle memory, which end."""
+    of_the_process = ("armpy-deadlines", "armpy-idling")
+    return sum(thread.name not in of_the_process for thread in threading.enumerate())
 
 
 @pytest.mark.parametrize(

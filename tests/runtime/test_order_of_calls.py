@@ -20,6 +20,7 @@ from armpy.model import Model
 from tests.support.fake_backends import registry_of
 from tests.support.networks import ADD, f32, floats
 from tests.support.recording_backend import Recorder, recording_backend
+from tests.support.watchdogs import StillWatchdog, use_watchdog
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "calls_in_order.md"
 LISTS = re.compile(r"```text\n(.*?)```", re.DOTALL)
@@ -37,6 +38,12 @@ atexit.register(lambda: print(*recorder.calls))  # the first is called last
 model = model_of(recorder)
 recorder.take()
 """
+
+
+@pytest.fixture(autouse=True)
+def still_watchdog(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is released but by a look of the test's."""
+    use_watchdog(monkeypatch, StillWatchdog())
 
 
 def sums() -> Graph:

@@ -27,6 +27,7 @@ from armpy.compiler import Placement
 from armpy.errors import BackendError, InvalidArgumentError, MemoryLimitError
 from armpy.execution import NetworkProperties
 from armpy.execution.memory import idle_release as idling
+from armpy.execution.memory.idle_release import Watchdog
 from armpy.execution.programs.program import MAX_IDLE_MEMORIES, StepProgram
 from armpy.execution.programs.working_memory import WorkingMemory
 from armpy.execution.scheduling.daemons import start_daemon
@@ -39,11 +40,18 @@ from armpy.tensor import TensorInfo
 from tests.support.device_memory import MIB, Arena, DeviceBackend, DeviceFactory, Memory
 from tests.support.fake_backends import FakeBackend, runtime_of
 from tests.support.networks import ADD, RELU, chain, diamond, f32, floats, i32, ints
+from tests.support.watchdogs import StillWatchdog, use_watchdog
 
 X = floats(-1, 0, 2, 5)
 NEXT = NetworkProperties(on_failure="next")
 MEBI = (MIB // 4,)
 """A shape that takes 1 MiB."""
+
+
+@pytest.fixture(autouse=True)
+def still_watchdog(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is released but by a look of the test's."""
+    use_watchdog(monkeypatch, StillWatchdog())
 
 
 def placement_of(model: Model) -> Placement:
@@ -533,10 +541,10 @@ def test_allocators_take_memory_back_while_other_networks_run(who: str) -> None:
         call(large)
         for _ in range(2):
             call(small)
-            idling._look()
+            idling.watchdog.look()
         allocator.other = take_turns
         call(small)
-        idling._look()
+        idling.watchdog.look()
     assert allocator.has_ended
     allocator.other = lambda: None
 
@@ -569,7 +577,7 @@ def test_threads_with_networks_of_their_own_do_not_write_to_each_others_memory()
                 if random.integers(20) == 0:
                     model.free_working_memory()
                 if random.integers(20) == 0:
-                    idling._look()
+                    idling.watchdog.look()
         except BaseException as error:  # noqa: BLE001 - told to the test
             errors.append(error)
 
@@ -657,7 +665,7 @@ def test_what_idles_is_given_back_and_made_again(kind: str) -> None:
     if kind != "bound and dropped":
         assert backend.memory.used_bytes >= 2 * MIB
     for _ in range(2):
-        idling._look()
+        idling.watchdog.look()
     assert backend.memory.used_bytes == 0
     np.testing.assert_array_equal(model(x), x + 1)
 
@@ -668,7 +676,7 @@ def test_what_is_used_between_two_looks_stays() -> None:
     x = np.arange(MEBI[0], dtype=np.float32)
     for _ in range(3):
         model(x)
-        idling._look()
+        idling.watchdog.look()
     assert len(backend.memory.arenas) == 1
 
 
@@ -686,19 +694,18 @@ def test_of_executions_that_ran_side_by_side_those_that_are_left_keep_theirs() -
         thread.join()
     assert backend.memory.used_bytes == MAX_IDLE_MEMORIES * 2 * MIB
     for _ in range(2):
-        idling._look()
+        idling.watchdog.look()
         model(x)
     assert backend.memory.used_bytes == 2 * MIB
 
 
 def test_a_watchdog_looks_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(idling, "RELEASE_AFTER_S", 0.02)
-    monkeypatch.setattr(idling, "_is_watching", False)
+    use_watchdog(monkeypatch, Watchdog(release_after_s=0.02))
     allocator = Counting()
     (model,) = models_from(allocator, 1024)
     call(model)
     waiting = threading.Event()
-    for _ in range(500):
+    for _ in range(6000):
         if not allocator.used_bytes:
             break
         waiting.wait(0.01)
@@ -709,8 +716,7 @@ def test_a_watchdog_looks_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_watchdog_comes_again_after_it_could_not_look(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(idling, "RELEASE_AFTER_S", 0.02)
-    monkeypatch.setattr(idling, "_is_watching", False)
+    use_watchdog(monkeypatch, Watchdog(release_after_s=0.02))
     allocator = Counting()
     (model,) = models_from(allocator, 1024)
     failed: list[str] = []
@@ -732,12 +738,12 @@ def test_the_watchdog_comes_again_after_it_could_not_look(
     monkeypatch.setattr(StepProgram, "release_if_idle", have_no_memory)
     call(model)
     waiting = threading.Event()
-    for _ in range(500):
+    for _ in range(6000):
         if not allocator.used_bytes:
             break
         waiting.wait(0.01)
     assert failed == ["thread", "memory"]
-    assert "what idles could not be given back" in caplog.text
+    assert "idle memory could not be released" in caplog.text
     assert allocator.used_bytes == 0
 
 
@@ -747,7 +753,7 @@ def test_a_large_arena_goes_when_only_small_networks_use_it_still() -> None:
     call(large)
     for _ in range(4):
         call(small)
-        idling._look()
+        idling.watchdog.look()
     call(small)
     assert allocator.used_bytes <= 256
 
@@ -758,7 +764,7 @@ def test_programs_of_a_backend_are_given_back_when_they_idle() -> None:
     run_dense(model)
     num_given = allocator.num_given
     for _ in range(2):
-        idling._look()
+        idling.watchdog.look()
     assert allocator.num_given < num_given
     run_dense(model)
 

@@ -11,7 +11,7 @@ from armpy.backend import DefaultAllocator, ExternalMemory, ICustomAllocator, Me
 from armpy.core.vlog import wants_traceback
 from armpy.errors import ArmpyError, BackendCapabilityError, BackendError, MemoryLimitError
 from armpy.execution.error_attribution import blamed
-from armpy.execution.memory.idle_release import reclaim
+from armpy.execution.memory import idle_release
 from armpy.ops.operation import Array
 from armpy.plugins.proxy.guarded_call import ask_method, call_method, read_backend
 from armpy.types import BackendId
@@ -109,7 +109,7 @@ class CheckedAllocator(ICustomAllocator):
             try:
                 return ask_method(*ask, size_bytes, alignment_bytes)
             except ArmpyError as error:
-                if not self._backend_id or not reclaim(self._backend_id):
+                if not self._backend_id or not idle_release.watchdog.reclaim(self._backend_id):
                     raise
                 _log.debug("%s; idle memory was given back for it", error)
             return ask_method(*ask, size_bytes, alignment_bytes)

@@ -38,89 +38,96 @@ RELEASE_AFTER_S = 10.0
 """How long memory is kept without being used, at least; at most twice as long."""
 
 
-# Weak: nothing lives longer because it is watched.
-_watched: weakref.WeakSet[IdleHolder] = weakref.WeakSet()
-_programs: weakref.WeakSet[IdlingProgram] = weakref.WeakSet()
-_lock = threading.RLock()  # the garbage collector may end what is watched anywhere
-_is_watching = False
+class Watchdog:
+    """Release of memory that has not been used between two looks, as long as there is any.
 
+    Parameters
+    ----------
+    release_after_s : float, default 10
+        Time between two looks.
+    """
 
-def watch_idling(holder: IdleHolder) -> None:
-    """Have something asked from time to time whether it idles, as long as it has memory."""
-    with _lock:
-        _watched.add(holder)
-        if not _is_watching:
-            _look_later()
+    def __init__(self, release_after_s: float = RELEASE_AFTER_S) -> None:
+        self.release_after_s = release_after_s
+        # Weak: nothing lives longer because it is watched.
+        self._watched: weakref.WeakSet[IdleHolder] = weakref.WeakSet()
+        self._programs: weakref.WeakSet[IdlingProgram] = weakref.WeakSet()
+        self._lock = threading.RLock()  # the garbage collector may end what is watched anywhere
+        self._is_watching = False
 
+    def watch(self, holder: IdleHolder) -> None:
+        """Look at a holder from time to time, as long as it has memory."""
+        with self._lock:
+            self._watched.add(holder)
+            if not self._is_watching:
+                self._look_later()
 
-def _look_later() -> None:
-    """Have a look when it is time for the next one, with the lock held."""
-    global _is_watching  # noqa: PLW0603 - one watchdog for the process
-    try:
-        start_nameless(_sweep)
-        _is_watching = True
-    except RuntimeError as error:  # memory goes with the models then, or when it is told to
-        _logger().debug("nobody looks after what idles, as there can be no thread: %s", error)
-        _is_watching = False
+    def watch_program(self, program: IdlingProgram) -> None:
+        """`watch` a program, whose idle memory others can have besides; see `reclaim`."""
+        with self._lock:
+            self._programs.add(program)
+        self.watch(program)
 
+    def reclaim(self, backend_id: BackendId) -> bool:
+        """Release what no execution uses, where a backend has no memory left; whether it did."""
+        with self._lock:
+            programs = [program for program in self._programs if program.uses(backend_id)]
+        # A list, as `any` would stop at the first; without the lock, as it calls backends.
+        return any([program.free_idle() for program in programs])
 
-def watch_program(program: IdlingProgram) -> None:
-    """`watch_idling` for a program, whose idle memory others can have besides; see `reclaim`."""
-    with _lock:
-        _programs.add(program)
-    watch_idling(program)
-
-
-def reclaim(backend_id: BackendId) -> bool:
-    """Give back what no execution is using, as a backend has no more; whether there was any."""
-    with _lock:
-        programs = [one for one in _programs if one.uses(backend_id)]
-    # A list, as `any` would be content with the first; without the lock, as it calls backends.
-    return any([one.free_idle() for one in programs])
-
-
-def _sweep() -> None:
-    """Wait, then look after what is watched, on a thread that backends' code may ask for."""
-    time.sleep(RELEASE_AFTER_S)
-    try:
-        start_daemon(_look, "armpy-idling")
-    except RuntimeError as error:  # there may be threads again the next time
-        _logger().debug("nobody looks after what idles now: %s", error)
-        with _lock:
-            _look_later()
-
-
-def _look() -> None:
-    """Release what has not been used since the last time, and come again if something is left."""
-    global _is_watching  # noqa: PLW0603 - as above
-    released: list[IdleHolder] = []
-    try:
-        with _lock:
-            watched = [*_watched]
-        for holder in watched:
-            # Not under the lock, as backends may take their time to give memory back.
-            if not holder.release_if_idle():
-                released.append(holder)
+    def look(self) -> None:
+        """Release what has not been used since the last look."""
+        with self._lock:
+            watched = [*self._watched]
+        # Not under the lock, as backends may take their time to give memory back.
+        released = [holder for holder in watched if not holder.release_if_idle()]
         arena_pool.discard_oversized()
-    except Exception:  # noqa: BLE001 - as where there is no memory: there may be the next time
-        _logger().exception("what idles could not be given back")
-    with _lock:
-        _watched.difference_update(released)
-        _is_watching = False
-        if _watched:
-            _look_later()
+        with self._lock:
+            self._watched.difference_update(released)
+
+    def restart_in_child(self) -> None:
+        """Begin without a thread, as a process that was forked does."""
+        # What is watched stays, and is looked at again as soon as new memory is made.
+        self._lock = threading.RLock()
+        self._is_watching = False
+
+    def _look_later(self) -> None:
+        """Have a look when it is time for the next one, with the lock held."""
+        try:
+            start_nameless(self._wait)
+            self._is_watching = True
+        except RuntimeError as error:  # memory goes with the models then, or on request
+            _logger().debug("idle memory is not released, as no thread can be started: %s", error)
+            self._is_watching = False
+
+    def _wait(self) -> None:
+        """Wait, then look at what is watched, on a thread that backends' code may ask for."""
+        time.sleep(self.release_after_s)
+        try:
+            start_daemon(self._look_and_continue, "armpy-idling")
+        except RuntimeError as error:  # there may be threads again the next time
+            _logger().debug("idle memory is not released now: %s", error)
+            with self._lock:
+                self._look_later()
+
+    def _look_and_continue(self) -> None:
+        """Look, and again later if something is left."""
+        try:
+            self.look()
+        except Exception:  # noqa: BLE001 - as where there is no memory: there may be the next time
+            _logger().exception("idle memory could not be released")
+        with self._lock:
+            self._is_watching = False
+            if self._watched:
+                self._look_later()
 
 
-def _reset() -> None:
-    """Begin without a watchdog, as a process that was forked does: it has no threads."""
-    global _is_watching, _lock  # noqa: PLW0603 - as above
-    # What is watched stays, and is looked after again as soon as new memory is made.
-    _lock = threading.RLock()
-    _is_watching = False
-
+watchdog = Watchdog()
+"""The process's watchdog."""
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_reset)
+    # Looked up in the child: a test may have put another one in its place.
+    os.register_at_fork(after_in_child=lambda: watchdog.restart_in_child())  # noqa: PLW0108
 
 
 def _logger() -> Logger:

@@ -230,13 +230,13 @@ class StepProgram(Generic[MemoryT]):
 
     def _made(self) -> MemoryT:
         """New memory, which is given back when it idles."""
-        from armpy.execution.memory.idle_release import watch_program  # noqa: PLC0415 - no start
+        from armpy.execution.memory import idle_release  # noqa: PLC0415 - no start
 
         memory = self._parts.new_memory()
         # Weak, or the two would keep each other until the garbage collector comes.
         memory.program = weakref.ref(self)
         self._alive.add(memory)
-        watch_program(self)
+        idle_release.watchdog.watch_program(self)
         self._trim()
         return memory
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from armpy.backend import current_cancellation
 from armpy.compiler import OptimizedNetwork, Placement
 from armpy.execution.error_attribution import blamed
-from armpy.execution.memory.idle_release import reclaim
+from armpy.execution.memory import idle_release
 from armpy.execution.programs.arenas import OutOfMemoryError, make_constants
 from armpy.execution.programs.held_memory import ExecutionMemory, HeldMemory
 from armpy.execution.programs.loop_limits import (
@@ -115,7 +115,7 @@ class CompiledProgram:
                 return self._make_memory()
             except OutOfMemoryError as error:
                 # Once more, as what idles elsewhere may be what the device has not got.
-                if not reclaim(error.backend_id):
+                if not idle_release.watchdog.reclaim(error.backend_id):
                     raise
             return self._make_memory()
         except OutOfMemoryError as error:

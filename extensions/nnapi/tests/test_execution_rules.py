@@ -17,7 +17,7 @@ import pytest
 from armpy.backend import current_timing
 from armpy.errors import BackendError, NnapiError, ResultCode
 from armpy.execution import RuntimeOptions
-from armpy.execution.memory import idle_release as idling
+from armpy.execution.memory.idle_release import Watchdog
 from armpy.ops.operation import Array
 from armpy_nnapi import (
     DURATION_UNAVAILABLE,
@@ -49,6 +49,7 @@ from tests.support.nnapi_models import (
     sum_model,
 )
 from tests.support.scripted_backend import Call, ScriptedBackend, raises, right, waits
+from tests.support.watchdogs import use_watchdog
 
 DEAD = NnapiError("the device is gone", code=ResultCode.DEAD_OBJECT)
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
@@ -350,9 +351,11 @@ def test_a_child_process_has_a_watchdog_of_its_own(
     device: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compilation = device.compiled()
+    watchdog = Watchdog()
+    use_watchdog(monkeypatch, watchdog)
     kept, _, _ = execution_of(compilation, reusable=True)
     kept.compute()  # the parent watches from here on
-    monkeypatch.setattr(idling, "RELEASE_AFTER_S", 0.02)
+    watchdog.release_after_s = 0.02
     child = os.fork()
     if child == 0:  # pragma: no cover - another process
         try:

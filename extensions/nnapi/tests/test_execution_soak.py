@@ -20,7 +20,7 @@ import pytest
 
 from armpy.errors import NnapiError, ResultCode
 from armpy.execution import RuntimeOptions
-from armpy.execution.memory import idle_release as idling
+from armpy.execution.memory.idle_release import Watchdog
 from armpy.ops.operation import Array
 from armpy_nnapi import (
     Burst,
@@ -33,6 +33,7 @@ from armpy_nnapi import (
     Priority,
 )
 from tests.support.effort import effort
+from tests.support.watchdogs import use_watchdog
 
 SOAK_S = effort(2.5, 30.0, "ARMPY_SOAK_SECONDS")
 NUM_THREADS = 8
@@ -297,8 +298,7 @@ def soak(workers: list[Worker], duration_s: float) -> None:
 def test_nothing_is_lost_or_mixed_up_and_memory_stays_flat(
     networks: list[Network], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(idling, "RELEASE_AFTER_S", 0.05)
-    monkeypatch.setattr(idling, "_is_watching", False)
+    use_watchdog(monkeypatch, Watchdog(release_after_s=0.05))
     workers = [Worker(number, networks) for number in range(NUM_THREADS)]
     soak(workers, max(1.0, SOAK_S / 4))  # until everything that is kept has been made
     before, fds_before = resident_bytes(), num_descriptors()

@@ -21,6 +21,7 @@ from armpy.execution.memory import idle_release as idling
 from armpy.ops.operation import Array, Operation
 from armpy_nnapi import Compilation, DeviceManager, Execution, Model, ModelBuilder
 from tests.support.fake_backends import FakeBackend, registry_of
+from tests.support.watchdogs import StillWatchdog, use_watchdog
 
 LENGTH = 1024
 ARENA_BYTES = 2 * LENGTH * 4
@@ -66,6 +67,12 @@ class Device(FakeBackend):
 
 
 Found = tuple[DeviceManager, Device, Counting]
+
+
+@pytest.fixture(autouse=True)
+def still_watchdog(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is released but by a look of the test's."""
+    use_watchdog(monkeypatch, StillWatchdog())
 
 
 @pytest.fixture
@@ -174,7 +181,7 @@ def test_what_idles_gives_its_memory_back_however_it_was_run(
     kept = run(compilation)
     assert allocator.used_bytes >= ARENA_BYTES
     for _ in range(2):
-        idling._look()
+        idling.watchdog.look()
     assert allocator.used_bytes == 0
     if isinstance(kept, Execution):
         kept.compute()

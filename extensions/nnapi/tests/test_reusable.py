@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from armpy.errors import ArmpyError, ResultCode
-from armpy.execution.memory import idle_release as idling
+from armpy.execution.memory.idle_release import Watchdog
 from armpy.ops.operation import Array
 from armpy_nnapi import Burst, Compilation, Execution, Memory, OperandCode, OperandType
 from tests.support.fake_backends import FakeBackend
@@ -24,8 +24,15 @@ from tests.support.nnapi_models import (
     preparation_of,
     sum_model,
 )
+from tests.support.watchdogs import StillWatchdog, use_watchdog
 
 FLOAT_3 = OperandType(OperandCode.TENSOR_FLOAT32, (3,))
+
+
+@pytest.fixture(autouse=True)
+def still_watchdog(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is released but by a look of the test's."""
+    use_watchdog(monkeypatch, StillWatchdog())
 
 
 @pytest.fixture(scope="module")
@@ -191,13 +198,12 @@ def test_what_is_under_way_is_not_released(blocked: tuple[Execution, Burst, Bloc
 def test_what_idles_is_released_and_prepared_again(
     reusable: Reusable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(idling, "RELEASE_AFTER_S", 0.02)
-    monkeypatch.setattr(idling, "_is_watching", False)
+    use_watchdog(monkeypatch, Watchdog(release_after_s=0.02))
     execution, values, total = reusable
     execution.compute()
     (prepared,) = preparation_of(execution)._bound
     waiting = threading.Event()
-    for _ in range(500):
+    for _ in range(6000):
         if not execution.is_prepared:
             break
         waiting.wait(0.01)
@@ -264,11 +270,7 @@ def test_a_closed_compilation_is_said_by_its_executions() -> None:
         execution.compute()
 
 
-def test_a_dropped_execution_takes_its_memory_with_it(
-    compilation: Compilation, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # The watchdog gives back what idles while a busy machine collects garbage.
-    monkeypatch.setattr("armpy_nnapi.run.preparation.watch_idling", lambda _: None)
+def test_a_dropped_execution_takes_its_memory_with_it(compilation: Compilation) -> None:
     network = compilation.whole
     assert network is not None
     execution, _, _ = reusable_of(compilation)

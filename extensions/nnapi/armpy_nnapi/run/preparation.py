@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from armpy.execution.memory.idle_release import watch_idling
+from armpy.execution.memory import idle_release
 
 if TYPE_CHECKING:
     from armpy.execution.calls.execution import Execution as BoundExecution
@@ -56,7 +56,7 @@ class Preparation:
     def begin(self, bound: BoundExecution, results: ExecutionResults) -> None:
         """Run a network that was bound just now, and keep it until it idles."""
         self.run(results, bound)
-        watch_idling(self)
+        idle_release.watchdog.watch(self)
 
     def release(self) -> bool:
         """Give back what is kept, unless it runs; whether there was something."""
