@@ -34,7 +34,6 @@ MINORS = (11, 12, 13, 14)
 _OF_BACKENDS = re.compile(
     r'^\[project\.entry-points\."armpy\.(?:backends|programs)"\]\n(?:\w.*\n)*\n?', re.MULTILINE
 )
-_OTHERS = re.compile(r"^ *armpy_(?:numba_acc|reference)\b.*\n", re.MULTILINE)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -87,16 +86,17 @@ def make_core_project(folder: Path) -> None:
     """Write the project of armpy without its backends, on which it depends instead."""
     skipped = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "armpy", folder / "armpy", ignore=skipped)
-    for name in ("README.md", "LICENSE"):
+    for name in ("README.md", "LICENSE", "setup.cfg"):
         shutil.copy(ROOT / name, folder)
     project = (ROOT / "pyproject.toml").read_text("utf-8")
     (folder / "pyproject.toml").write_text(core_project(project), "utf-8")
-    packages = (ROOT / "setup.cfg").read_text("utf-8")
-    (folder / "setup.cfg").write_text(_OTHERS.sub("", packages), "utf-8")
 
 
 def core_project(text: str) -> str:
-    """The core's ``pyproject.toml``, made of that of armpy with both backends."""
+    """The core's ``pyproject.toml``, made of that of armpy with both backends.
+
+    The backends' folders, in which it looks for packages as well, are not beside it.
+    """
     version = tomllib.loads(text)["project"]["version"]
     needed = "".join(f'    "{name}=={version}",\n' for name in BACKENDS)
     text = re.sub(r'^    "numba[^"]*",\n', needed, text, count=1, flags=re.MULTILINE)
