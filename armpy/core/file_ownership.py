@@ -191,7 +191,6 @@ def why_exposed(path: str, opened: os.stat_result) -> str:
 
 
 def _why_shared(info: os.stat_result, what: str) -> str:
-    """Why others can write to a file, or replace what others have put into a directory."""
     # In a directory with this bit, as /tmp, others add files and cannot replace any.
     spared = stat.S_ISVTX if stat.S_ISDIR(info.st_mode) else 0
     reason = why_writable(info, what, spared)

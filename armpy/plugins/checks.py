@@ -17,21 +17,13 @@ from armpy.types import BackendId, DeviceType
 
 @dataclass(frozen=True, slots=True)
 class CheckedBackend:
-    """A backend that keeps to the contract's form, with what it said when it was asked.
-
-    Parameters
-    ----------
-    backend_id : str
-    backend : IBackendInternal
-    api_version : str
-    device_type : DeviceType
-        Of its first device.
-    """
+    """A backend that keeps to the contract's form, with what it said when it was asked."""
 
     backend_id: BackendId
     backend: IBackendInternal
     api_version: str
     device_type: DeviceType
+    """Of its first device."""
 
 
 def check_backend(backend_id: BackendId, backend: object) -> CheckedBackend:
@@ -71,7 +63,6 @@ def check_backend(backend_id: BackendId, backend: object) -> CheckedBackend:
 
 
 def _check_method(backend: IBackendInternal, name: str, contract: Callable[..., object]) -> None:
-    """Check that an overridden method takes what the contract's method takes."""
     own = getattr(type(backend), name)
     if own is contract:
         return

@@ -51,16 +51,10 @@ _running: ContextVar[frozenset[tuple[str, str]]] = ContextVar("running", default
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answer(Generic[T]):
-    """Answer of one plugin.
-
-    Parameters
-    ----------
-    candidate : Candidate
-        The plugin.
-    value : object
-    """
+    """Answer of one plugin."""
 
     candidate: Candidate
+    """The plugin."""
     value: T
 
 
@@ -81,8 +75,6 @@ class HookPlugins:
     ----------
     candidates : iterable of Candidate
         In the order in which they count. armpy's own plugin comes before them.
-    options : PluginOptions, optional
-    trust : Trust, optional
 
     Notes
     -----
@@ -307,11 +299,9 @@ class HookPlugins:
         return record
 
     def _position(self, candidate: Candidate) -> int:
-        """Where a plugin stands in the order in which they count."""
         return next(i for i, r in enumerate(self._records) if r.candidate is candidate)
 
     def _load(self, record: _PluginRecord) -> None:
-        """Import a plugin and register its hooks."""
         candidate = record.candidate
 
         def step() -> None:
@@ -332,7 +322,6 @@ class HookPlugins:
             leave_out(candidate, *failed)
 
     def _import(self, record: _PluginRecord) -> object:
-        """A plugin's module or object."""
         candidate = record.candidate
         if candidate.kind is CandidateKind.CODE:
             return importlib.import_module(candidate.name)
@@ -374,7 +363,6 @@ class _GuardedPlugin:
 
 
 def _check_hooks(candidate: Candidate, hooks: Iterable[str]) -> None:
-    """Check that a plugin implements no hook but the one that its group of entry points has."""
     others = sorted({*hooks} - {candidate.hook}) if candidate.hook else []
     if others:
         raise RejectionError(
@@ -386,7 +374,6 @@ def _check_hooks(candidate: Candidate, hooks: Iterable[str]) -> None:
 def _guarded(
     plugin: object, names: Iterable[str], guard: Callable[[str, Callable[..., object]], object]
 ) -> _GuardedPlugin:
-    """A plugin whose implementations are each behind a guard."""
     shown = _GuardedPlugin()
     for name in names:
         setattr(shown, name, guard(name, getattr(plugin, name)))
@@ -399,7 +386,6 @@ def _plain(value: object) -> object:
 
 
 def _can_be_probed(record: _PluginRecord) -> bool:
-    """Whether a probe can tell something new."""
     candidate = record.candidate
     is_found = candidate.status is CandidateStatus.FOUND
     return is_found and candidate.kind is not CandidateKind.CODE and not record.has_passed_probe

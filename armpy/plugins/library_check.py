@@ -34,11 +34,6 @@ _MACHINES = {
 def check_library(path: str, module: str) -> None:
     """Check that a library is for this machine, and an extension module of a name.
 
-    Parameters
-    ----------
-    path : str
-    module : str
-
     Raises
     ------
     RejectionError
@@ -87,7 +82,6 @@ def _own_machine() -> str:
 
 
 def _why_no_module(path: str, module: str, contents: mmap.mmap) -> str:
-    """The reason for a library without the entry point of a module."""
     text = f"its library {path} is not the Python module {module}. Expected PyInit_{module}(); got "
     if others := re.findall(rb"(?<!\w)(PyInit_\w+)\0", contents):
         listed = ", ".join(sorted({name.decode() for name in others}))

@@ -31,18 +31,11 @@ _LIBRARY = re.compile(r"([^\s:'\"]+\.(?:so|dylib|dll)[.\d]*)(?=: cannot open|'? 
 
 @dataclass(frozen=True, slots=True)
 class OpenedCandidate:
-    """A candidate whose code was imported, before its backend is made.
-
-    Parameters
-    ----------
-    backend_id : str
-    api_version : str
-        Empty if only the backend itself tells it.
-    factory : callable
-    """
+    """A candidate whose code was imported, before its backend is made."""
 
     backend_id: BackendId
     api_version: str
+    """Empty if only the backend itself tells it."""
     factory: Callable[[], object]
 
     def create(self) -> CheckedBackend:
@@ -58,17 +51,11 @@ class OpenedCandidate:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Failure of loading: the exception in words.
-
-    Parameters
-    ----------
-    reason, traceback : str
-    missing_module, missing_library : str
-        Empty unless one could not be found.
-    """
+    """Failure of loading: the exception in words."""
 
     reason: str
     traceback: str
+    # Empty unless one could not be found.
     missing_module: str = ""
     missing_library: str = ""
 
@@ -123,7 +110,6 @@ def attempt(
 
     Parameters
     ----------
-    step : callable
     private_name, name : str
         As for `describe_failure`.
     """
@@ -190,7 +176,6 @@ def describe_failure(error: BaseException, private_name: str = "", name: str = "
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """An exception and what led to it."""
     seen: set[int] = set()
     cause: BaseException | None = error
     # Causes are set by anybody's code, and may go round in a circle.

@@ -49,25 +49,18 @@ _counter = itertools.count(1)
 class DynamicBackend:
     """A module from a directory whose entry points are there and whose version fits.
 
-    Parameters
-    ----------
-    private_name : str
-        Of the module in ``sys.modules``.
-    backend_id : str
-        May be empty or ``"Unknown"``; such a backend cannot be registered.
-    api_version : str
-    factory : callable
-        Makes the backend.
-
     References
     ----------
     Arm NN DynamicBackend.
     """
 
     private_name: str
+    """Of the module in ``sys.modules``."""
     backend_id: BackendId
+    """May be empty or ``"Unknown"``; such a backend cannot be registered."""
     api_version: str
     factory: Callable[[], object]
+    """Makes the backend."""
 
     def create(self) -> object:
         """Make the backend.
@@ -193,7 +186,6 @@ def forget_module(name: str) -> None:
 
 
 def _forget(name: str) -> None:
-    """Remove a module or group, and all that is in it."""
     for places in (_FINDER.pinned, _FINDER.commons):
         for key in [key for key in places if f"{key}.".startswith(f"{name}.")]:
             del places[key]
@@ -253,13 +245,7 @@ class _LibraryLoader(ExtensionFileLoader):
     """
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """Map the library.
-
-        Raises
-        ------
-        RejectionError
-            If there was another file when this process mapped it.
-        """
+        """Map the library."""
         status = os.stat(self.path)
         # Before it is mapped: a file that is put there meanwhile then counts as another one.
         now = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
@@ -278,7 +264,6 @@ _FINDER = _PrivateFinder()
 
 
 def _open_group(name: str, common: str, pinned: PinnedCode) -> None:
-    """Make the package that a module is in, where it finds nothing but its vendor's common code."""
     group = group_of(name)
     if group in sys.modules:
         return
@@ -295,7 +280,6 @@ def _open_group(name: str, common: str, pinned: PinnedCode) -> None:
 
 
 def _import(path: str, name: str, pinned: PinnedCode, is_library: bool) -> ModuleType:
-    """Import a file or a package's directory under a name."""
     if pinned.module is not None:
         _FINDER.pinned[name] = SnapshotFinder(pinned.module, name, pinned.common)
         return importlib.import_module(name)
@@ -311,7 +295,6 @@ def _import(path: str, name: str, pinned: PinnedCode, is_library: bool) -> Modul
 
 
 def _spec(path: str, name: str, *, is_extension: bool) -> ModuleSpec | None:
-    """How to import a file or a package's directory under a name."""
     file = init_file(path)
     kind = _LibraryLoader if is_extension else SnapshotSourceLoader
     return importlib.util.spec_from_file_location(
@@ -323,7 +306,6 @@ def _spec(path: str, name: str, *, is_extension: bool) -> ModuleSpec | None:
 
 
 def _entry_point(module: ModuleType, name: str) -> Callable[[], object]:
-    """One of a module's entry points."""
     try:
         entry: Callable[[], object] = getattr(module, name)
     except AttributeError:
@@ -345,7 +327,6 @@ def _forgotten_on_error(name: str) -> Iterator[None]:
 
 @contextmanager
 def _kept_sys_path() -> Iterator[None]:
-    """Undo what a module does to ``sys.path`` while it is imported."""
     # With a vendor's folder on it, the application would import the vendor's modules as its own.
     before = list(sys.path)
     try:

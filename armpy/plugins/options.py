@@ -15,20 +15,6 @@ PathText = str | os.PathLike[str]
 class PluginOptions:
     """Options by which a `BackendRegistry` finds and loads backends.
 
-    Parameters
-    ----------
-    dynamic_backends_path : path or sequence of paths
-        Directories in which to look for modules named ``<vendor>_<name>_backend``. If it is
-        empty, ``ARMPY_DYNAMIC_BACKENDS_PATH`` is read; otherwise that is ignored.
-    trust_insecure_paths : bool
-        Take modules (and a trust file) that other users can change.
-    trust_file : path, optional
-        What may be loaded; ``ARMPY_TRUST_FILE`` takes the place of None.
-    probe : bool
-        Load each backend in a child process first, and never here if it does not pass there.
-    probe_timeout_s : float
-        How long that may take for each.
-
     Raises
     ------
     InvalidArgumentError
@@ -36,10 +22,17 @@ class PluginOptions:
     """
 
     dynamic_backends_path: PathText | Sequence[PathText] = ()
+    """Directories in which to look for modules named ``<vendor>_<name>_backend``. If it is
+    empty, ``ARMPY_DYNAMIC_BACKENDS_PATH`` is read; otherwise that is ignored.
+    """
     trust_insecure_paths: bool = False
+    """Take modules (and a trust file) that other users can change."""
     trust_file: PathText | None = None
+    """What may be loaded; ``ARMPY_TRUST_FILE`` takes the place of None."""
     probe: bool = False
+    """Load each backend in a child process first, and never here if it does not pass there."""
     probe_timeout_s: float = 10.0
+    """How long that may take for each."""
 
     def __post_init__(self) -> None:
         for name in ("trust_insecure_paths", "probe"):
@@ -69,14 +62,12 @@ class PluginOptions:
 
 
 def _is_path(value: object) -> bool:
-    """Whether something is the text of a path, or gives one."""
     return isinstance(value, str) or (
         isinstance(value, os.PathLike) and isinstance(os.fspath(value), str)
     )
 
 
 def _wrong(name: str, expected: str, actual: object) -> InvalidArgumentError:
-    """The error for an option that cannot be used."""
     return InvalidArgumentError(
         "the option cannot be used", where=name, expected=expected, actual=repr(actual)
     )

@@ -25,7 +25,6 @@ def announced_programs(
 
     Parameters
     ----------
-    backend_id : str
     announced : sequence of InstalledEntryPoint, optional
         What is installed; it is looked at if left out.
 
@@ -41,7 +40,6 @@ def announced_programs(
 
 
 def _found(backend_id: str, announced: Sequence[InstalledEntryPoint]) -> IPrograms | None:
-    """What is announced, imported and made."""
     for entry in announced:
         if (entry.group, entry.name) == (PROGRAMS_GROUP, backend_id):
             module, _, name = entry.value.partition(":")

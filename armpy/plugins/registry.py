@@ -57,27 +57,20 @@ class _CandidateRecord:
 
     @property
     def is_open_question(self) -> bool:
-        """Whether it may still become a backend."""
         return self.candidate.status is CandidateStatus.FOUND
 
     @property
     def is_from_directory(self) -> bool:
-        """Whether it is a module from a directory."""
         return self.candidate.kind is CandidateKind.DIRECTORY
 
     @property
     def can_be_probed(self) -> bool:
-        """Whether a probe can tell something new."""
         found = self.candidate.kind is not CandidateKind.CODE and self.is_open_question
         return found and self.opened is None and not self.has_passed_probe
 
 
 class BackendRegistry:
     """All backends that can be found, each loaded when first asked for.
-
-    Parameters
-    ----------
-    options : PluginOptions, optional
 
     Raises
     ------
@@ -119,10 +112,6 @@ class BackendRegistry:
     @classmethod
     def discover(cls, options: PluginOptions | None = None) -> BackendRegistry:
         """A registry of the backends in installed distributions and in directories.
-
-        Parameters
-        ----------
-        options : PluginOptions, optional
 
         Raises
         ------
@@ -359,7 +348,6 @@ class BackendRegistry:
         return record
 
     def _claim(self, record: _CandidateRecord, backend_id: BackendId) -> None:
-        """Give a candidate its id, unless another has it."""
         candidate = record.candidate
         # Before the checks, so that messages about a refused one can name it.
         candidate.backend_id = backend_id
@@ -375,7 +363,6 @@ class BackendRegistry:
     def _look_into_directories(
         self, wanted: BackendId | None = None, without: Container[BackendId] = ()
     ) -> _CandidateRecord | None:
-        """Import directories' modules in order, until one has the wanted id."""
         records = [
             record
             for record in self._records
@@ -430,7 +417,6 @@ class BackendRegistry:
         return record.checked
 
     def _create(self, record: _CandidateRecord) -> None:
-        """Make a backend and register it."""
         candidate, opened = record.candidate, record.opened
         assert opened is not None  # `_open` came before
         checked = opened.create()
@@ -449,12 +435,10 @@ class BackendRegistry:
     def _leave_out(
         self, record: _CandidateRecord, status: CandidateStatus, failure: Failure
     ) -> None:
-        """Record and log why a candidate is not used."""
         self._forget(record)
         leave_out(record.candidate, status, failure)
 
     def _forget(self, record: _CandidateRecord) -> None:
-        """Drop what a candidate brought into the process."""
         record.opened = record.checked = None
         if record.private_name:
             forget_module(record.private_name)
@@ -469,7 +453,6 @@ class BackendRegistry:
     def _probe(
         self, records: Sequence[_CandidateRecord], examine: str = ""
     ) -> list[tuple[Candidate, ProbeResult]]:
-        """Probe candidates and record the outcome."""
         # Few processes probe, and it takes much of the standard library.
         from armpy.plugins.probing.probe import probe_candidates  # noqa: PLC0415
 
@@ -481,7 +464,6 @@ class BackendRegistry:
         return list(zip(candidates, results, strict=True))
 
     def _note(self, record: _CandidateRecord, result: ProbeResult) -> None:
-        """Record what a probe found out about a candidate."""
         record.has_passed_probe = result.passed
         candidate = record.candidate
         candidate.api_version = result.api_version
@@ -500,14 +482,12 @@ class BackendRegistry:
         self._leave_out(record, result.status, failure)
 
     def _check_open(self) -> None:
-        """Check that the registry was not closed."""
         if self._is_closed:
             raise BackendUnavailableError("the registry of backends is closed")
 
     def _why_unavailable(
         self, backend_id: BackendId, record: _CandidateRecord | None
     ) -> BackendUnavailableError:
-        """The error for a backend that cannot be had."""
         # A duplicate's reason names the owner of the id, and without a record there is none now.
         lost = [
             c
@@ -564,6 +544,5 @@ def preferred_backends(
 
 
 def _forget_modules(names: set[str]) -> None:
-    """Remove the modules of a registry that nobody has any more."""
     for name in filter(None, names):
         forget_module(name)

@@ -27,7 +27,6 @@ def why_incompatible(version: object, core: str = BACKEND_API_VERSION) -> str:
     ----------
     version : str or pair of int
         ``"major.minor"`` or ``(major, minor)``; anything else does not fit.
-    core : str
 
     Notes
     -----
@@ -60,7 +59,6 @@ def _parsed(text: str) -> Version | None:
 
 
 def _advice(offered: Version, core: str) -> str:
-    """What an author is to do about a major version that is older than this core's."""
     if core != BACKEND_API_VERSION or offered.major >= Version(core).major:
         return ""
     return ". The page 'A backend from 1.x to 2.0' of the documentation says what to change"

@@ -40,27 +40,7 @@ _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Diagnosis of one candidate.
-
-    Parameters
-    ----------
-    id, name, kind, source, path : str
-    status : str
-        `OK`, `PROBLEM`, or what became of the candidate.
-    loads : bool
-    cause : str
-        What is wrong, in a line; empty if nothing is.
-    missing : str
-        A module or library that it lacks.
-    remedy : str
-        What to do.
-    version, api_version, device_type : str
-        Of the backend, as far as it could be asked.
-    details : mapping
-        What it tells about itself, and how it did in small networks; see `examine_backend`.
-    traceback, output : str
-        Of the exception that it raised, and the last that it wrote.
-    """
+    """Diagnosis of one candidate."""
 
     id: str
     name: str
@@ -68,14 +48,21 @@ class Diagnosis:
     source: str
     path: str
     status: str
+    """`OK`, `PROBLEM`, or what became of the candidate."""
     loads: bool
     cause: str
+    """What is wrong, in a line; empty if nothing is."""
     missing: str
+    """A module or library that it lacks."""
     remedy: str
+    """What to do."""
+    # Of the backend, as far as it could be asked.
     version: str
     api_version: str
     device_type: str
     details: Mapping[str, Any]  # Any: JSON
+    """What it tells about itself, and how it did in small networks; see `examine_backend`."""
+    # Of the exception that it raised, and the last that it wrote.
     traceback: str = ""
     output: str = ""
 
@@ -87,27 +74,18 @@ class Diagnosis:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """Examination of the installation by the doctor.
-
-    Parameters
-    ----------
-    facts : dict of str to str
-        About this machine and environment.
-    diagnoses : tuple of Diagnosis
-        In the order in which the candidates were found.
-    plugins : tuple of Diagnosis
-        Likewise, of plugins with hooks.
-    skipped : tuple of (str, str)
-        Paths that were not taken up, with reasons.
-    bad_directories : tuple of (str, str)
-        Those among them that were named as directories to look in.
-    """
+    """Examination of the installation by the doctor."""
 
     facts: dict[str, str]
+    """About this machine and environment."""
     diagnoses: tuple[Diagnosis, ...]
+    """In the order in which the candidates were found."""
     plugins: tuple[Diagnosis, ...]
+    """Likewise, of plugins with hooks."""
     skipped: tuple[tuple[str, str], ...]
+    """Paths that were not taken up, with reasons."""
     bad_directories: tuple[tuple[str, str], ...]
+    """Those among them that were named as directories to look in."""
 
     @property
     def num_problems(self) -> int:
@@ -167,7 +145,6 @@ def _with_rivals(diagnoses: Sequence[Diagnosis]) -> tuple[Diagnosis, ...]:
 
 
 def _brought(diagnosis: Diagnosis) -> list[str]:
-    """What a plugin brings that only one can have."""
     found = [f"the command {name}" for name in diagnosis.details.get("commands", ())]
     for front_end in diagnosis.details.get("front_ends", ()):
         found += [f"the front-end {front_end['name']}"]
@@ -176,14 +153,12 @@ def _brought(diagnosis: Diagnosis) -> list[str]:
 
 
 def _directories(options: PluginOptions) -> Sequence[str]:
-    """The directories that backends are looked for in."""
     return options.directories or [
         part for part in os.environ.get(PATH_VARIABLE, "").split(os.pathsep) if part
     ]
 
 
 def _facts(options: PluginOptions) -> dict[str, str]:
-    """What a reader of a report asks first."""
     variables = [f"{k}={v}" for k, v in sorted(os.environ.items()) if k.startswith("ARMPY_")]
     trust_file = os.fspath(options.trust_file or os.environ.get(TRUST_VARIABLE, ""))
     return {
@@ -209,7 +184,6 @@ def _said(found: FoundPack) -> str:
 
 
 def _diagnose(candidate: Candidate, result: ProbeResult | None) -> Diagnosis:
-    """Put together what is known about one candidate."""
     details: Mapping[str, Any] = result.details if result is not None else {}
     is_found = candidate.status is CandidateStatus.FOUND
     problems = list(details.get("problems", ())) if is_found else []

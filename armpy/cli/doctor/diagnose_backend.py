@@ -44,7 +44,6 @@ def examine_backend(backend: IBackendInternal) -> dict[str, object]:
 
 
 def _why_unavailable(backend: BackendProxy) -> list[str]:
-    """Why a backend cannot be used on this machine with its own defaults."""
     try:
         scopes = check_options(backend.options, {}, backend.get_id())
         options = scopes[OptionScope.RUNTIME]
@@ -57,7 +56,6 @@ def _why_unavailable(backend: BackendProxy) -> list[str]:
 
 
 def _why_without_figures(backend: BackendProxy) -> list[str]:
-    """Why figures that a backend declares are not used."""
     problems = []
     for device in backend.wrapped.get_devices():  # whose form was checked when it was loaded
         try:
@@ -69,7 +67,6 @@ def _why_without_figures(backend: BackendProxy) -> list[str]:
 
 
 def _option(option: BackendOption) -> dict[str, object]:
-    """What an option's declaration says."""
     return {
         "name": str(option.name),
         "default": _plain(option.default),
@@ -80,5 +77,4 @@ def _option(option: BackendOption) -> dict[str, object]:
 
 
 def _plain(value: object) -> object:
-    """A value that JSON can hold."""
     return value if isinstance(value, bool | int | float | str) else repr(value)

@@ -28,60 +28,39 @@ _LONGEST = 80
 
 @dataclass(frozen=True, slots=True)
 class ProgramExamination:
-    """Examination of a saved program: used, or the reason why not.
-
-    Parameters
-    ----------
-    backend_id, target : str
-    status : str
-        `USED`, `NOT_USED`, or the value of a `ProgramFit` that is no acceptance.
-    reason : str
-        Why it is not used; empty if it is.
-    size_bytes : int
-        Of all its parts.
-    """
+    """Examination of a saved program: used, or the reason why not."""
 
     backend_id: str
     target: str
     status: str
+    """`USED`, `NOT_USED`, or the value of a `ProgramFit` that is no acceptance."""
     reason: str
+    """Why it is not used; empty if it is."""
     size_bytes: int
+    """Of all its parts."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileExamination:
-    """Examination of a prepared file by the doctor.
-
-    Parameters
-    ----------
-    path : str
-    facts : dict of str to str
-        What the file says of itself.
-    uses_code : bool
-        Whether code in it may be used.
-    trust : str
-        Why, or why not.
-    is_refused : bool
-        Whether it is not loaded at all.
-    damage : str
-        What is wrong with its contents; empty if nothing is.
-    programs : tuple of ProgramExamination
-        In the order of the file.
-    unprepared : int
-        How many parts of the network no program here can be used for; they are prepared anew.
-    remedy : str
-        What to do; empty if there is nothing.
-    """
+    """Examination of a prepared file by the doctor."""
 
     path: str
     facts: dict[str, str]
+    """What the file says of itself."""
     uses_code: bool
+    """Whether code in it may be used."""
     trust: str
+    """Why, or why not."""
     is_refused: bool
+    """Whether it is not loaded at all."""
     damage: str
+    """What is wrong with its contents; empty if nothing is."""
     programs: tuple[ProgramExamination, ...]
+    """In the order of the file."""
     unprepared: int
+    """How many parts of the network no program here can be used for; they are prepared anew."""
     remedy: str
+    """What to do; empty if there is nothing."""
 
     @property
     def is_ok(self) -> bool:
@@ -100,10 +79,7 @@ def examine_file(
 
     Parameters
     ----------
-    path : path
-    registry : BackendRegistry
     trusted_keys : sequence of (bytes, 32)
-    code : {"trusted", "signed", "never"}
 
     Raises
     ------
@@ -137,7 +113,6 @@ def examine_file(
 
 
 def _facts(container: Container) -> dict[str, str]:
-    """What a reader of a report asks first."""
     manifest = container.manifest
     version = str(manifest.get("armpy", "unknown"))[:_LONGEST]
     made_by = version if version == armpy.__version__ else f"{version}, here {armpy.__version__}"
@@ -151,7 +126,6 @@ def _facts(container: Container) -> dict[str, str]:
 def _programs(
     container: Container, registry: BackendRegistry, withheld: str
 ) -> tuple[tuple[ProgramExamination, ...], int]:
-    """What becomes of each program, and how many parts are left without one."""
     found = []
     served: dict[tuple[str, str], bool] = {}
     for record in _records(container):
@@ -171,7 +145,6 @@ def _programs(
 
 
 def _records(container: Container) -> list[Mapping[str, Any]]:
-    """What the manifest says of programs."""
     records = container.manifest.get("programs")
     if not isinstance(records, list):
         return []
@@ -179,14 +152,12 @@ def _records(container: Container) -> list[Mapping[str, Any]]:
 
 
 def _size(container: Container, record: Mapping[str, Any]) -> int:
-    """Bytes of a program's parts."""
     parts = record.get("parts")
     names = map(str, parts.values()) if isinstance(parts, dict) else ()
     return sum(container.sections[name].size for name in names if name in container.sections)
 
 
 def _check(registry: BackendRegistry, backend_id: str, about: object) -> ProgramCheck:
-    """What a backend says of a program."""
     if not isinstance(about, dict):
         return ProgramCheck(ProgramFit.FOREIGN, "what the file says of it cannot be understood")
     try:

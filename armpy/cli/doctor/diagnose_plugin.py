@@ -37,7 +37,6 @@ def examine_plugin(plugin: object) -> dict[str, object]:
 
 
 def _front_end(front_end: FrontEndProxy) -> dict[str, object]:
-    """What a front-end says of itself."""
     return {
         "name": front_end.name,
         "title": front_end.title,

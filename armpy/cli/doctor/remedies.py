@@ -64,7 +64,6 @@ def remedy(candidate: Candidate, *, is_sick: bool) -> str:
 
 
 def _install(module: str) -> str:
-    """How to get a Python module that cannot be found."""
     top = module.partition(".")[0]
     installed = packages_distributions().get(top)
     if installed and module != top:

@@ -27,7 +27,6 @@ def print_examination(examination: Examination, *, with_tracebacks: bool = False
 
     Parameters
     ----------
-    examination : Examination
     with_tracebacks : bool
         Show also what candidates raised and wrote.
     """
@@ -82,7 +81,6 @@ def print_file_examination(examination: FileExamination) -> None:
 
 
 def _lines(diagnosis: Diagnosis) -> Iterator[str]:
-    """What there is to say about one candidate."""
     yield f"found: {diagnosis.source}"
     if diagnosis.cause:
         yield f"cause: {diagnosis.cause}"

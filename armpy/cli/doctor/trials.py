@@ -58,7 +58,6 @@ class _Layer:
     constants: tuple[Floats, ...] = field(default=())
 
     def graph(self, *, with_relu: bool) -> Graph:
-        """A network of the layer, with a RELU behind it or without."""
         net = Network(self.name)
         values = [
             net.input(f"x{number}", TensorInfo(array.shape, DataType.FLOAT32))
@@ -94,7 +93,6 @@ def run_trials(backend: IBackendInternal) -> list[dict[str, str]]:
 
 
 def _layers() -> Iterator[_Layer]:
-    """Layers that most backends have."""
     vector = _floats([5, 3])
     weights, bias = _floats([[1, 2], [-1, 1]]), _floats([10, 20])
     relu = Activation(ActivationFunction.RELU)
@@ -110,12 +108,10 @@ def _layers() -> Iterator[_Layer]:
 
 
 def _floats(elements: object) -> Floats:
-    """A float32 array."""
     return np.array(elements, np.float32)
 
 
 def _registry(backend: IBackendInternal) -> BackendRegistry:
-    """The backend, and CpuRef behind it."""
     registry = BackendRegistry()
     registry.register(backend.get_id(), lambda: backend)
     for candidate in find_entry_points()[0]:
@@ -148,7 +144,6 @@ def _try(
 
 
 def _ask(backend: BackendProxy, layer: _Layer) -> Support:
-    """The backend's own answer about a layer."""
     (asked,) = layer.graph(with_relu=False).layers
     support = backend.get_layer_support(PreparationRequest())
 
@@ -182,13 +177,7 @@ def _run(runtime: Runtime, backend: BackendId, layer: _Layer, *, with_relu: bool
 
 
 def _why_elsewhere(placement: Placement | None, backend: BackendId, name: str) -> str | None:
-    """Why a layer did not run on a backend; None if it did.
-
-    Raises
-    ------
-    _TrialError
-        If the backend failed to prepare it.
-    """
+    """Why a layer did not run on a backend; None if it did."""
     if placement is None:
         return "no layer was executed"
     if any(

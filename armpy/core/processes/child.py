@@ -68,7 +68,6 @@ def serve(connection: int, handler: Handler) -> None:
     ----------
     connection : int
         Descriptor of the application's socket.
-    handler : Handler
     """
     owner = os.getpid()
     with socket.socket(fileno=connection) as stream:

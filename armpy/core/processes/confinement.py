@@ -48,7 +48,6 @@ def in_force() -> dict[str, str]:
 
 
 def _give_up_rights(writable: Sequence[str]) -> dict[str, str]:
-    """Give up rights, and make temporary files where that is allowed yet."""
     folders = [*writable]
     if (cache := _cache()) is not None:
         folders.insert(0, str(cache))
@@ -75,7 +74,6 @@ def _limit_memory(limit_bytes: int | None) -> str:
 
 
 def _leave_no_core_dump() -> str:
-    """Keep a crash from writing the process's memory to a file."""
     try:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     except (OSError, ValueError) as error:
@@ -84,7 +82,6 @@ def _leave_no_core_dump() -> str:
 
 
 def _be_first_to_go() -> None:
-    """Let the system end this process before the application when memory runs out."""
     with suppress(OSError):
         # The highest value, which the system looks for first.
         Path("/proc/self/oom_score_adj").write_text("1000")

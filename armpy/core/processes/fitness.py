@@ -48,7 +48,6 @@ def why_unfit(error: BaseException) -> str:
 
 
 def _descriptors() -> str:
-    """Why no files can be opened."""
     with ExitStack() as opened:
         try:
             for _ in range(_NEEDED_PIPES):
@@ -60,7 +59,6 @@ def _descriptors() -> str:
 
 
 def _memory() -> str:
-    """Why no memory can be had."""
     try:
         # From the system: Python may have a reserve, which is soon used up.
         mmap.mmap(-1, _NEEDED_BYTES, mmap.MAP_PRIVATE).close()
@@ -70,7 +68,6 @@ def _memory() -> str:
 
 
 def _threads() -> str:
-    """Why no thread can be started."""
     # `Thread.start` waits for ever for a thread that has no memory to begin with.
     is_there = _thread.allocate_lock()
     is_there.acquire()
@@ -82,7 +79,6 @@ def _threads() -> str:
 
 
 def _is_out_of_memory(error: BaseException | None) -> bool:
-    """Whether the process has no memory left, rather than an execution no right to more."""
     while error is not None:
         if isinstance(error, MemoryError) and not isinstance(error, ArmpyError):
             return True
@@ -104,7 +100,6 @@ def hold_standard_streams() -> None:
 
 
 def _is_open(number: int) -> bool:
-    """Whether a descriptor is one of an open file."""
     try:
         os.fstat(number)
     except OSError:

@@ -61,13 +61,11 @@ def end_with_owner(stream: BinaryIO, owner: int) -> None:
 
 
 def _leave_at_end(stream: BinaryIO) -> None:
-    """End the process with a pipe."""
     stream.read()
     os._exit(0)
 
 
 def _leave_without(owner: int) -> None:
-    """End the process with its parent, on systems that do not do so themselves."""
     while os.getppid() == owner:
         time.sleep(_LOOK_S)
     os._exit(0)

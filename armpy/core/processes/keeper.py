@@ -117,7 +117,6 @@ def _reap(worker: int) -> int | None:
 
 
 def _end_children(woken: socket.socket) -> None:
-    """End all children, and those that become some as their parents end."""
     late_at = time.monotonic() + _END_S
     woken.settimeout(_LOOK_S)
     while time.monotonic() < late_at:
@@ -134,7 +133,6 @@ def _end_children(woken: socket.socket) -> None:
 
 
 def _children() -> Iterator[int]:
-    """The processes whose parent this one is, those included that have ended."""
     mine = str(os.getpid())
     for entry in Path("/proc").glob("[0-9]*"):
         with suppress(OSError, IndexError):  # others end as they like

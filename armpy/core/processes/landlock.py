@@ -90,7 +90,6 @@ def restrict(writable: Iterable[str]) -> dict[str, str]:
 
 
 def _apply_landlock(library: ctypes.CDLL, writable: Sequence[str]) -> dict[str, str]:
-    """Restrict the calling thread, and those that it starts, by a ruleset."""
     version = _call(library, _CREATE_RULESET, None, 0, _VERSION_FLAG)
     if version < 1:
         return {}
@@ -120,7 +119,6 @@ def _apply_landlock(library: ctypes.CDLL, writable: Sequence[str]) -> dict[str, 
 
 
 def _allow(library: ctypes.CDLL, ruleset: int, path: str, rights: int) -> None:
-    """Add what is allowed in a directory, or with a file."""
     with suppress(OSError):
         place = os.open(path, os.O_PATH | os.O_CLOEXEC)
         try:
@@ -138,7 +136,6 @@ def _call(library: ctypes.CDLL, number: int, *arguments: object) -> int:
 
 
 def _apply_seccomp(library: ctypes.CDLL) -> bool:
-    """Refuse sockets other than Unix ones, and the calls that would get round that."""
     known = _ARCHITECTURES.get(platform.machine())
     if known is None or sys.maxsize < 2**32:
         return False

@@ -68,7 +68,6 @@ class Output:
 
 
 def _read(descriptor: int, stopped: int, kept: bytearray) -> None:
-    """Read a pipe until nobody has its other end, or nobody wants more."""
     poll = select.poll()
     for each in (descriptor, stopped):
         poll.register(each, select.POLLIN)

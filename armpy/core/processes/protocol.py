@@ -50,20 +50,13 @@ def send_request(connection: socket.socket, request: object, descriptors: Sequen
 
 @dataclass(frozen=True, slots=True)
 class WorkerRequest:
-    """A question of the application's.
-
-    Parameters
-    ----------
-    content : object
-    descriptors : list of int
-        Of files, which are the receiver's now.
-    are_whole : bool
-        Whether they are all that were sent: a process that can have no more gets fewer.
-    """
+    """A question of the application's."""
 
     content: Any  # Any: of any type
     descriptors: list[int]
+    """Of files, which are the receiver's now."""
     are_whole: bool
+    """Whether they are all that were sent: a process that can have no more gets fewer."""
 
 
 def receive_request(connection: socket.socket) -> WorkerRequest:
@@ -92,7 +85,6 @@ def receive_answer(
 
     Parameters
     ----------
-    connection : socket
     timeout_s : float
         For the whole answer, however many pieces it comes in.
 
@@ -147,7 +139,6 @@ def error_as_fields(error: BaseException) -> dict[str, str]:
 
 
 def _text(value: object, make: Callable[[object], str] = str) -> str:
-    """Something in words, be it of a class that cannot even say that."""
     try:
         return make(value)[:_CUT]
     except Exception:  # noqa: BLE001 - a backend's own __str__ or __repr__
@@ -190,7 +181,6 @@ def error_from_fields(fields: object) -> ArmpyError:
 
 
 def _unreadable(fields: object) -> WorkerGoneError:
-    """What is no error's fields."""
     return WorkerGoneError(f"its error cannot be read: {_shown(repr(fields))[:_SHOWN]}")
 
 

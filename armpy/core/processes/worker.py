@@ -49,29 +49,22 @@ _STOP_S = 15.0
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
-    """Limits and rights of a worker.
-
-    Parameters
-    ----------
-    memory_bytes : int, optional
-        How much memory of its own it may have; three quarters of the machine's if None, 0 for no
-        limit.
-    confined : bool
-        Whether it gives up rights.
-    writable : tuple of str
-        Directories that it can write to then, besides armpy's cache.
-    writes_bytecode : bool
-        Whether it writes compiled files beside the modules that it imports.
-    ends_in_order : bool
-        Whether the interpreter tidies up at the end, with all that the code in it wants done then;
-        else the process leaves at once.
-    """
+    """Limits and rights of a worker."""
 
     memory_bytes: int | None = 0
+    """How much memory of its own it may have; three quarters of the machine's if None, 0 for no
+    limit.
+    """
     confined: bool = False
+    """Whether it gives up rights."""
     writable: tuple[str, ...] = ()
+    """Directories that it can write to then, besides armpy's cache."""
     writes_bytecode: bool = True
+    """Whether it writes compiled files beside the modules that it imports."""
     ends_in_order: bool = False
+    """Whether the interpreter tidies up at the end, with all that the code in it wants done then;
+    else the process leaves at once.
+    """
 
 
 class Worker:
@@ -81,7 +74,6 @@ class Worker:
     ----------
     handler : str
         ``"module:function"``; see `armpy.core.processes.child.main`.
-    settings : WorkerSettings, optional
     where : str
         Whose it is, for messages.
 
@@ -193,7 +185,6 @@ class Worker:
             Of the form of JSON.
         descriptors : sequence of int
             Files for the process.
-        timeout_s : float
         is_own_time : bool
             Whether time for which the process waits for a processor is left out of its limit.
 
@@ -268,7 +259,6 @@ class Worker:
         return DeadObjectError(f"the backend's process has ended: {self.reason}", where=self._where)
 
     def _note_end(self) -> None:
-        """Keep the time at which the end is noticed first."""
         if self.failed_s is None:
             self.failed_s = time.perf_counter()
 
@@ -293,7 +283,6 @@ class Worker:
 
 
 def _sockets(ours: ExitStack, theirs: ExitStack) -> tuple[socket.socket, socket.socket]:
-    """Two connected sockets, one to be closed with each of two stacks."""
     mine, other = socket.socketpair()
     return ours.enter_context(mine), theirs.enter_context(other)
 
@@ -301,7 +290,6 @@ def _sockets(ours: ExitStack, theirs: ExitStack) -> tuple[socket.socket, socket.
 def _end(
     process: subprocess.Popen[bytes], connections: Sequence[socket.socket], output: Output
 ) -> None:
-    """End a process that nobody needs, and give back what belonged to it."""
     _give_up(connections[1])
     try:
         process.wait(_STOP_S)
@@ -314,7 +302,6 @@ def _end(
 
 
 def _give_up(life: socket.socket) -> None:
-    """Let a keeper end its worker."""
     with suppress(OSError):  # it is closed
         life.shutdown(socket.SHUT_RDWR)
 
@@ -324,7 +311,6 @@ _workers: weakref.WeakSet[Worker] = weakref.WeakSet()
 
 
 def _leave_to_parent() -> None:
-    """Leave all workers to the process that this one was forked from."""
     for worker in [*_workers]:
         worker.leave_to_parent()
 
@@ -334,7 +320,6 @@ if hasattr(os, "register_at_fork"):
 
 
 def _signal(number: int) -> str:
-    """The name of a signal."""
     try:
         return signal.Signals(number).name
     except ValueError:

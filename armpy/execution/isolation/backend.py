@@ -59,11 +59,6 @@ class IsolatedProgram:
 class IsolatedBackend(IBackendInternal):
     """A backend in a process of its own.
 
-    Parameters
-    ----------
-    source : BackendSource
-    limits : IsolationLimits, optional
-
     Raises
     ------
     BackendUnavailableError
@@ -204,13 +199,7 @@ class IsolatedBackend(IBackendInternal):
 def _prepared(
     supervisor: Supervisor, view: SubgraphView, request: PreparationRequest
 ) -> IsolatedPart:
-    """A part that a worker has prepared.
-
-    Raises
-    ------
-    ArmpyError
-        If it cannot be prepared.
-    """
+    """A part that a worker has prepared."""
     part = IsolatedPart(graph_of_view(view), request.model_options, relaxed=request.relaxed)
     supervisor.add(part)
     # Once more, as a worker may have died of somebody else's execution.

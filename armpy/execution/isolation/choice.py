@@ -28,12 +28,8 @@ def choose(
 
     Parameters
     ----------
-    registry : BackendRegistry
     named : sequence of str, optional
         Ids in order; None for all there are, in any order.
-    isolation : str, mapping of str to str, or None
-    limits : IsolationLimits
-    caching : CompilationCaching
 
     Raises
     ------
@@ -94,7 +90,6 @@ def check_isolated(registry: BackendRegistry, names: Iterable[BackendId]) -> Non
 
 
 def _same(backend: IBackendInternal) -> IBackendInternal:
-    """A backend that is there."""
     return backend
 
 

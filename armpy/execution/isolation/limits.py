@@ -21,48 +21,34 @@ Isolation = str | Mapping[BackendId, str] | None
 
 @dataclass(frozen=True, slots=True)
 class IsolationLimits:
-    """Limits of an isolated backend's process, and times after which it is given up.
-
-    Parameters
-    ----------
-    timeout_s : float
-        How long one execution may take that has no deadline.
-    grace_s : float
-        How long past its deadline an execution is waited for.
-    preparation_timeout_s : float
-        How long preparing one part may take, if the request has no deadline.
-    start_timeout_s : float
-        How long the process may take to start and to load the backend.
-    memory_bytes : int, optional
-        How much memory of its own the process may have; three quarters of the machine's if left
-        out, 0 for no limit.
-    max_failures : int
-        How many failures within `failure_window_s` put the backend into quarantine.
-    failure_window_s : float
-    quarantine_s : float
-        How long it is not started again then.
-    keep_spare : bool
-        Whether a second process is held ready, which takes the place of one that fails.
-    confined : bool
-        Whether the process gives up rights that it has no need of, where the system lets it.
-    writable_paths : tuple of path
-        Directories that it may write to besides armpy's cache.
-    """
+    """Limits of an isolated backend's process, and times after which it is given up."""
 
     # Without a deadline, somebody else's code that hangs would hang the application.
     timeout_s: float = 60.0
+    """How long one execution may take that has no deadline."""
     # A backend that stops by itself soon behind its deadline keeps its process.
     grace_s: float = 1.0
+    """How long past its deadline an execution is waited for."""
     preparation_timeout_s: float = 600.0
+    """How long preparing one part may take, if the request has no deadline."""
     start_timeout_s: float = 60.0
+    """How long the process may take to start and to load the backend."""
     memory_bytes: int | None = None
+    """How much memory of its own the process may have; three quarters of the machine's if left
+    out, 0 for no limit.
+    """
     # A backend that dies of everything would keep the machine busy with starts.
     max_failures: int = 5
+    """How many failures within `failure_window_s` put the backend into quarantine."""
     failure_window_s: float = 60.0
     quarantine_s: float = 60.0
+    """How long it is not started again then."""
     keep_spare: bool = True
+    """Whether a second process is held ready, which takes the place of one that fails."""
     confined: bool = True
+    """Whether the process gives up rights that it has no need of, where the system lets it."""
     writable_paths: tuple[str | os.PathLike[str], ...] = ()
+    """Directories that it may write to besides armpy's cache."""
 
     def __post_init__(self) -> None:
         failed = "the limit cannot be used"

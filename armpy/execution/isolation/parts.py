@@ -19,20 +19,13 @@ from armpy.tensor import TensorInfo
 
 @dataclass(frozen=True, slots=True)
 class PackedPart:
-    """A graph in shared memory: its pickle, and behind it the elements of its constants.
-
-    Parameters
-    ----------
-    descriptor : int
-        Of the shared memory.
-    pickle_bytes : int
-    buffers : tuple of (int, int)
-        Offset and size of each constant.
-    """
+    """A graph in shared memory: its pickle, and behind it the elements of its constants."""
 
     descriptor: int
+    """Of the shared memory."""
     pickle_bytes: int
     buffers: tuple[tuple[int, int], ...]
+    """Offset and size of each constant."""
 
 
 def graph_of_view(view: SubgraphView) -> Graph:
@@ -75,7 +68,6 @@ def graph_of_layer(operation: Operation, info: WorkloadInfo) -> tuple[Graph, tup
 
 
 def _mapped(net: Network, value: Value, known: dict[Value, Value]) -> Value:
-    """The part's value for one of the whole graph."""
     if value not in known and value.data is not None:
         kind, quantization = value.info.data_type, value.info.quantization
         known[value] = net.constant(

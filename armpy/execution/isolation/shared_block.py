@@ -79,10 +79,6 @@ class TensorLayout:
     infos : sequence of TensorInfo
         Fully shaped.
 
-    Attributes
-    ----------
-    size_bytes : int
-
     Notes
     -----
     The header is one cache line, of which the first int64 tells the worker to stop, and the second

@@ -16,23 +16,15 @@ from armpy.types import BackendId
 
 @dataclass(frozen=True, slots=True)
 class BackendSource:
-    """Source from which a worker loads a backend.
-
-    Parameters
-    ----------
-    backend_id : str
-    options : PluginOptions
-        How it is found, with the same trust as in the application.
-    factory : bytes, optional
-        Pickle of the callable that makes it, if it was registered by hand.
-    caching : CompilationCaching
-        Where what it compiles is kept.
-    """
+    """Source from which a worker loads a backend."""
 
     backend_id: BackendId
     options: PluginOptions
+    """How it is found, with the same trust as in the application."""
     factory: bytes | None = None
+    """Pickle of the callable that makes it, if it was registered by hand."""
     caching: CompilationCaching = field(default_factory=CompilationCaching)
+    """Where what it compiles is kept."""
 
     @classmethod
     def of(

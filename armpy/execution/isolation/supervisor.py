@@ -34,18 +34,13 @@ class IsolatedPart:
 
     Parameters
     ----------
-    graph : Graph
-    model_options : mapping of str to value
     relaxed : bool
         Whether float32 may be computed less exactly.
 
     Attributes
     ----------
-    number : int
     infos : tuple of TensorInfo
         Of inputs and outputs.
-    num_inputs : int
-    layout : TensorLayout
     """
 
     def __init__(self, graph: Graph, model_options: OptionValues, *, relaxed: bool) -> None:
@@ -67,8 +62,6 @@ class Supervisor:
 
     Parameters
     ----------
-    source : BackendSource
-    limits : IsolationLimits
     options : mapping
         Of scope RUNTIME.
     first : WorkerProcess, optional
@@ -107,7 +100,6 @@ class Supervisor:
             self._take_over(first)
 
     def _begin(self) -> None:
-        """Have no workers yet, nor any more, in a child that was forked."""
         # The parent's workers answer the parent, and threads that are gone may hold its locks.
         self._lock = threading.RLock()
         self._spare_lock = threading.Lock()  # never held while a spare worker is waited for
@@ -202,7 +194,6 @@ class Supervisor:
             self._start_spare()  # which is to have it, too
 
     def _send(self, part: IsolatedPart, worker: WorkerProcess, timeout_s: float) -> None:
-        """Send a worker a part, and let it forget what nobody has any more."""
         # Here and not when a part goes: that may be in the garbage collector, anywhere.
         for number in worker.prepared - {other.number for other in [*self._parts]}:
             worker.prepared.discard(number)
@@ -265,7 +256,6 @@ class Supervisor:
                 self._dead.pop().stop()
 
     def _note_failure(self, worker: WorkerProcess) -> None:
-        """Count a failure, and put the backend into quarantine after some."""
         reason, output = worker.reason, worker.output()
         now, limits = time.monotonic(), self.limits
         self._num_failures += 1
@@ -290,7 +280,6 @@ class Supervisor:
         return self._start()
 
     def _next(self) -> WorkerProcess:
-        """The spare worker, or a new one."""
         self._check_allowed()
         if self._spare is None:
             self._wait_for_spare()
@@ -303,7 +292,6 @@ class Supervisor:
         return self._start()
 
     def _check_allowed(self) -> None:
-        """Check that a worker may be started."""
         if self._is_closed:
             raise DeadObjectError("the runtime is closed", where=self.backend_id)
         left_s = self._free_at - time.monotonic()
@@ -314,7 +302,6 @@ class Supervisor:
             )
 
     def _take_over(self, worker: WorkerProcess) -> None:
-        """Let a worker be the one."""
         self.current = worker
         self._in_force = in_force(worker.description)
         if self.limits.keep_spare:
@@ -335,7 +322,6 @@ class Supervisor:
             raise failure from error
 
     def _start_spare(self) -> None:
-        """Begin to start a spare worker, or to prepare in it what it has not."""
         with self._spare_lock:
             # One thread at a time: it looks for all that is missing, also what came meanwhile.
             if self._starting is None and not self._is_closed:
@@ -385,7 +371,6 @@ class Supervisor:
         return next((p for p in [*self._parts] if p.number not in worker.prepared), None)
 
     def _wait_for_spare(self) -> None:
-        """Wait until there is a spare worker, or none that is being started."""
         starting = self._starting
         while starting is not None and starting.is_alive() and self._spare is None:
             self._hurry.set()
@@ -418,8 +403,6 @@ _SPARE_DELAY_S = 0.25
 def _spare_starter(
     reference: weakref.ref[Supervisor], hurry: threading.Event
 ) -> Callable[[], None]:
-    """What a thread does that starts a spare worker."""
-
     def run() -> None:
         hurry.wait(_SPARE_DELAY_S)
         supervisor = reference()

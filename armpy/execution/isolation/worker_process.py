@@ -27,8 +27,6 @@ class WorkerProcess(Worker):
 
     Parameters
     ----------
-    source : BackendSource
-    limits : IsolationLimits
     options : mapping, optional
         Of scope RUNTIME; the backend is only described if they are left out.
 

@@ -65,7 +65,6 @@ class Place:
     ----------
     part : IsolatedPart
         Which the worker has prepared.
-    worker : WorkerProcess
     timeout_s : float
         How long opening may take.
 
@@ -115,7 +114,6 @@ class Place:
 
         Parameters
         ----------
-        cancellation : Cancellation, optional
         limit_s : float
             How long it may take without a deadline.
         grace_s : float
@@ -161,7 +159,6 @@ class Place:
             os.sched_yield()  # to the worker, if it has no other processor
 
     def _await(self, cancellation: Cancellation | None, limit_s: float, grace_s: float) -> bytes:
-        """Wait for an execution that takes long."""
         late_at = time.perf_counter() + limit_s
         deadline_s = None if cancellation is None else cancellation.deadline_s
         if deadline_s is not None:
@@ -184,7 +181,6 @@ class Place:
             self._stop[0] = 0
 
     def _fail(self, answer: bytes, cancellation: Cancellation | None) -> None:
-        """Raise what an execution came to."""
         if not answer:
             raise self._lost()
         try:
@@ -198,7 +194,6 @@ class Place:
         raise error
 
     def _give_up(self, reason: str) -> NoReturn:
-        """End the worker because of this execution."""
         worker = self.worker
         if worker.culprit is None:
             worker.culprit = self  # before others see that it has ended
@@ -214,7 +209,6 @@ class Place:
         return UNKNOWN
 
     def _lost(self) -> _LostError:
-        """What an execution comes to whose worker has ended."""
         worker = self.worker
         if worker.culprit is None:
             worker.culprit = self if worker.busy <= {self} else self._found_culprit()
@@ -222,13 +216,7 @@ class Place:
 
 
 class PartRunner:
-    """Executes a part on whichever worker its supervisor has.
-
-    Parameters
-    ----------
-    part : IsolatedPart
-    supervisor : Supervisor
-    """
+    """Executes a part on whichever worker its supervisor has."""
 
     def __init__(self, part: IsolatedPart, supervisor: Supervisor) -> None:
         self._part = part
@@ -253,7 +241,6 @@ class PartRunner:
         return self._supervisor.with_worker(self._open)
 
     def _open(self, worker: WorkerProcess) -> Place:
-        """A new place."""
         supervisor = self._supervisor
         supervisor.prepare(self._part, worker)
         try:
@@ -350,7 +337,6 @@ class IsolatedWorkload(IWorkload):
 
     Parameters
     ----------
-    runner : PartRunner
     taken : sequence of int, optional
         Which of the layer's inputs the part's are; all if left out.
     """
@@ -392,7 +378,6 @@ def _run_mapped(
     outputs: Sequence[ITensorHandle],
     cancellation: Cancellation | None,
 ) -> None:
-    """Execute with tensors that may be in another memory than the host's."""
     sources = [np.empty(h.info.known_shape, h.info.data_type.dtype) for h in inputs]
     targets = [np.empty(h.info.known_shape, h.info.data_type.dtype) for h in outputs]
     for handle, source in zip(inputs, sources, strict=True):

@@ -105,13 +105,11 @@ class BackendServer:
         return self._does[kind](*taken, *arguments)
 
     def _load(self, source: BackendSource) -> Mapping[str, object]:
-        """Load the backend."""
         self._registry, backend = source.load()
         self._source = source
         return facts_fields(read_facts(backend)) | {"in_force": in_force()}
 
     def _configure(self, options: Mapping[str, object]) -> Mapping[str, object]:
-        """Make the runtime that has the backend alone."""
         assert self._source is not None  # the first request
         backend_id = self._source.backend_id
         self._runtime = runtime = Runtime(
@@ -140,7 +138,6 @@ class BackendServer:
         model_options: Mapping[str, Any],
         relaxed: bool,
     ) -> Mapping[str, object]:
-        """Ask the backend about a layer."""
         backend = self._backend
         assert backend is not None  # it is configured first
         request = PreparationRequest(model_options, relaxed=relaxed)
@@ -163,7 +160,6 @@ class BackendServer:
         pickle_bytes: int,
         buffers: Sequence[tuple[int, int]],
     ) -> Mapping[str, object]:
-        """Prepare a part of a network."""
         # Constants are used where they lie, and the next worker is to find the same bytes.
         block = map_block(descriptors[0], writable=False)
         whole = memoryview(block)
@@ -181,7 +177,6 @@ class BackendServer:
         return {}
 
     def _release(self, number: int) -> Mapping[str, object]:
-        """Forget a part."""
         assert self._runtime is not None  # it is configured first
         network_id = self._parts.pop(number, None)
         if network_id is not None:
@@ -243,7 +238,6 @@ def timed_call(call: Callable[[], object], block: mmap.mmap) -> Callable[[], obj
 
 
 def _execute(connection: int, call: Callable[[], object], timed: Callable[[], object]) -> None:
-    """Execute whenever a byte comes, until there are no more."""
     read, write, owner = os.read, os.write, os.getpid()
     try:
         while command := read(connection, 1):

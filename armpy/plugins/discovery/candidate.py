@@ -36,64 +36,45 @@ class CandidateStatus(enum.Enum):
 
 @dataclass(slots=True)
 class Candidate:
-    """Something that says it is a backend, or a plugin with hooks, and what became of it.
-
-    Parameters
-    ----------
-    backend_id : str
-        Empty while it is not known: a directory's module tells it when it is imported or probed.
-        A plugin's name.
-    source : str
-        Where it was found, for people: a distribution with its version, or a path.
-    kind : CandidateKind
-    name : str
-        An entry point's object reference, or the name of a directory's module.
-    distribution, distribution_version : str
-        What installed it; empty for other kinds and where the metadata is damaged.
-    path : str
-        Canonical path of a directory's file or package.
-    directory, entry : str
-        The directory in which that was found, as it was given, and its entry, maybe a link.
-    common : str
-        The entry with the vendor's common code in that directory; empty without it.
-    pin, common_pin : str
-        The SHA-256 that the trust file says it has, and its common code; empty if it says none.
-    api_version, device_type : str
-        Empty until it is loaded or probed.
-    status : CandidateStatus
-    reason : str
-        Why it is not registered; of one that is, what is wrong with it all the same.
-    traceback : str
-        Of the exception that loading it raised, or what a probe's process wrote last.
-    missing_module, missing_library : str
-        The Python module or shared library for lack of which it cannot be imported.
-    is_plugin : bool
-        Whether it implements hooks (`armpy.plugins.hooks`) rather than being a backend.
-    hook : str
-        The one hook that a plugin implements; empty if it may implement any.
-    """
+    """Something that says it is a backend, or a plugin with hooks, and what became of it."""
 
     backend_id: BackendId
+    """Empty while it is not known: a directory's module tells it when it is imported or probed.
+    A plugin's name.
+    """
     source: str
+    """Where it was found, for people: a distribution with its version, or a path."""
     kind: CandidateKind = CandidateKind.CODE
     name: str = ""
+    """An entry point's object reference, or the name of a directory's module."""
+    # What installed it; empty for other kinds and where the metadata is damaged.
     distribution: str = ""
     distribution_version: str = ""
     path: str = ""
+    """Canonical path of a directory's file or package."""
+    # The directory in which that was found, as it was given, and its entry, maybe a link.
     directory: str = ""
     entry: str = ""
     common: str = ""
+    """The entry with the vendor's common code in that directory; empty without it."""
+    # The SHA-256 that the trust file says it has, and its common code; empty if it says none.
     pin: str = ""
     common_pin: str = ""
+    # Empty until it is loaded or probed.
     api_version: str = ""
     device_type: str = ""
     status: CandidateStatus = CandidateStatus.FOUND
     reason: str = ""
+    """Why it is not registered; of one that is, what is wrong with it all the same."""
     traceback: str = ""
+    """Of the exception that loading it raised, or what a probe's process wrote last."""
+    # The Python module or shared library for lack of which it cannot be imported.
     missing_module: str = ""
     missing_library: str = ""
     is_plugin: bool = False
+    """Whether it implements hooks (`armpy.plugins.hooks`) rather than being a backend."""
     hook: str = ""
+    """The one hook that a plugin implements; empty if it may implement any."""
 
     @property
     def label(self) -> str:

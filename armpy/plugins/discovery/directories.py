@@ -29,12 +29,7 @@ _log = logging.getLogger("armpy.plugins")
 
 @dataclass(frozen=True, slots=True)
 class SkippedPath:
-    """A directory or an entry of one that was not taken up.
-
-    Parameters
-    ----------
-    path, reason : str
-    """
+    """A directory or an entry of one that was not taken up."""
 
     path: str
     reason: str
@@ -42,38 +37,23 @@ class SkippedPath:
 
 @dataclass(frozen=True, slots=True)
 class ModuleFile:
-    """A file or package in which a backend may be.
-
-    Parameters
-    ----------
-    name : str
-        Of the module: that of the directory's entry, without ``.py`` or ``.so`` and version.
-    path : str
-        Canonical path of the file or the package's directory.
-    directory : str
-        Where it was found.
-    entry : str
-        Path of the directory's entry, which may be a link to the other.
-    common : str
-        Path of the entry with the vendor's common code in the same directory; empty without it.
-    """
+    """A file or package in which a backend may be."""
 
     name: str
+    """Of the module: that of the directory's entry, without ``.py`` or ``.so`` and version."""
     path: str
+    """Canonical path of the file or the package's directory."""
     directory: str
+    """Where it was found."""
     entry: str
+    """Path of the directory's entry, which may be a link to the other."""
     common: str = ""
+    """Path of the entry with the vendor's common code in the same directory; empty without it."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundModules:
-    """Modules found in directories, and paths that were skipped.
-
-    Parameters
-    ----------
-    modules : tuple of ModuleFile
-    skipped : tuple of SkippedPath
-    """
+    """Modules found in directories, and paths that were skipped."""
 
     modules: tuple[ModuleFile, ...]
     skipped: tuple[SkippedPath, ...]
@@ -258,7 +238,6 @@ def _walk(path: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _common_beside(entry: str) -> str:
-    """The package or module with the common code of a vendor, in the directory of an entry."""
     match = _NAME.fullmatch(os.path.basename(entry))
     stem = os.path.join(os.path.dirname(entry), f"{match['vendor'] if match else ''}{_COMMON}")
     if os.path.isfile(init_file(stem)):
@@ -287,7 +266,6 @@ def _why_no_module(entry: str, name: str) -> str:
 
 
 def _skip(path: str, reason: str, *, is_spare: bool = False) -> SkippedPath:
-    """Note and log that something is not taken up."""
     level = logging.DEBUG if is_spare else logging.WARNING
     _log.log(level, "backends' path '%s' is skipped: %s", path, reason)
     return SkippedPath(path, reason)

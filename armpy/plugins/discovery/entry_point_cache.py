@@ -57,40 +57,26 @@ _INFOS = (".dist-info", "egg-info")
 
 
 class InstalledEntryPoint(NamedTuple):
-    """One thing that an installed distribution announces.
-
-    Parameters
-    ----------
-    group : str
-        One of `GROUPS`.
-    name : str
-        A backend's id, or a plugin's name.
-    value : str
-        Object reference.
-    distribution, version : str
-        Of what brings it; empty if its metadata is damaged.
-    """
+    """One thing that an installed distribution announces."""
 
     group: str
+    """One of `GROUPS`."""
     name: str
+    """A backend's id, or a plugin's name."""
     value: str
+    """Object reference."""
+    # Of what brings it; empty if its metadata is damaged.
     distribution: str
     version: str
 
 
 class InstalledEntryPoints(NamedTuple):
-    """Installed entry points, and the distributions beside them.
-
-    Parameters
-    ----------
-    entry_points : tuple of InstalledEntryPoint
-        In the order of `importlib.metadata.entry_points`.
-    distributions : str
-        Digest of the names and versions of all distributions, and of where they are.
-    """
+    """Installed entry points, and the distributions beside them."""
 
     entry_points: tuple[InstalledEntryPoint, ...]
+    """In the order of `importlib.metadata.entry_points`."""
     distributions: str
+    """Digest of the names and versions of all distributions, and of where they are."""
 
 
 def installed_entry_points() -> tuple[InstalledEntryPoint, ...]:
@@ -126,7 +112,6 @@ def installed() -> InstalledEntryPoints:
 
 
 def _look_through() -> tuple[InstalledEntryPoint, ...]:
-    """Ask every distribution."""
     from importlib.metadata import MetadataPathFinder, entry_points  # noqa: PLC0415 - what we spare
 
     # It knows folders by times in seconds, and so may not see what was just installed.
@@ -158,7 +143,6 @@ def _described(distribution: object) -> tuple[str, str]:
 
 
 def _names_of_all() -> str:
-    """Digest of all distributions, each asked."""
     from importlib.metadata import distributions  # noqa: PLC0415 - as above
 
     return _digest([_described(distribution) for distribution in distributions()])
@@ -191,7 +175,6 @@ def _path_state() -> tuple[str, str, int] | None:
 
 
 def _is_path_all() -> bool:
-    """Whether distributions are found on ``sys.path`` alone, by Python's own finder."""
     others = (finder for finder in sys.meta_path if finder is not PathFinder)
     return (
         PathFinder in sys.meta_path
@@ -211,12 +194,10 @@ def _times(path: str) -> tuple[int, ...]:
 
 
 def _digest(parts: Sequence[object]) -> str:
-    """Short digest of some values."""
     return sha256(repr(parts).encode(errors="surrogatepass")).hexdigest()[:32]
 
 
 def _keep(path: str, entries: Sequence[InstalledEntryPoint]) -> None:
-    """Write an index, and delete the oldest of too many."""
     write_checked(path, json.dumps(entries).encode())
     # Another process may delete the same files.
     with suppress(OSError):

@@ -43,7 +43,6 @@ def is_own(candidate: Candidate) -> bool:
 
 
 def _candidate(entry: InstalledEntryPoint) -> Candidate:
-    """What an entry point's metadata tells."""
     return Candidate(
         entry.name,
         f"{entry.distribution} {entry.version}" if entry.distribution else entry.value,
@@ -57,7 +56,6 @@ def _candidate(entry: InstalledEntryPoint) -> Candidate:
 
 
 def _order(candidate: Candidate) -> tuple[object, ...]:
-    """Sort key of candidates."""
     return (
         candidate.backend_id,
         not is_own(candidate),

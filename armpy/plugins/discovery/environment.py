@@ -51,7 +51,6 @@ def environment_digest(found: InstalledEntryPoints | None = None) -> bytes:
 
 
 def _facts(found: InstalledEntryPoints) -> Iterator[object]:
-    """Everything that counts."""
     # The user counts, as what is trusted depends on who owns it.
     yield "armpy environment 1", sys.version, getattr(os, "geteuid", int)()
     yield found
@@ -64,7 +63,6 @@ def _facts(found: InstalledEntryPoints) -> Iterator[object]:
 
 
 def _module(reference: str) -> object:
-    """Where an entry point's module is, and the state of its package's files."""
     spec = find_top_module(reference)
     if spec is None:
         return reference, None
@@ -76,7 +74,6 @@ def _module(reference: str) -> object:
 
 
 def _directory(path: str) -> object:
-    """The state of the modules in a directory, and of what its entries are links to."""
     try:
         names = sorted(name for name in os.listdir(path) if any(m in name for m in _MODULES))
     except OSError:
@@ -95,7 +92,6 @@ def _trust_file(path: str) -> object:
 
 
 def _tree(path: str) -> object:
-    """Where a file or a package really is, and the state of its files but those of bytecode."""
     from armpy.plugins.discovery.directories import module_places  # noqa: PLC0415 - seldom needed
 
     try:
@@ -107,7 +103,6 @@ def _tree(path: str) -> object:
 
 
 def _state(path: str) -> object:
-    """What changes when a file is changed, or those who can change it or what is in a folder."""
     try:
         info = os.stat(path)
     except OSError:
@@ -119,7 +114,6 @@ def _state(path: str) -> object:
 
 
 def _owner(path: str) -> object:
-    """Who can change a file, a folder or a link."""
     try:
         # Of a link itself: whoever owns it decides where it leads.
         info = os.lstat(path)

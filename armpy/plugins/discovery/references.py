@@ -69,7 +69,6 @@ def is_own_file(path: str | None) -> bool:
 
 @cache
 def _own_files() -> frozenset[str]:
-    """Where the running armpy may have its packages."""
     root = os.path.realpath(f"{__file__}/../../../..")
     return frozenset(
         os.path.join(root, place, name, "__init__.py")

@@ -36,8 +36,6 @@ def custom_operators(plugins: HookPlugins) -> Mapping[str, CustomConverter]:
 
 
 def _guarded(answer: Answer[CustomOperator]) -> CustomConverter:
-    """A converter whose mistakes are named after its plugin."""
-
     def convert(parts: OperatorParts) -> Value | Sequence[Value]:
         try:
             return answer.value.convert(parts)

@@ -41,10 +41,6 @@ _HOOK = "armpy_register_front_end"
 class FrontEnds:
     """Every front-end that can be used.
 
-    Parameters
-    ----------
-    plugins : HookPlugins
-
     Notes
     -----
     armpy's own come first, so that no plugin can take their names, suffixes or magic numbers.
@@ -57,11 +53,9 @@ class FrontEnds:
 
     @cached_property
     def _found(self) -> list[FrontEndProxy]:
-        """Armpy's own front-ends and those of plugins."""
         return self._registered(own_alone=False)
 
     def _registered(self, *, own_alone: bool) -> list[FrontEndProxy]:
-        """The front-ends that are registered and can be used."""
         found: list[FrontEndProxy] = []
         for answer in self._plugins.ask(_HOOK, FrontEnd, exactly=True, own_alone=own_alone):
             self._add(found, answer.candidate, answer.value)
@@ -88,7 +82,6 @@ class FrontEnds:
 
         Parameters
         ----------
-        file : ModelFile
         name : str, optional
             The one that is asked for; otherwise one of armpy's own magic numbers tells it, then the
             longest of others, then whoever recognises the contents, then the longest suffix.
@@ -109,7 +102,6 @@ class FrontEnds:
         return found or self._fallback(file)
 
     def _named(self, name: str) -> FrontEndProxy:
-        """The front-end of a name."""
         front_end = _by_name(self._own, name) or _by_name(self._found, name)
         if front_end is not None:
             return front_end
@@ -122,11 +114,9 @@ class FrontEnds:
         )
 
     def _by_contents(self, file: ModelFile) -> FrontEndProxy | None:
-        """The first front-end that recognises what is in a file."""
         return next((f for f in self._found if self._recognizes(f, file)), None)
 
     def _recognizes(self, front_end: FrontEndProxy, file: ModelFile) -> bool:
-        """Whether a front-end recognises what is in a file."""
         recognizes = front_end.recognizes
         if recognizes is None:
             return False
@@ -136,7 +126,6 @@ class FrontEnds:
         )
 
     def _by_suffix(self, file: ModelFile) -> FrontEndProxy | None:
-        """The front-end with the longest suffix that a file's name ends in."""
         if file.path is None:
             return None
         name = file.path.name.lower()
@@ -149,13 +138,7 @@ class FrontEnds:
         return max(fitting, key=lambda pair: pair[0])[1] if fitting else None
 
     def _fallback(self, file: ModelFile) -> FrontEndProxy:
-        """The first of armpy's own front-ends, which says of other files what they look like.
-
-        Raises
-        ------
-        ParserError
-            If an extension that is not installed takes files of this suffix.
-        """
+        """The first of armpy's own front-ends, which says of other files what they look like."""
         suffix = "" if file.path is None else file.path.suffix.lower()
         missing = self._missing_formats()
         if suffix in missing:
@@ -175,7 +158,6 @@ class FrontEnds:
         return FrontEndProxy(own.front_end, own.candidate, self._plugins, ". ".join(hints))
 
     def _missing_formats(self) -> dict[str, str]:
-        """Commands that install the extensions which are not installed, by suffix of a file."""
         # Only errors say how to install.
         from armpy.plugins.extensions import SUFFIXES, install_command  # noqa: PLC0415
 
@@ -188,7 +170,6 @@ class FrontEnds:
         }
 
     def _left_out(self) -> str:
-        """Which plugins may have brought another one, and why they did not."""
         lost = [
             f"plugin '{c.label}' from {c.source}: {c.reason}"
             for c in self._plugins.candidates
@@ -207,10 +188,8 @@ class FrontEndProxy:
 
     Parameters
     ----------
-    front_end : FrontEnd
     candidate : Candidate
         The plugin that has registered it.
-    plugins : HookPlugins
     hint : str
         Added to what it says of files that it does not understand.
 
@@ -320,7 +299,6 @@ class FrontEndProxy:
         return self._contained(file, lambda: bytes(rename(file, names)))
 
     def _check_signature(self, file: ModelFile, name: str) -> None:
-        """Check that a file has a signature."""
         names = [signature.name for signature in self.signatures(file)]
         if name not in names:
             raise ParserError(
@@ -349,7 +327,6 @@ class FrontEndProxy:
             ) from error
 
     def _raise(self, file: ModelFile, error: ArmpyError) -> NoReturn:
-        """Raise a front-end's own error."""
         if self.is_own:
             if self._hint and isinstance(error, ParserError):
                 error.fix = ". ".join(filter(None, [error.fix.rstrip("."), self._hint]))
@@ -367,7 +344,6 @@ class FrontEndProxy:
         ) from error
 
     def _check_requirements(self, file: ModelFile) -> None:
-        """Check that the modules are installed that the parser needs."""
         missing = self.missing_modules
         if missing:
             install = self.front_end.install

@@ -54,7 +54,6 @@ def _plain_options(given: FrontEnd) -> tuple[BackendOption, ...]:
 
 
 def _plain_magic(magic: Magic) -> Magic:
-    """A magic number that is found as armpy finds it."""
     return Magic(bytes(memoryview(magic.pattern)), magic.offset)
 
 
@@ -131,19 +130,16 @@ def _check_parts(graph: Graph) -> None:
 
 
 def _operands(layer: Layer) -> list[Value]:
-    """What a layer reads and writes."""
     return [value for value in (*layer.inputs, *layer.outputs) if value is not None]
 
 
 def _check_names(graph: Graph) -> None:
-    """Check that inputs and outputs have names."""
     for name in (*(value.name for value in graph.inputs), *graph.output_names):
         if type(name) is not str:
             raise ParserError("a name is not text", actual=describe(name))
 
 
 def _check_size(what: str, size_bytes: int, limit_bytes: int) -> None:
-    """Check that something keeps the memory limit."""
     if size_bytes > limit_bytes:
         raise ParserError(
             f"{what}: larger than the memory limit",

@@ -29,28 +29,24 @@ def plain_metadata(given: object) -> ModelMetadata:
 
 
 def _plain(kind: type[_Record], given: object) -> _Record:
-    """A record whose fields are of plain types."""
     if type(given) is not kind:
         raise _wrong(kind.__name__, given)
     return kind(**{f.name: _KINDS[str(f.type)](getattr(given, f.name)) for f in fields(kind)})
 
 
 def _text(given: object) -> str:
-    """A text."""
     if not isinstance(given, str):
         raise _wrong("text", given)
     return plain_text(given)
 
 
 def _number(given: object) -> float:
-    """A number."""
     if not isinstance(given, int | float):
         raise _wrong("a number", given)
     return float(given)
 
 
 def _items(make: Callable[[object], Any], given: object) -> tuple[Any, ...]:  # Any: by field
-    """A list of things of one kind."""
     # A text can be gone through as well, letter by letter, and is no list of texts.
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise _wrong("a list", given)
@@ -58,14 +54,12 @@ def _items(make: Callable[[object], Any], given: object) -> tuple[Any, ...]:  # 
 
 
 def _named(make: Callable[[object], Any], given: object) -> dict[str, Any]:  # Any: by field
-    """Things of one kind by name."""
     if not isinstance(given, Mapping):
         raise _wrong("a mapping", given)
     return {_text(name): make(item) for name, item in given.items()}
 
 
 def _wrong(expected: str, given: object) -> ParserError:
-    """The error for something of the wrong type."""
     return ParserError(
         "a part of the metadata has the wrong type", expected=expected, actual=describe(given)
     )

@@ -31,7 +31,6 @@ def plain_outline(given: object) -> FileOutline:
 
 
 def _graph(given: FileGraph, num_graphs: int) -> FileGraph:
-    """A graph of plain parts."""
     tensors = tuple(_tensor(tensor) for tensor in _items(FileTensor, given.tensors))
     return FileGraph(
         plain_text(given.name),
@@ -46,7 +45,6 @@ def _graph(given: FileGraph, num_graphs: int) -> FileGraph:
 
 
 def _operator(given: FileOperator, num_tensors: int, num_graphs: int) -> FileOperator:
-    """An operator of plain parts."""
     # Gone through once: it may be an iterator.
     runs = [(plain_text(name), place) for name, place in given.graphs]
     places = _places([place for _, place in runs], num_graphs, 0)
@@ -61,7 +59,6 @@ def _operator(given: FileOperator, num_tensors: int, num_graphs: int) -> FileOpe
 
 
 def _tensor(given: FileTensor) -> FileTensor:
-    """A tensor of plain parts."""
     shape = given.shape
     return FileTensor(
         plain_text(given.name),
@@ -78,7 +75,6 @@ def _tensor(given: FileTensor) -> FileTensor:
 
 
 def _places(given: Iterable[int], count: int, lowest: int) -> tuple[int, ...]:
-    """Places in a list, all of them inside of it."""
     places = tuple(int(place) for place in given)
     for place in places:
         if not lowest <= place < count:
@@ -101,7 +97,6 @@ def _items(kind: type[T], given: object) -> tuple[T, ...]:
 
 
 def _wrong(expected: str, given: object) -> ParserError:
-    """The error for something of the wrong type."""
     return ParserError(
         "a part of the outline has the wrong type", expected=expected, actual=describe(given)
     )

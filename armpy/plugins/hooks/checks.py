@@ -60,7 +60,6 @@ def _hook_options(plugin: object, name: str) -> dict[str, object] | None:
 def _check_arguments(
     name: str, function: Callable[..., object], specification: Callable[..., object]
 ) -> None:
-    """Check that an implementation takes only what the hook gives."""
     known = [*inspect.signature(specification).parameters][1:]
     for parameter in inspect.signature(function).parameters.values():
         if parameter.name not in known and parameter.default is parameter.empty:

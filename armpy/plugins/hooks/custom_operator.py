@@ -19,7 +19,6 @@ class OperatorParts(Protocol):
 
     Attributes
     ----------
-    inputs : sequence of (Value or None)
     outputs : sequence of TensorInfo
         Types and quantisations that the file declares.
     options : bytes
@@ -53,13 +52,6 @@ CustomConverter: TypeAlias = "Callable[[Any], Value | Sequence[Value]]"  # Any: 
 class CustomOperator:
     """A custom operator of .tflite files, and the layers that it becomes.
 
-    Parameters
-    ----------
-    name : str
-        The custom code in the file.
-    convert : callable
-        Called with `OperatorParts`; returns the operator's output, or one per output.
-
     Raises
     ------
     InvalidArgumentError
@@ -71,7 +63,9 @@ class CustomOperator:
     """
 
     name: str
+    """The custom code in the file."""
     convert: CustomConverter
+    """Called with `OperatorParts`; returns the operator's output, or one per output."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:

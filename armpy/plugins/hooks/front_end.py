@@ -33,12 +33,6 @@ class FrontEndOptionError(InvalidArgumentError):
 class Magic:
     """Magic number: bytes that files of a format have at a fixed place.
 
-    Parameters
-    ----------
-    pattern : bytes
-    offset : int
-        From the beginning of the file.
-
     Raises
     ------
     InvalidArgumentError
@@ -47,6 +41,7 @@ class Magic:
 
     pattern: bytes
     offset: int = 0
+    """From the beginning of the file."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.pattern, bytes) or not self.pattern:
@@ -62,41 +57,28 @@ class Magic:
 
 @dataclass(frozen=True, slots=True)
 class ModelSignature:
-    """One way to call a model.
-
-    Parameters
-    ----------
-    name : str
-    inputs, outputs : tuple of str
-        Names, in the file's order.
-    """
+    """One way to call a model."""
 
     name: str
+    # Names, in the file's order.
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ParseSettings:
-    """Settings of parsing a file.
-
-    Parameters
-    ----------
-    signature : str or None
-        The signature to follow, one that the front-end has named; None for the model's main part.
-    memory_limit_bytes : int
-        How much a single tensor, and all variables together, may take up. The core refuses what
-        is larger; a parser that allocates before it has read everything looks at it too.
-    options : mapping of str to value
-        Every option that the front-end declares, checked.
-    custom_operators : mapping of str to callable
-        What plugins make of custom operators of .tflite files, by name.
-    """
+    """Settings of parsing a file."""
 
     signature: str | None
+    """The signature to follow, one that the front-end has named; None for the model's main part."""
     memory_limit_bytes: int
+    """How much a single tensor, and all variables together, may take up. The core refuses what
+    is larger; a parser that allocates before it has read everything looks at it too.
+    """
     options: Mapping[str, OptionValue]
+    """Every option that the front-end declares, checked."""
     custom_operators: Mapping[str, CustomConverter] = dataclasses.field(default_factory=dict)
+    """What plugins make of custom operators of .tflite files, by name."""
 
 
 Parser: TypeAlias = "Callable[[ModelFile, ParseSettings], Network | Graph]"
@@ -107,46 +89,6 @@ Parser: TypeAlias = "Callable[[ModelFile, ParseSettings], Network | Graph]"
 class FrontEnd:
     """A model format and its parser.
 
-    Parameters
-    ----------
-    name : str
-        Lower case letters, digits, hyphens and underscores; what ``front_end=`` and
-        ``--front-end`` name.
-    title : str
-        The format in words, for reports.
-    parse : callable
-        Called with a `ModelFile` and `ParseSettings`; returns a `Network` or a `Graph`. Heavy
-        imports belong inside it. May be called by several threads at once.
-    suffixes : tuple of str
-        Ends of file names, lower case, with their dot.
-    magic : tuple of Magic
-        Any of them tells the format.
-    recognizes : callable, optional
-        Called with the bytes of a file that no magic number tells; whether it is of this format.
-    signatures : callable, optional
-        Called with a `ModelFile`; returns a list of `ModelSignature`.
-    describe : callable, optional
-        Called with a `ModelFile`; returns facts for `armpy inspect`, text by name.
-    options : tuple of BackendOption
-        What ``front_end_options=`` and ``--front-end-option`` may say.
-    requires : tuple of str
-        Modules that the parser imports and that may not be installed.
-    install : str
-        The command that installs these.
-    metadata : callable, optional
-        Called with a `ModelFile` and the name of a signature, or None; returns the file's
-        `ModelMetadata`, whose inputs and outputs have the names that they have in the network.
-    outline : callable, optional
-        Called with a `ModelFile` and the name of a signature, or None; returns a `FileOutline`:
-        the file's operators and tensors under its own names, also those that `parse` refuses.
-    notes_other_files : bool
-        Whether `parse` calls `ModelFile.also_read` for each other file that it reads. Only then
-        the model cache keeps models of one file.
-    rename_other_files : callable, optional
-        Called with a `ModelFile` and new paths, relative to the model's new folder, by the resolved
-        paths of the other files that it is made of; returns the bytes of a model file that refers
-        to these. Paths without a new one become unreadable.
-
     Raises
     ------
     InvalidArgumentError
@@ -154,20 +96,48 @@ class FrontEnd:
     """
 
     name: str
+    """Lower case letters, digits, hyphens and underscores; what ``front_end=`` and
+    ``--front-end`` name.
+    """
     title: str
+    """The format in words, for reports."""
     parse: Parser
+    """Called with a `ModelFile` and `ParseSettings`; returns a `Network` or a `Graph`. Heavy
+    imports belong inside it. May be called by several threads at once.
+    """
     suffixes: tuple[str, ...] = ()
+    """Ends of file names, lower case, with their dot."""
     magic: tuple[Magic, ...] = ()
+    """Any of them tells the format."""
     recognizes: Callable[[memoryview], bool] | None = None
+    """Called with the bytes of a file that no magic number tells; whether it is of this format."""
     signatures: Callable[[ModelFile], list[ModelSignature]] | None = None
+    """Called with a `ModelFile`; returns a list of `ModelSignature`."""
     describe: Callable[[ModelFile], Mapping[str, str]] | None = None
+    """Called with a `ModelFile`; returns facts for `armpy inspect`, text by name."""
     options: tuple[BackendOption, ...] = ()
+    """What ``front_end_options=`` and ``--front-end-option`` may say."""
     requires: tuple[str, ...] = ()
+    """Modules that the parser imports and that may not be installed."""
     install: str = ""
+    """The command that installs these."""
     metadata: Callable[[ModelFile, str | None], ModelMetadata] | None = None
+    """Called with a `ModelFile` and the name of a signature, or None; returns the file's
+    `ModelMetadata`, whose inputs and outputs have the names that they have in the network.
+    """
     outline: Callable[[ModelFile, str | None], FileOutline] | None = None
+    """Called with a `ModelFile` and the name of a signature, or None; returns a `FileOutline`:
+    the file's operators and tensors under its own names, also those that `parse` refuses.
+    """
     notes_other_files: bool = False
+    """Whether `parse` calls `ModelFile.also_read` for each other file that it reads. Only then
+    the model cache keeps models of one file.
+    """
     rename_other_files: Callable[[ModelFile, Mapping[Path, str]], bytes] | None = None
+    """Called with a `ModelFile` and new paths, relative to the model's new folder, by the resolved
+    paths of the other files that it is made of; returns the bytes of a model file that refers
+    to these. Paths without a new one become unreadable.
+    """
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not _is_plain(self.name):
@@ -194,7 +164,6 @@ class FrontEnd:
                 raise _wrong("suffixes", "ends such as '.toy', lower case", suffix)
 
     def _check_options(self) -> None:
-        """Check the declared options."""
         if self.options == ():
             return
         if not isinstance(self.options, tuple) or not all(
@@ -213,13 +182,11 @@ _TUPLES: dict[str, type[Any]] = {"suffixes": str, "magic": Magic, "requires": st
 
 
 def _is_plain(text: str) -> bool:
-    """Whether a text is of lower case letters, digits, '-' and '_' and begins with no hyphen."""
     word = text.replace("-", "").replace("_", "")
     return word.isalnum() and text.isascii() and text == text.lower() and text[0] not in "-_"
 
 
 def _wrong(field: str, expected: str, actual: object) -> InvalidArgumentError:
-    """The error for a field that cannot be used."""
     return InvalidArgumentError(
         f"its {field} cannot be used", where="FrontEnd", expected=expected, actual=repr(actual)
     )

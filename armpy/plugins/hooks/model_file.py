@@ -19,31 +19,19 @@ ModelSource: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ModelFile:
-    """A model as it is handed to a parser.
-
-    Parameters
-    ----------
-    data : memoryview of uint8, read-only
-        It keeps the file's mapping alive, as does every array that is a view of it.
-    label : str
-        What messages call it: the path, or "model" for bytes.
-    path : Path, optional
-        Where it lies, for formats of several files; None for bytes.
-    others : dict of str to FileStamp
-        The other files that the model is made of, by their paths, as `also_read` has noted them.
-    """
+    """A model as it is handed to a parser."""
 
     data: memoryview
+    """Of uint8, read-only; with every array that is a view of it, it keeps the mapping alive."""
     label: str
+    """What messages call it: the path, or "model" for bytes."""
     path: Path | None = None
+    """Where it lies, for formats of several files; None for bytes."""
     others: dict[str, FileStamp] = field(default_factory=dict)
+    """The other files that the model is made of, by their paths, as `also_read` has noted them."""
 
     def also_read(self, path: str | os.PathLike[str]) -> None:
         """Note another file of the model; to be called before it is opened.
-
-        Parameters
-        ----------
-        path : path
 
         Raises
         ------
@@ -114,7 +102,6 @@ def _map_file(path: Path) -> mmap.mmap | bytes:
 
 
 def _is_main_interpreter() -> bool:
-    """Whether this is the interpreter that the process has started with."""
     for name in ("_interpreters", "_xxsubinterpreters"):  # as it is called since Python 3.13
         try:
             interpreters = importlib.import_module(name)

@@ -11,36 +11,24 @@ LEFT_OUT = -1
 
 @dataclass(frozen=True, slots=True)
 class FileTensor:
-    """One tensor of a model file.
-
-    Parameters
-    ----------
-    name : str
-    shape : tuple of (int or None), or None
-        None for dimensions that callers choose, and for an unknown rank.
-    type : str
-        In the format's words: ``FLOAT32``, ``INT8``.
-    is_constant : bool
-        Whether the file holds its elements.
-    is_parameter : bool
-        Whether these are learnt: weights and biases, not shapes, axes and the like.
-    size_bytes : int, optional
-        Of its elements, as they are stored for a constant; None where that is not known.
-    scales, zero_points : tuple
-        Quantisation: one number, or one for each channel; empty for what is not quantised.
-    axis : int, optional
-        Of the channels.
-    """
+    """One tensor of a model file."""
 
     name: str
     shape: tuple[int | None, ...] | None
+    """None for dimensions that callers choose, and for an unknown rank."""
     type: str
+    """In the format's words: ``FLOAT32``, ``INT8``."""
     is_constant: bool = False
+    """Whether the file holds its elements."""
     is_parameter: bool = False
+    """Whether these are learnt: weights and biases, not shapes, axes and the like."""
     size_bytes: int | None = None
+    """Of its elements, as they are stored for a constant; None where that is not known."""
+    # Quantisation: one number, or one for each channel; empty for what is not quantised.
     scales: tuple[float, ...] = ()
     zero_points: tuple[int, ...] = ()
     axis: int | None = None
+    """Of the channels."""
 
     @property
     def num_elements(self) -> int:
@@ -50,59 +38,38 @@ class FileTensor:
 
 @dataclass(frozen=True, slots=True)
 class FileOperator:
-    """One operator of a model file.
-
-    Parameters
-    ----------
-    kind : str
-        In the format's words: ``CONV_2D``, ``Conv``.
-    name : str
-    inputs, outputs : tuple of int
-        Places of tensors in the graph's list; `LEFT_OUT` for an operand that is left out.
-    layer_names : tuple of str
-        What the layers are called that the front-end makes of it, or what stands before the
-        first ``/`` behind it in their names; its own name if left out.
-    graphs : tuple of (str, int)
-        Graphs that it runs, with what it calls them: places in the outline's list.
-    """
+    """One operator of a model file."""
 
     kind: str
+    """In the format's words: ``CONV_2D``, ``Conv``."""
     name: str
+    # Places of tensors in the graph's list; `LEFT_OUT` for an operand that is left out.
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     layer_names: tuple[str, ...] = ()
+    """What the layers are called that the front-end makes of it, or what stands before the
+    first ``/`` behind it in their names; its own name if left out.
+    """
     graphs: tuple[tuple[str, int], ...] = ()
+    """Graphs that it runs, with what it calls them: places in the outline's list."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileGraph:
-    """One graph of a model file.
-
-    Parameters
-    ----------
-    name : str
-    tensors : tuple of FileTensor
-    operators : tuple of FileOperator
-        In the file's order.
-    inputs, outputs : tuple of int
-        Places of tensors.
-    """
+    """One graph of a model file."""
 
     name: str
     tensors: tuple[FileTensor, ...]
     operators: tuple[FileOperator, ...]
+    """In the file's order."""
+    # Places of tensors.
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class FileOutline:
-    """Outline of a model file, whether armpy can run it or not.
-
-    Parameters
-    ----------
-    graphs : tuple of FileGraph
-        The main one first, then those that operators run.
-    """
+    """Outline of a model file, whether armpy can run it or not."""
 
     graphs: tuple[FileGraph, ...]
+    """The main one first, then those that operators run."""

@@ -12,14 +12,6 @@ from armpy.errors import InvalidArgumentError
 class ReportSection:
     """A heading with a table below it.
 
-    Parameters
-    ----------
-    title : str
-    columns : sequence of str
-        Headings; those that end in ``>`` have their cells at the right.
-    rows : sequence of sequence
-        Cells, kept as text.
-
     Raises
     ------
     InvalidArgumentError
@@ -28,7 +20,9 @@ class ReportSection:
 
     title: str
     columns: Sequence[str]
+    """Headings; those that end in ``>`` have their cells at the right."""
     rows: Iterable[Sequence[object]]
+    """Cells, kept as text."""
 
     def __post_init__(self) -> None:
         # Made text here, inside the plugin's guarded call: its cells may be code.

@@ -83,10 +83,6 @@ class HookSpecifications:
             How many layers run where, read-only; empty until the inputs' shapes are known.
         path : str
             Of the model's file.
-
-        Returns
-        -------
-        ReportSection, list of ReportSection, or None
         """
 
     @_hookspec

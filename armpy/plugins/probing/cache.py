@@ -30,7 +30,6 @@ def fingerprint(candidate: Candidate, settings: Mapping[str, str]) -> str:
 
     Parameters
     ----------
-    candidate : Candidate
     settings : mapping
         Of the probe; results with others do not count.
 
@@ -101,7 +100,6 @@ def _cache_file(candidate: Candidate) -> Path:
 
 
 def _places(candidate: Candidate) -> list[str]:
-    """The files or packages that are imported for a candidate."""
     if candidate.kind is CandidateKind.DIRECTORY:
         return [candidate.path, *filter(None, [candidate.common])]
     spec = find_top_module(candidate.name)

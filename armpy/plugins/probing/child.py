@@ -84,7 +84,6 @@ def load_and_describe(candidate: Candidate, examine: str) -> ProbeResult:
 
 
 def _make_backend(candidate: Candidate, private: str, pinned: PinnedCode) -> object:
-    """Make a candidate's backend and write down what it says of itself."""
     opened = open_candidate(candidate, private, pinned)
     candidate.backend_id, candidate.api_version = opened.backend_id, opened.api_version
     check_invalid_id(opened.backend_id)
@@ -95,14 +94,12 @@ def _make_backend(candidate: Candidate, private: str, pinned: PinnedCode) -> obj
 
 
 def _make_plugin(candidate: Candidate, private: str, pinned: PinnedCode) -> object:
-    """Import a candidate with hooks and check them."""
     plugin = open_plugin(candidate, pinned.module)
     check_plugin(plugin)
     return plugin
 
 
 def _result(outcome: ProbeOutcome, candidate: Candidate, **fields: object) -> ProbeResult:
-    """A result with what is known of the candidate."""
     return ProbeResult(
         outcome,
         backend_id=candidate.backend_id,
@@ -113,7 +110,6 @@ def _result(outcome: ProbeOutcome, candidate: Candidate, **fields: object) -> Pr
 
 
 def _exit_code(error: SystemExit) -> int:
-    """The code with which the interpreter would have exited."""
     if error.code is None:
         return 0
     return error.code if isinstance(error.code, int) else 1

@@ -29,7 +29,6 @@ def probe_candidates(
 
     Parameters
     ----------
-    candidates : sequence of Candidate
     timeout_s : float
         For each, without the time for which it waits for a processor; what it started is then
         killed with it.
@@ -67,7 +66,6 @@ def probe_candidates(
 def _probe(
     candidate: Candidate, timeout_s: float, examine: str, running: _ProbeProcess
 ) -> ProbeResult:
-    """Recall the result for one candidate, or find it out."""
     if candidate.kind is CandidateKind.CODE:
         reason = "only what is found in a distribution or directory can be probed"
         return ProbeResult(ProbeOutcome.NOT_RUN, reason)
@@ -87,7 +85,6 @@ def _probe(
 def _run(
     candidate: Candidate, timeout_s: float, examine: str, running: _ProbeProcess
 ) -> ProbeResult:
-    """Load one candidate in a child process."""
     # No bytecode is written, so that looking at a folder does not change it.
     settings = WorkerSettings(writes_bytecode=False)
     # What the candidate leaves there may be anything, even what cannot be deleted.
@@ -109,7 +106,6 @@ def _run(
 
 
 def _ask(worker: Worker, request: object, timeout_s: float) -> ProbeResult:
-    """What a worker finds out, or how it ends instead."""
     try:
         # In its own time, as on a busy machine a sound candidate would seem to hang.
         result = result_from(worker.request(request, timeout_s=timeout_s, is_own_time=True))
@@ -138,18 +134,15 @@ class _ProbeProcess:
         self.is_stopped = False
 
     def add(self, worker: Worker) -> None:
-        """Note that one is under way."""
         self._workers.add(worker)
         # It may have been started while the others were killed.
         if self.is_stopped:
             worker.kill("the probe was stopped")
 
     def discard(self, worker: Worker) -> None:
-        """Note that one has come to its end."""
         self._workers.discard(worker)
 
     def stop(self) -> None:
-        """End all of them."""
         self.is_stopped = True
         # A copy, as the threads take theirs out meanwhile.
         for worker in [*self._workers]:

@@ -27,44 +27,30 @@ _REMEMBERED = (ProbeOutcome.OK, ProbeOutcome.CRASHED, ProbeOutcome.HUNG)
 
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
-    """Result of a probe.
-
-    Parameters
-    ----------
-    outcome : ProbeOutcome
-    reason : str
-        Why it did not pass.
-    traceback : str
-        Of what it raised.
-    output : str
-        The last that it wrote to its standard output and error.
-    exit_code : int, optional
-        If it exited.
-    backend_id, api_version, device_type : str
-        Empty as far as it did not get there.
-    missing_module, missing_library : str
-        Empty unless one could not be found.
-    details : mapping
-        What the examination of the backend returned.
-    duration_s : float
-        How long it took, when it was run.
-    remembered : bool
-        Whether this is the result of an earlier probe of the same files.
-    """
+    """Result of a probe."""
 
     outcome: ProbeOutcome
     reason: str = ""
+    """Why it did not pass."""
     traceback: str = ""
+    """Of what it raised."""
     output: str = ""
+    """The last that it wrote to its standard output and error."""
     exit_code: int | None = None
+    """If it exited."""
+    # Empty as far as it did not get there.
     backend_id: str = ""
     api_version: str = ""
     device_type: str = ""
+    # Empty unless one could not be found.
     missing_module: str = ""
     missing_library: str = ""
     details: Mapping[str, object] = field(default_factory=dict)
+    """What the examination of the backend returned."""
     duration_s: float = 0.0
+    """How long it took, when it was run."""
     remembered: bool = False
+    """Whether this is the result of an earlier probe of the same files."""
 
     @property
     def passed(self) -> bool:

@@ -56,28 +56,18 @@ _devices: dict[int, tuple[weakref.ref[IBackendInternal], tuple[DeviceInfo, ...]]
 
 @dataclass(frozen=True, slots=True)
 class BackendFacts:
-    """Facts that a backend states of itself.
-
-    Parameters
-    ----------
-    backend_id, api_version, version : str
-    devices : tuple of DeviceInfo
-        At least one, with plain figures that can be used or none.
-    capabilities : mapping of str to value
-    options : tuple of BackendOption
-        With `DEVICE_OPTION` where there are several devices.
-    extensions : tuple of Extension
-        The code of their operations is called behind the plugin boundary.
-    supported_extensions : tuple of str
-    """
+    """Facts that a backend states of itself."""
 
     backend_id: BackendId
     api_version: str
     version: str
     devices: tuple[DeviceInfo, ...]
+    """At least one, with plain figures that can be used or none."""
     capabilities: Capabilities
     options: tuple[BackendOption, ...]
+    """With `DEVICE_OPTION` where there are several devices."""
     extensions: tuple[Extension, ...]
+    """The code of their operations is called behind the plugin boundary."""
     supported_extensions: tuple[str, ...]
 
 
@@ -131,7 +121,6 @@ def entries_of(backend_id: BackendId, owner: object, member: str, kind: type[T])
 
 
 def _read_devices(backend_id: BackendId, backend: IBackendInternal) -> tuple[DeviceInfo, ...]:
-    """The devices of a backend, the same whenever they are asked for."""
     key = id(backend)
     known = _devices.get(key)
     if known is None or known[0]() is not backend:
@@ -154,7 +143,6 @@ def _read_devices(backend_id: BackendId, backend: IBackendInternal) -> tuple[Dev
 
 
 def _asked_devices(backend_id: BackendId, backend: IBackendInternal) -> tuple[DeviceInfo, ...]:
-    """What a backend says of its devices, copied."""
     said = entries_of(backend_id, backend, "get_devices", DeviceInfo)
 
     # Called as this in messages, and guarded, as fields of the answer may be code.
@@ -210,8 +198,6 @@ def _checked_device(backend_id: BackendId, device: DeviceInfo) -> DeviceInfo:
 
 
 def _read_capabilities(backend_id: BackendId, backend: IBackendInternal) -> Capabilities:
-    """What the backend lists, copied."""
-
     def get_capabilities() -> object:
         found: object = backend.get_capabilities()
         # Copied inside the guarded call, as reading a mapping of another class runs its code.
@@ -266,7 +252,6 @@ def _why_unusable(option: BackendOption) -> str:
 
 
 def _read_extensions(backend_id: BackendId, backend: IBackendInternal) -> tuple[Extension, ...]:
-    """The declared extensions, what they create being checked."""
     declared = entries_of(backend_id, backend, "extensions", Extension)
     names = [extension.name for extension in declared]
     if len(set(names)) < len(names):

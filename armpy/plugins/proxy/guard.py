@@ -63,10 +63,6 @@ def _asks(method: MethodT, *kinds: type) -> MethodT:
 class BackendProxy(IBackendInternal):
     """Another backend, behind the plugin boundary.
 
-    Parameters
-    ----------
-    backend : IBackendInternal
-
     Attributes
     ----------
     facts : BackendFacts
@@ -169,7 +165,6 @@ class BackendProxy(IBackendInternal):
         return overrides(self.wrapped, name)
 
     def _with_every_option(self, given: object) -> object:
-        """A request or resources of a network with the default of each option that is missing."""
         if not isinstance(given, (PreparationRequest, NetworkResources)):
             return given
         defaults = default_options(self.facts.options, OptionScope.MODEL)

@@ -88,7 +88,6 @@ def wrong_type(what: str, kind: type | tuple[type, ...], value: object, where: s
 
 
 def _where(backend_id: BackendId, method: Callable[..., object]) -> str:
-    """Name of a method with its backend's, for messages."""
     return f"{backend_id} / {getattr(method, '__name__', method)}"
 
 
@@ -231,7 +230,6 @@ def raised_by_statement(error: BaseException) -> bool:
 
 
 def _is_from_signal_handler(error: BaseException) -> bool:
-    """Whether an exception has passed through one of the application's handlers of signals."""
     codes = {code for number in signal.valid_signals() if (code := _handler_code(number))}
     trace = error.__traceback__
     while trace is not None and codes:

@@ -35,11 +35,6 @@ from armpy.types import HOST, BackendId
 class HandleFactoryProxy(ITensorHandleFactory):
     """A backend's tensor handle factory, behind the plugin boundary.
 
-    Parameters
-    ----------
-    backend_id : str
-    factory : ITensorHandleFactory
-
     Raises
     ------
     BackendError
@@ -71,7 +66,6 @@ class HandleFactoryProxy(ITensorHandleFactory):
         self._has_arenas = arena is not ITensorHandleFactory.create_arena
 
     def _read_multiple(self, name: str) -> int:
-        """Read what tensors begin at, or are rounded up to, a multiple of."""
         number = read_backend(self._backend_id, self._factory, name, int)
         is_power = type(number) is int and number.bit_count() == 1
         if not is_power or not 1 <= number <= MOST_ALIGNMENT_BYTES:
@@ -98,7 +92,6 @@ class HandleFactoryProxy(ITensorHandleFactory):
 
         Parameters
         ----------
-        reader : HandleFactoryProxy
         is_imported : bool
             Whether they lie in memory that it has imported, and not in an arena.
         """
@@ -225,13 +218,7 @@ class HandleFactoryProxy(ITensorHandleFactory):
 
 
 class ArenaProxy(ITensorArena):
-    """A backend's arena, behind the plugin boundary.
-
-    Parameters
-    ----------
-    backend_id : str
-    arena : ITensorArena
-    """
+    """A backend's arena, behind the plugin boundary."""
 
     def __init__(self, backend_id: BackendId, arena: ITensorArena) -> None:
         self._backend_id = backend_id
@@ -252,14 +239,8 @@ class ArenaProxy(ITensorArena):
 class DeviceMemoryProxy(IDeviceMemory):
     """A backend's own buffer, behind the plugin boundary.
 
-    Parameters
-    ----------
-    backend_id : str
-    memory : IDeviceMemory
-
     Attributes
     ----------
-    backend_id : str
     unguarded : IDeviceMemory
         For the backend, which knows its own.
     """

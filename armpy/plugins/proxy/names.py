@@ -75,7 +75,6 @@ def why_misnamed(kind: type) -> str:
 
 
 def _look_at(kind: type) -> Iterator[str]:
-    """What is wrong with a class that implements parts of the contract."""
     contract = [base for base in kind.__mro__ if _module(base).startswith("armpy.backend.")]
     if not contract:
         return
@@ -134,17 +133,14 @@ def _nearest(name: str, members: Mapping[str, tuple[str, bool]], is_method: bool
 
 
 def _words(name: str) -> str:
-    """A name without the prefix of getters, in American spelling and as `_plain`."""
     return _plain(_PREFIX.sub("", name, count=1))
 
 
 def _singular(words: str) -> str:
-    """Words as `_words` gives them without the ending of a plural."""
     return f"{words[:-3]}y" if words.endswith("ies") else words.removesuffix("s")
 
 
 def _is_swapped(name: str, member: str) -> bool:
-    """Whether two neighbouring letters of a member are swapped in a name."""
     if len(name) != len(member) or len(name) < _SHORTEST_SWAPPED:
         return False
     places = [place for place, (a, b) in enumerate(zip(name, member, strict=True)) if a != b]
@@ -155,7 +151,6 @@ def _is_swapped(name: str, member: str) -> bool:
 
 
 def _is_one_letter_off(name: str, member: str) -> bool:
-    """Whether a name has one letter more or less than a member, or another one."""
     short, long = sorted((name, member), key=len)
     if len(long) - len(short) > 1:
         return False
@@ -168,7 +163,6 @@ def _is_one_letter_off(name: str, member: str) -> bool:
 
 
 def _is_method(member: object) -> bool:
-    """Whether a class's member is something to call."""
     return callable(member) or isinstance(member, (staticmethod, classmethod))
 
 
@@ -179,5 +173,4 @@ def _module(kind: type) -> str:
 
 
 def _plain(name: str) -> str:
-    """A name without case and punctuation, in American spelling."""
     return _BRITISH.sub("iz", name.replace("_", "").casefold())

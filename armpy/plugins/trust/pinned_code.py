@@ -65,13 +65,11 @@ def read_pinned(candidate: Candidate) -> PinnedCode:
 
 
 def _check_digest(what: str, snapshot: Snapshot, pin: str) -> None:
-    """Check that a snapshot is what is pinned."""
     if snapshot.digest != pin:
         raise RejectionError(f"{what} is {snapshot.digest}, but the trust file pins {pin}")
 
 
 def _check_covered(candidate: Candidate, snapshot: Snapshot) -> None:
-    """Check that the module that would be imported is among a distribution's pinned files."""
     # Another module of the same name may come first on `sys.path`.
     spec = find_top_module(candidate.name)
     origin = (spec.origin if spec else None) or "in no file"
@@ -107,7 +105,6 @@ class SnapshotFinder:
 
     Parameters
     ----------
-    snapshot : Snapshot
     package : str
         Private name of the module or package that the snapshot is; a distribution has none.
     common : Snapshot, optional
@@ -165,7 +162,6 @@ class SnapshotFinder:
         return fullname in self._roots or _is_part(fullname, self._roots)
 
     def _file_spec(self, fullname: str, name: str) -> ModuleSpec | None:
-        """How to import a file of the snapshot."""
         path = self.snapshot.paths[name]
         is_package = PurePosixPath(name).name.startswith("__init__.")
         places = [os.path.dirname(path)] if is_package else None
@@ -230,6 +226,5 @@ def serve_distribution(snapshot: Snapshot, candidate: Candidate) -> None:
 
 
 def _is_part(name: str, packages: Collection[str]) -> bool:
-    """Whether a dotted name is one of a part of some packages."""
     parts = name.split(".")
     return any(".".join(parts[:count]) in packages for count in range(1, len(parts)))

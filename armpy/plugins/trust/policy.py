@@ -82,7 +82,6 @@ class Trust:
             raise RejectionError(f"the trust file does not allow the plugin '{name}'")
 
     def _check_path(self, candidate: Candidate) -> None:
-        """Check that other users cannot change a module."""
         if self.insecure_paths:
             return
         if reason := why_insecure(candidate.path, candidate.directory, candidate.entry):
@@ -92,7 +91,6 @@ class Trust:
             raise RejectionError(f"of the common code beside it, {reason}")
 
     def _check_pin(self, candidate: Candidate) -> PinnedCode:
-        """Look up a candidate's pins, and read what they cover."""
         if candidate.kind is CandidateKind.DIRECTORY:
             candidate.pin = self.files.get(candidate.path, "")
         else:  # names are only compared where there are any: that takes a library
@@ -138,7 +136,6 @@ def read_trust(options: PluginOptions) -> Trust:
 
 
 def _trust(path: str, fields: Mapping[str, object], insecure_paths: bool) -> Trust:
-    """What a trust file's contents say."""
     for key in fields:
         # An error, as a misspelt key would protect nothing in silence.
         if key not in _KEYS:
@@ -177,7 +174,6 @@ def _names(path: str, fields: Mapping[str, object], key: str, what: str) -> froz
 
 
 def _normalized(distribution: str) -> str:
-    """A distribution's name as it is compared (PEP 503)."""
     # Slow to import, and needed only where distributions are pinned.
     from packaging.utils import canonicalize_name  # noqa: PLC0415
 
@@ -185,7 +181,6 @@ def _normalized(distribution: str) -> str:
 
 
 def _pins(path: str, fields: Mapping[str, object], key: str) -> dict[str, str]:
-    """A table of digests by name."""
     table = fields.get(key, {})
     if not isinstance(table, dict):
         raise _malformed(path, f"has {key} = {table!r}", "a table of SHA-256 digests")
@@ -198,7 +193,6 @@ def _pins(path: str, fields: Mapping[str, object], key: str) -> dict[str, str]:
 
 
 def _malformed(path: str, failed: str, expected: str = "") -> InvalidArgumentError:
-    """The error for a trust file that cannot be used."""
     return InvalidArgumentError(f"the trust file {failed}", where=path, expected=expected)
 
 
