@@ -82,6 +82,8 @@ class LoadedNetwork:
     again : callable, optional
         Where nobody is to wait for what is compiled: returns what another process makes the same
         network with, see `armpy.execution.background.Tiers`.
+    original : LoadedNetwork, optional
+        The same network under other names, whose plans this one runs.
 
     Attributes
     ----------
@@ -118,7 +120,9 @@ class LoadedNetwork:
         shared_state: SharedState | None = None,
         wanted: Mapping[int, BackendId] | None = None,
         again: Callable[[], object] | None = None,
+        original: LoadedNetwork | None = None,
     ) -> None:
+        self.original = original
         is_inner = subgraphs is not None
         if not is_inner:
             with phase("validate"):
@@ -126,7 +130,7 @@ class LoadedNetwork:
                 for part in (graph, *nested_graphs(graph)):
                     verify_graph(part)
             dump(settings.optimizer, "loaded", graph)
-        self.graph = specialize(graph, evaluator=evaluator)
+        self.graph = specialize(graph, evaluator=evaluator) if original is None else graph
         if not is_inner and settings.optimizer.shape_inference == "validate_only":
             from armpy.compiler.shape_inference import check_shapes_known  # noqa: PLC0415 - few validate only
 
@@ -138,7 +142,11 @@ class LoadedNetwork:
         # In the order of use, as the one that was used longest ago goes first.
         self._plans: OrderedDict[PlanKey, ProgramPlan] = OrderedDict()
         self._ready: dict[PlanKey, BoundProgram] = {}  # of the plans that are for the whole network
-        self._subgraphs = subgraphs or SubgraphNetworks(backends, evaluator, settings, _load_inner)
+        if original is not None:  # what backends prepared, and which failed, is common to both
+            subgraphs = original._subgraphs
+        self._subgraphs: SubgraphNetworks[LoadedNetwork] = subgraphs or SubgraphNetworks(
+            backends, evaluator, settings, _load_inner
+        )
         name = self._subgraphs.graph_names.get(graph, "")
         self._planner = Planner(self._subgraphs, LoadedNetwork, name, wanted, is_inner=is_inner)
         about_symbolic = self.graph, self.backends, evaluator, settings
@@ -161,12 +169,16 @@ class LoadedNetwork:
         self._executions: weakref.WeakSet[Execution] = weakref.WeakSet()
         self._memories: weakref.WeakSet[NetworkMemory] = weakref.WeakSet()
         self.imported: weakref.WeakSet[ImportedTensor] = weakref.WeakSet()
+        self._renamed: weakref.WeakSet[LoadedNetwork] = weakref.WeakSet()
+        if original is not None:
+            original._renamed.add(self)
         self.tiers = None if again is None else background.Tiers(self, settings, again)
         if not is_inner:  # an inner one is told for which shapes
             try:
                 self._prepare_default()
             except BaseException:
-                self._subgraphs.sessions.close()  # the error's traceback keeps what was made
+                if original is None:
+                    self._subgraphs.sessions.close()  # the error's traceback keeps what was made
                 raise
 
     def default_shapes(self) -> list[tuple[int, ...]] | None:
@@ -467,13 +479,16 @@ class LoadedNetwork:
             if self.tiers is not None:
                 self.tiers.close()
             self._forget_plans()  # whoever holds a plan yet holds no memory
-            self._subgraphs.close()
+            if self.original is None:
+                self._subgraphs.close()
             for execution in [*self._executions]:
                 execution.close()
             for memory in [*self._memories]:
                 memory.close()
             for tensor in [*self.imported]:
                 tensor.close()
+            for network in [*self._renamed]:
+                network.close()
 
     def output_infos(self, shapes: Sequence[tuple[int, ...]]) -> tuple[TensorInfo, ...]:
         """Info of each output for some input shapes; what depends on values is not known."""
@@ -606,6 +621,10 @@ class LoadedNetwork:
         ArmpyError
             If there is none; the backend keeps its layers then.
         """
+        if self.original is not None:
+            self.original.plan_without(backend_id, error, key)
+            self._forget_plans()
+            return self._plan_for(key)
         with self._lock:
             self._check_open()
             # Of several executions that fail at the same time, one makes the plans new for all.
@@ -715,6 +734,8 @@ class LoadedNetwork:
 
     def _first_plan(self, shapes: Shapes) -> ProgramPlan:
         """The plan for some input shapes, made from the network."""
+        if self.original is not None:
+            return self.original.plan(shapes)
         plan = self._make_plan(self._bound(shapes))
         self._symbolic.add(plan)
         return plan

@@ -201,6 +201,7 @@ class Runtime:
         *,
         shares_state_with: int | None = None,
         again: Callable[[], object] | None = None,
+        original: int | None = None,
     ) -> int:
         """Prepare a network for execution.
 
@@ -215,6 +216,9 @@ class Runtime:
             Id of a loaded network whose variables it shares: those of the same keys.
         again : callable, optional
             As of `LoadedNetwork`: what is not compiled yet is compiled in the background.
+        original : int, optional
+            Id of a loaded network that differs in the names of its inputs and outputs alone. Its
+            plans are used instead of preparing the network once more.
 
         Returns
         -------
@@ -238,7 +242,8 @@ class Runtime:
             settings = self._network_settings(given, network.model_options)
         else:
             graph, settings = graph_of(network), self._network_settings(given)
-        name = network.name if isinstance(network, Network) else ""
+        same = None if original is None else self.get_network(original)
+        name = network.name if isinstance(network, Network) else same.title if same else ""
         settings = replace(settings, name=model_name() or name, saved=current_parts())
         shared = None
         if shares_state_with is not None:
@@ -258,6 +263,7 @@ class Runtime:
                     shared_state=shared,
                     wanted=wanted,
                     again=again,
+                    original=same,
                 )
 
         return self._networks.load(make)

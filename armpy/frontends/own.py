@@ -105,7 +105,7 @@ def _tflite_signatures(file: ModelFile) -> list[ModelSignature]:
     from armpy.frontends.tflite.parser import file_signatures
 
     return [
-        ModelSignature(found.name, tuple(found.inputs), tuple(found.outputs))
+        ModelSignature(found.name, tuple(found.inputs), tuple(found.outputs), found.is_main)
         for found in file_signatures(file).values()
     ]
 

@@ -19,6 +19,7 @@ from armpy.errors import (
     ParserError,
 )
 from armpy.execution import Runtime, RuntimeOptions
+from armpy.execution.arrays.reshaping import with_names
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model.load_request import FileState, LoadRequest, check_unchanged, file_state
@@ -223,8 +224,15 @@ class ModelOrigin:
     ) -> Model:
         """The model for another signature of the file, which has to be what it was."""
         check_unchanged(state)
-        network = self.parse(open_model_file(self.source), name)
         derivation = first.derive("signature", name)
+        known = {signature.name: signature for signature in self.signatures()}
+        calls_main = signatures.first_name is None or known[signatures.first_name].is_main
+        network: Network | Graph
+        if known[name].is_main and calls_main and first.handle.can_be_renamed:
+            names, original = known[name], first.handle
+            network = with_names(first.graph, names.inputs, names.outputs)
+        else:
+            network, original = self.parse(open_model_file(self.source), name), None
         with _named_errors(first.runtime, self, network):
             handle = NetworkHandle.load(
                 network,
@@ -233,6 +241,7 @@ class ModelOrigin:
                 shares_state_with=first.handle,
                 read_source=partial(self.read_again, name, state),
                 again=first.again(derivation),
+                original=original,
             )
         return Model(
             handle,

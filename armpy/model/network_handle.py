@@ -89,6 +89,7 @@ class NetworkHandle:
         shares_state_with: NetworkHandle | None = None,
         read_source: Callable[[], Graph] | None = None,
         again: Callable[[], object] | None = None,
+        original: NetworkHandle | None = None,
     ) -> NetworkHandle:
         """Load a network; parameters as of `armpy.Model`, of the class, and of `LoadedNetwork`.
 
@@ -114,7 +115,10 @@ class NetworkHandle:
             read_source = partial(graph_of, network)
         try:
             other = None if shares_state_with is None else shares_state_with.id_on(runtime)
-            number = runtime.load_network(network, properties, shares_state_with=other, again=again)
+            same = None if original is None else original.id_on(runtime)
+            number = runtime.load_network(
+                network, properties, shares_state_with=other, again=again, original=same
+            )
         except BaseException:  # an interrupt as well: nobody else knows the runtime
             if closes_runtime:
                 runtime.close()
@@ -128,6 +132,13 @@ class NetworkHandle:
             read_source=read_source,
             in_background=again is not None,
         )
+
+    @property
+    def can_be_renamed(self) -> bool:
+        """Whether its plans can be run under other names as if they had been made for these."""
+        # The plan's profile is its first network's, and what is compiled in the background replaces
+        # a plan in one network alone.
+        return not self.in_background and self.loaded.profiler is None
 
     @classmethod
     def start(

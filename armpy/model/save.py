@@ -110,25 +110,30 @@ def save_model(
         )
     check_targets(targets, network.backends)
     arrays, programs = ArrayStore(), _Programs(targets)
-    writers = []
+    records: dict[str, ModelRecord] = {}
+    sections_of: dict[LoadedNetwork, str] = {}
+    signatures: list[dict[str, object]] = []
     # The model's own network first: the file's first section is what it is loaded as.
-    for name, one in ((contents.signature, network), *contents.others):
+    for name, named in ((contents.signature, network), *contents.others):
+        one = named.original or named
+        section = sections_of.setdefault(one, f"{MODEL}/{len(sections_of)}" if records else MODEL)
+        signatures.append({"name": name, "section": section})
+        if one is not named:
+            inputs = [value.name for value in named.graph.inputs]
+            signatures[-1] |= {"inputs": inputs, "outputs": named.graph.output_names}
+        if section in records:
+            continue
         for inner in (one, *one.inner_networks):
             for plan in static_plans(inner.plans):
                 programs.add(plan, one.backends)
         latest = _static_plan(one.latest)
         optimized = None if latest is None else latest.network
-        writers.append((name, NetworkWriter(arrays).record(one.graph, optimized)))
+        records[section] = NetworkWriter(arrays).record(one.graph, optimized)
     # After all programs are known, and before any text is written: a constant may lie in any of
     # them, and the texts say where.
     if shares:
         _share(arrays, programs)
-    sections: dict[str, bytes | Array] = {}
-    signatures = []
-    for number, (name, record) in enumerate(writers):
-        section = MODEL if number == 0 else f"{MODEL}/{number}"
-        signatures.append({"name": name, "section": section})
-        sections[section] = _text(arrays, record)
+    sections: dict[str, bytes | Array] = {s: _text(arrays, r) for s, r in records.items()}
     sections[CONSTANTS] = arrays.elements()
     sections |= programs.sections
     manifest: dict[str, object] = {

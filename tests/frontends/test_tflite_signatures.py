@@ -11,13 +11,17 @@ import pytest
 
 import armpy
 from armpy import Model, Runtime
-from armpy.errors import InvalidArgumentError, ParserError
+from armpy.errors import BackendError, InvalidArgumentError, ParserError
 from armpy.execution import RuntimeOptions
+from armpy.execution.properties import NetworkProperties
 from armpy.graph.network import Network
 from armpy.ops.operation import Array
+from armpy.store.archive.container import open_container
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
+from tests.support.fake_backends import runtime_of
 from tests.support.networks import floats
+from tests.support.scripted_backend import ScriptedBackend, declaration, raises
 from tests.support.tflite_writer import Subgraph, Tensor, TfliteModel
 
 
@@ -243,3 +247,103 @@ def test_the_file_may_be_given_by_its_path(tmp_path: Path) -> None:
     with armpy.load(path, backends=["CpuRef"]) as model:
         model.signature("add")(floats(1, 1))
         assert shown(model)["total"] == [2, 3]
+
+
+def doubled(*, reversed_edges: bool = False) -> bytes:
+    """A model whose one signature calls the main subgraph with all of its inputs and outputs."""
+    model = TfliteModel()
+    graph = model.subgraph()
+    a, b = graph.tensor("main_a:0", (2,)), graph.tensor("main_b:0", (2,))
+    total, product = graph.tensor("total:0", (2,)), graph.tensor("product:0", (2,))
+    graph.operator("ADD", [a, b], [total], {})
+    graph.operator("MUL", [a, total], [product], {})
+    graph.inputs(a, b)
+    graph.outputs(total, product)
+    inputs = {"a": a, "b": b}
+    if reversed_edges:
+        inputs = dict(reversed(inputs.items()))
+    model.signature("serve", inputs, {"total": total, "product": product})
+    return model.to_bytes()
+
+
+def one_backend() -> tuple[ScriptedBackend, Runtime]:
+    """A backend that compiles all layers and writes down what it is asked, alone on a runtime."""
+    backend = ScriptedBackend("Npu", declared=declaration(keeps_programs=True))
+    return backend, runtime_of(backend)
+
+
+@pytest.mark.parametrize("first", [None, "serve"])
+def test_the_main_subgraph_and_an_equal_signature_are_prepared_once(
+    first: str | None, tmp_path: Path
+) -> None:
+    npu, runtime = one_backend()
+    with armpy.load(doubled(), signature=first, runtime=runtime) as model:
+        served = model.signature("serve")
+        model.save(tmp_path / "model.armpy")
+        assert npu.methods.count("optimize") == 1
+        assert npu.methods.count("create_workload") == 1
+        results = served.run({"a": floats(1, 2), "b": floats(3, 4)})
+        assert {name: array.tolist() for name, array in results.items()} == {
+            "total": [4, 6],
+            "product": [4, 12],
+        }
+        assert served.title == model.title
+        assert [spec.name for spec in served.inputs] == ["a", "b"]
+        names = ["a", "b"] if first else ["main_a:0", "main_b:0"]
+        assert [spec.name for spec in model.inputs] == names
+        with pytest.raises(InvalidArgumentError, match="main_c"):
+            served.run({"main_c": floats(1, 2), "b": floats(3, 4)})
+
+
+def test_a_signature_with_another_order_of_inputs_gives_the_same() -> None:
+    with armpy.load(doubled(reversed_edges=True), backends=["CpuRef"]) as model:
+        results = model.signature("serve").run({"a": floats(1, 2), "b": floats(3, 4)})
+        assert results["product"].tolist() == [4, 12]
+
+
+@pytest.mark.parametrize("first", [None, "serve"])
+def test_a_compiled_file_has_the_network_of_equal_signatures_once(
+    first: str | None, tmp_path: Path
+) -> None:
+    path, again = tmp_path / "model.armpy", tmp_path / "again.armpy"
+    with armpy.load(doubled(), backends=["CpuRef"]) as model:
+        model.save(path)
+    assert [name for name in open_container(path).sections if name.startswith("model")] == ["model"]
+    given = {"a": floats(1, 2), "b": floats(3, 4)}
+    with armpy.load(path, backends=["CpuRef"], signature=first) as model:
+        assert model.signature("serve").run(given)["product"].tolist() == [4, 12]
+        names = ["a", "b"] if first else ["main_a:0", "main_b:0"]
+        assert [value.name for value in model.graph.inputs] == names
+        model.signature("serve").save(again)
+    with armpy.load(again, backends=["CpuRef"]) as model:
+        assert model.signature("serve").run(given)["total"].tolist() == [4, 6]
+
+
+def test_an_equal_signature_ends_with_its_model_and_not_the_other_way() -> None:
+    runtime = Runtime(RuntimeOptions(backends=["CpuRef"]))
+    given = floats(1, 2), floats(3, 4)
+    model = armpy.load(doubled(), runtime=runtime)
+    model.signature("serve").close()
+    assert model(*given)[0].tolist() == [4, 6]
+    served = model.signature("serve")
+    bound = served.bind({"a": given[0], "b": given[1]})
+    runtime.unload_network(model.network_id)
+    with pytest.raises(InvalidArgumentError, match="unloaded"):
+        served(*given)
+    with pytest.raises(InvalidArgumentError):
+        bound()
+
+
+def test_a_backend_that_fails_in_an_equal_signature_loses_its_layers_in_both() -> None:
+    npu = ScriptedBackend("Npu", {"execute": raises(BackendError("out of units"))})
+    runtime = runtime_of(npu)
+    with armpy.load(
+        doubled(), runtime=runtime, properties=NetworkProperties(on_failure="next")
+    ) as model:
+        served = model.signature("serve")
+        assert served(floats(1, 2), floats(3, 4))[1].tolist() == [4, 12]
+        assert model(floats(1, 2), floats(3, 4))[1].tolist() == [4, 12]
+        for one in (model, served):
+            assert one.placement is not None
+            assert set(one.placement.layers_by_backend) == {"CpuRef"}
+        assert npu.methods.count("execute") <= 2

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import armpy
+from armpy.errors import ParserError
 from armpy.store.archive.container import open_container, write_container
 from tests.support.example_backends import DIGITS
 
@@ -40,3 +41,25 @@ def test_results_count_against_the_limit_whatever_the_file_says_it_needs(saved: 
         (made,) = model.run({given.name: image}).values()
         assert not model.is_light
         assert made.nbytes < LIMIT_BYTES
+
+
+@pytest.mark.parametrize(
+    "names",
+    [{"inputs": ["a", "b"]}, {"inputs": ["a"], "outputs": [1]}, {"inputs": []}, {"outputs": "y"}],
+    ids=["too many", "a number", "too few", "a text"],
+)
+def test_names_of_a_signature_that_cannot_be_are_refused(
+    saved: Path, names: dict[str, object]
+) -> None:
+    container = open_container(saved)
+    manifest = {k: value for k, value in container.manifest.items() if k != "sections"}
+    sections = {name: container.section(name).tobytes() for name in container.sections}
+    manifest["signatures"][1] |= names
+    write_container(saved, manifest, sections)
+    with pytest.raises(ParserError, match=r"names of a signature|cannot be read"):
+        armpy.load(saved, signature="serving_default")
+    with (
+        pytest.raises(ParserError, match=r"names of a signature|cannot be read"),
+        armpy.load(saved) as model,
+    ):
+        model.signature("serving_default")

@@ -26,11 +26,12 @@ from armpy.cli.load_request import COMMAND_OPTIONS, CliLoadRequest
 from armpy.cli.printer import Printer
 from armpy.cli.registry import registry_of
 from armpy.compiler import OptimizedNetwork
-from armpy.compiler.files.reading import NetworkContents, read_contents
+from armpy.compiler.files.reading import NetworkContents
 from armpy.core.units import bytes_text
 from armpy.errors import InvalidArgumentError, UnimplementedError
 from armpy.graph.dump import to_dot
 from armpy.model.archive.metadata import read_metadata
+from armpy.model.archive.reload import read_signature
 from armpy.plugins import BackendRegistry
 from armpy.store.archive.container import VERSION, Container
 from armpy.store.archive.signing import (
@@ -191,8 +192,9 @@ def _networks(
 ) -> tuple[tuple[NetworkReport, ...], NetworkContents[OptimizedNetwork]]:
     """All networks, and the contents of the one that is asked for."""
     reports, chosen = [], None
-    for name, section in contents.networks:
-        network = read_contents(contents.container, OptimizedNetwork, section)
+    for record in contents.networks:
+        name, section = record["name"], record["section"]
+        network = read_signature(contents.container, record)
         found = report_of(network.graph, None)
         num_layers, num_views = len(network.graph.layers), contents.num_views(section)
         reports.append(

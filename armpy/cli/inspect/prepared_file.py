@@ -9,6 +9,7 @@ from typing import Any
 from armpy.compiler import Placement
 from armpy.compiler.files.plain import PlainReader
 from armpy.errors import ParserError
+from armpy.model.archive.prepared_file import signature_records
 from armpy.store.archive.container import Container
 from armpy.store.archive.magic import METADATA
 
@@ -143,14 +144,11 @@ class PreparedContents:
         return FileBytes(total, constants, in_data, in_code, graph, other)
 
     @property
-    def networks(self) -> list[tuple[str | None, str]]:
-        """Name of the signature, and section, of each network; the first one comes first."""
+    def networks(self) -> Sequence[Mapping[str, Any]]:
+        """Records of the ways to call the model, the first one first."""
         if "signatures" not in self.manifest:
-            return [(None, "model")]
-        found = [(one.get("name"), one.get("section")) for one in self._records("signatures")]
-        if not all(isinstance(name, str | None) and isinstance(at, str) for name, at in found):
-            self.container.refuse("its signatures cannot be read")
-        return [(name, str(at)) for name, at in found]
+            return [{"name": None, "section": "model"}]
+        return signature_records(self.container)
 
     def num_views(self, section: str = "model") -> int:
         """How many constants of a network are read out of what programs have packed."""

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, TypeAlias
 
 from armpy.compiler import specialize
-from armpy.errors import ArmpyError, InvalidArgumentError
+from armpy.errors import ArmpyError, InvalidArgumentError, ParserError
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.reshaping import Reshape
 from armpy.tensor import MAX_RANK, Shape, shapes_agree
@@ -151,6 +151,40 @@ def _with_infos(graph: Graph, shapes: Mapping[str, Shape]) -> Graph:
         for value in graph.inputs
         if value.name in shapes
     }
+    defaults = zip(graph.inputs, graph.default_shapes, strict=True)
+    return replace(
+        _with_inputs(graph, renewed),
+        # A file's default is for the shape that the input had.
+        default_shapes=tuple([None if v in renewed else shape for v, shape in defaults]),
+        # What a file declares of its outputs can be for the fixed sizes that its inputs had.
+        output_shapes=() if _replaces_sizes(renewed) else graph.output_shapes,
+    )
+
+
+def with_names(graph: Graph, inputs: Sequence[str], outputs: Sequence[str]) -> Graph:
+    """The same graph with other names for its inputs and outputs, in its order.
+
+    Raises
+    ------
+    ParserError
+        If a file does not have as many names.
+    """
+    expected, actual = [
+        f"{len(ins)} inputs and {len(outs)} outputs"
+        for ins, outs in ((graph.inputs, graph.outputs), (inputs, outputs))
+    ]
+    if actual != expected:
+        raise ParserError(
+            "the names of a signature do not fit the network", expected=expected, actual=actual
+        )
+    renewed = {
+        value: replace(value, name=name) for value, name in zip(graph.inputs, inputs, strict=True)
+    }
+    return replace(_with_inputs(graph, renewed), output_names=tuple(outputs))
+
+
+def _with_inputs(graph: Graph, renewed: Mapping[Value, Value]) -> Graph:
+    """A graph with other values in the place of inputs."""
 
     def mapped(values: Iterable[Value]) -> tuple[Value, ...]:
         return tuple([renewed.get(value, value) for value in values])
@@ -159,7 +193,6 @@ def _with_infos(graph: Graph, shapes: Mapping[str, Shape]) -> Graph:
     for layer in graph.layers:
         inputs = tuple([None if v is None else renewed.get(v, v) for v in layer.inputs])
         layers.append(replace(layer, inputs=inputs))
-    defaults = zip(graph.inputs, graph.default_shapes, strict=True)
     return replace(
         graph,
         inputs=mapped(graph.inputs),
@@ -169,10 +202,6 @@ def _with_infos(graph: Graph, shapes: Mapping[str, Shape]) -> Graph:
             replace(variable, next_value=mapped([variable.next_value])[0])
             for variable in graph.variables
         ),
-        # A file's default is for the shape that the input had.
-        default_shapes=tuple([None if v in renewed else shape for v, shape in defaults]),
-        # What a file declares of its outputs can be for the fixed sizes that its inputs had.
-        output_shapes=() if _replaces_sizes(renewed) else graph.output_shapes,
     )
 
 

@@ -20,12 +20,15 @@ class TfliteSignature:
         Index of the subgraph that it calls.
     inputs, outputs : mapping of str to int
         Index of the tensor that each name stands for, in the file's order.
+    is_main : bool
+        Whether it calls the main subgraph with all of its inputs and outputs, in their order.
     """
 
     name: str
     subgraph: int
     inputs: Mapping[str, int]
     outputs: Mapping[str, int]
+    is_main: bool = False
 
 
 def read_signatures(model: TableReader) -> dict[str, TfliteSignature]:
@@ -42,13 +45,18 @@ def read_signatures(model: TableReader) -> dict[str, TfliteSignature]:
         table.where = f"signature '{name}'"
         if name in found:
             raise table.error("two signatures have this name")
-        found[name] = TfliteSignature(
-            name,
-            table.integer("SubgraphIndex"),
-            _read_names(table, "Inputs"),
-            _read_names(table, "Outputs"),
-        )
+        subgraph = table.integer("SubgraphIndex")
+        names = _read_names(table, "Inputs"), _read_names(table, "Outputs")
+        edges = [list(indexes.values()) for indexes in names]
+        is_main = subgraph == 0 and edges == _main_edges(model)
+        found[name] = TfliteSignature(name, subgraph, *names, is_main)
     return found
+
+
+def _main_edges(model: TableReader) -> list[list[int]]:
+    """Tensor indexes of the main subgraph's inputs, and of its outputs."""
+    subgraphs = model.tables("Subgraphs", "subgraph")
+    return [subgraphs[0].numbers(f) for f in ("Inputs", "Outputs")] if len(subgraphs) else []
 
 
 def choose_signature(model: TableReader, name: str) -> TfliteSignature:

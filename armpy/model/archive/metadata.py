@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from armpy.backend.caches import CacheUse
 from armpy.compiler.files.plain import PlainReader
@@ -18,20 +19,20 @@ if TYPE_CHECKING:
     from armpy.store.archive.container import Container
 
 
-def section_of(file: PreparedFile, name: str | None) -> str:
-    """The section with the network of a signature; of the first one for None.
+def signature_record(file: PreparedFile, name: str | None) -> Mapping[str, Any]:
+    """The record of a signature; the first one for None.
 
     Raises
     ------
     InvalidArgumentError
         If there is no such signature.
     """
-    records = signature_records(file)
+    records = signature_records(file.container)
     if name is None:
-        return str(records[0]["section"])
+        return records[0]
     for one in records:
         if one["name"] == name:
-            return str(one["section"])
+            return one
     names = [str(one["name"]) for one in records if one["name"] is not None]
     raise InvalidArgumentError(
         f"the model has no signature '{name}'",
@@ -57,7 +58,7 @@ def read_placement(file: PreparedFile, *, is_cached: bool = False) -> Placement:
     if PLACEMENT in container.sections:
         found = container.document(PLACEMENT)
     else:
-        document = container.document(section_of(file, None))
+        document = container.document(signature_record(file, None)["section"])
         plan = document.get("plan") if isinstance(document, dict) else None
         found = plan.get("placement") if isinstance(plan, dict) else None
     report = PlainReader().read(Placement, found, "placement")

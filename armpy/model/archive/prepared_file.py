@@ -91,8 +91,8 @@ class FileViews(Mapping[str, "Sequence[View]"]):
             by_section: dict[str, list[View]] = {}
             container = self._file.container
             try:
-                for one in signature_records(self._file):
-                    for array in container.document(one["section"])["arrays"]:
+                for section in {one["section"] for one in signature_records(container)}:
+                    for array in container.document(section)["arrays"]:
                         if array["view"] is not None:
                             by_section.setdefault(array["section"], []).append(array["view"])
             except (LookupError, TypeError):
@@ -122,18 +122,25 @@ def signatures_of(
     ParserError
         If they cannot be read.
     """
-    records = signature_records(file)
+    records = signature_records(file.container)
     names = tuple([str(one["name"]) for one in records if one["name"] is not None])
     return Signatures(lambda: names, open_one, records[0]["name"] if name is None else name)
 
 
-def signature_records(file: PreparedFile) -> list[Mapping[str, Any]]:
-    """Name and section of each network in the file, the first one first."""
-    records = file.container.manifest.get("signatures")
+def signature_records(container: Container) -> list[Mapping[str, Any]]:
+    """Name and section of each way to call the model, the first one first.
+
+    Those that differ in the names of inputs and outputs alone have one section; a record has the
+    names that the section does not have.
+    """
+    records = container.manifest.get("signatures")
     if not isinstance(records, list) or not records:
-        file.container.refuse("it has no networks")
+        container.refuse("it has no networks")
     for one in records:
         kinds = isinstance(one, dict) and "name" in one and isinstance(one.get("section"), str)
-        if not kinds or not isinstance(one.get("name"), str | None):
-            file.container.refuse("its signatures cannot be read")
+        edges = ("inputs", "outputs") if kinds and ("inputs" in one or "outputs" in one) else ()
+        names = [one.get(edge) for edge in edges]
+        is_text = all(isinstance(n, list) and all(isinstance(x, str) for x in n) for n in names)
+        if not kinds or not isinstance(one.get("name"), str | None) or not is_text:
+            container.refuse("its signatures cannot be read")
     return records

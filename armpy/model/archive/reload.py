@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from armpy.backend.caches import model_named
 from armpy.compiler import OptimizedNetwork
 from armpy.compiler.compiled_parts import ArchivedPart, ArchivedParts, given_parts
 from armpy.compiler.files.layout import MODEL
-from armpy.compiler.files.reading import read_contents
+from armpy.compiler.files.reading import NetworkContents, read_contents
 from armpy.errors import ParserError
+from armpy.execution.arrays.reshaping import with_names
 from armpy.execution.runtime import Runtime
-from armpy.model.archive.metadata import read_metadata, section_of
+from armpy.model.archive.metadata import read_metadata, signature_record
 from armpy.model.archive.prepared_file import WRONG_FORM, PreparedFile, signatures_of
 from armpy.model.load_options import differing_options
 from armpy.model.model import Model
 from armpy.model.network_handle import NetworkHandle
 from armpy.model.provenance import Provenance
 from armpy.model.signatures import Signatures
+from armpy.store.archive.container import Container
 
 
 def load_ordinary(file: PreparedFile) -> Model:
@@ -33,13 +38,13 @@ def load_ordinary(file: PreparedFile) -> Model:
     runtime = asked.runtime
     options = asked.runtime_options()
     is_own = runtime is None
-    section = section_of(file, asked.signature)
+    record = signature_record(file, asked.signature)
     if runtime is None:
         runtime = Runtime(options)
     try:
         return _loaded(
             file,
-            section,
+            record,
             runtime,
             signatures_of(file, partial(open_signature, file), asked.signature),
             asked.signature,
@@ -56,14 +61,24 @@ def open_signature(
     file: PreparedFile, name: str, signatures: Signatures[Model], first: Model
 ) -> Model:
     """The model for another signature of the file, on the first one's runtime."""
-    return _loaded(
-        file, section_of(file, name), first.runtime, signatures, name, shares_state_with=first
-    )
+    record, of_first = [signature_record(file, n) for n in (name, signatures.first_name)]
+    is_same = record["section"] == of_first["section"] and "inputs" in record
+    if is_same and first.handle.can_be_renamed:
+        handle = NetworkHandle.load(
+            with_names(first.graph, record["inputs"], record["outputs"]),
+            first.runtime,
+            first.properties,
+            shares_state_with=first.handle,
+            read_source=lambda: read_signature(file.container, record).graph,
+            original=first.handle,
+        )
+        return _model(file, handle, signatures, name, first)
+    return _loaded(file, record, first.runtime, signatures, name, shares_state_with=first)
 
 
 def _loaded(
     file: PreparedFile,
-    section: str,
+    record: Mapping[str, Any],  # Any: a record of the file, checked
     runtime: Runtime,
     signatures: Signatures[Model],
     name: str | None,
@@ -73,10 +88,10 @@ def _loaded(
 ) -> Model:
     """The model of a network in the file."""
     asked = file.request.options
-    contents = read_contents(file.container, OptimizedNetwork, section)
-    network = contents.graph
-    if contents.optimized is not None and network.is_fully_shaped and keeps_places(file, runtime):
-        network = contents.optimized  # type: ignore[assignment]  # loaded as it is placed
+    graph, optimized = read_signature(file.container, record)
+    network = graph
+    if optimized is not None and graph.is_fully_shaped and keeps_places(file, runtime):
+        network = optimized  # type: ignore[assignment]  # loaded as it is placed
     first = shares_state_with
     with (
         model_named(str(file.container.manifest.get("title", ""))),
@@ -88,12 +103,45 @@ def _loaded(
             asked.properties if first is None else first.properties,
             closes_runtime=closes_runtime,
             shares_state_with=None if first is None else first.handle,
-            read_source=lambda: contents.graph,
+            read_source=lambda: graph,
         )
         # Within the file's parts, which are given only here: a later preparation would compile
         # anew.
-        if contents.optimized is not None and handle.loaded.latest is None:
-            _prepare_for_saved_shapes(handle, contents.optimized)
+        if optimized is not None and handle.loaded.latest is None:
+            _prepare_for_saved_shapes(handle, optimized)
+    return _model(file, handle, signatures, name, first)
+
+
+def read_signature(
+    container: Container,
+    record: Mapping[str, Any],  # Any: one of `signature_records`
+) -> NetworkContents[OptimizedNetwork]:
+    """The network of a signature, for all shapes and as it was saved.
+
+    Raises
+    ------
+    ParserError
+        If it cannot be read.
+    """
+    contents = read_contents(container, OptimizedNetwork, record["section"])
+    if "inputs" not in record:
+        return contents
+    graph, optimized = contents
+    names = record["inputs"], record["outputs"]
+    if optimized is not None:
+        # Nothing else of it is looked at: it is prepared as it was placed.
+        optimized = replace(optimized, source=with_names(optimized.source, *names))
+    return NetworkContents(with_names(graph, *names), optimized)
+
+
+def _model(
+    file: PreparedFile,
+    handle: NetworkHandle,
+    signatures: Signatures[Model],
+    name: str | None,
+    first: Model | None,
+) -> Model:
+    asked = file.request.options
     return Model(
         handle,
         quantize_inputs=asked.quantize_inputs,

@@ -169,6 +169,7 @@ def checked_signatures(given: object) -> tuple[ModelSignature, ...]:
             plain_text(signature.name),
             tuple(map(plain_text, signature.inputs)),
             tuple(map(plain_text, signature.outputs)),
+            signature.is_main is True,
         )
         for signature in found
     )

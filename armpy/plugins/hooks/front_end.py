@@ -63,6 +63,9 @@ class ModelSignature:
     # Names, in the file's order.
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    # Whether it calls the model's main part with all of its inputs and outputs, and the names are
+    # in the main part's order. The two are prepared once then.
+    is_main: bool = False
 
 
 @dataclass(frozen=True, slots=True)
