@@ -43,7 +43,7 @@ from armpy.compiler.optimized import OptimizedNetwork as OptimizedNetwork
 from armpy.compiler.options import OptimizerOptions as OptimizerOptions
 from armpy.compiler.placement import Alternative as Alternative, Placement as Placement
 from armpy.execution.calls.execution import Execution as Execution
-from armpy.plugins.find import backend_registry as backend_registry
+from armpy.plugins.registry import backend_registry as backend_registry
 from armpy.plugins.registry import BackendRegistry as BackendRegistry
 from armpy.execution.optimize import optimize as optimize
 from armpy.model.device_memory import allocate_memory as allocate_memory

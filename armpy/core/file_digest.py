@@ -1,4 +1,4 @@
-"""SHA-256 of a file's contents."""
+"""Contents of regular files, and their SHA-256."""
 
 from __future__ import annotations
 
@@ -6,6 +6,18 @@ import errno
 import hashlib
 import os
 import stat
+from io import FileIO
+
+
+def open_regular(path: str) -> FileIO:
+    """Open a file for reading; raises OSError if it is a pipe, a device or the like."""
+    # Not blocking: a pipe without a writer would never open.
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    # Of what was opened, not of the path, which may be another file by now.
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, f"{path} is not a regular file")
+    return open(handle, "rb", buffering=0)
 
 
 def content_digest(path: str) -> str:
@@ -22,9 +34,5 @@ def content_digest(path: str) -> str:
     changed: a write through a memory mapping shows in them when the page is written back, and on
     tmpfs never.
     """
-    # Not blocking: a pipe without a writer would never open.
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    with open(handle, "rb", buffering=0) as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "not a regular file", path)
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -11,7 +11,7 @@ from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.execution.backend_setup import BackendSetup
 from armpy.execution.options import RuntimeOptions, backend_preferences
 from armpy.plugins import BackendRegistry
-from armpy.plugins.loading import Failure
+from armpy.plugins.discovery.candidate import Failure
 from armpy.plugins.proxy.guarded_call import describe, exact
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _one_by_one(
             BackendSetup(tried, registry).contexts.close()
         except ArmpyError as error:
             reason = f"no runtime can be set up with its answer: {error}"
-            registry.plugins.complain(answer.candidate, _HOOK, Failure(reason, ""))
+            registry.plugins.complain(answer.candidate, _HOOK, Failure(reason))
         else:
             options = tried
     return options, BackendSetup(options, registry)

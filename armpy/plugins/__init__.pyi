@@ -1,4 +1,3 @@
-from armpy.plugins.find import backend_registry as backend_registry
 from armpy.plugins.discovery.candidate import (
     Candidate as Candidate,
     CandidateKind as CandidateKind,
@@ -6,10 +5,14 @@ from armpy.plugins.discovery.candidate import (
 )
 from armpy.plugins.discovery.directories import SkippedPath as SkippedPath
 from armpy.plugins.options import PluginOptions as PluginOptions
-from armpy.plugins.probing.probe import probe_candidates as probe_candidates
-from armpy.plugins.probing.result import ProbeOutcome as ProbeOutcome, ProbeResult as ProbeResult
+from armpy.plugins.probe import (
+    ProbeOutcome as ProbeOutcome,
+    ProbeResult as ProbeResult,
+    probe_candidates as probe_candidates,
+)
 from armpy.plugins.registry import (
     BackendRegistry as BackendRegistry,
+    backend_registry as backend_registry,
     preferred_backends as preferred_backends,
 )
 

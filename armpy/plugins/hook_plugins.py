@@ -6,12 +6,12 @@ import importlib
 import logging
 import re
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import pluggy
 
@@ -20,15 +20,24 @@ from armpy.plugins.discovery.candidate import (
     Candidate,
     CandidateKind,
     CandidateStatus,
+    Failure,
     RejectionError,
 )
 from armpy.plugins.hooks.checks import check_plugin
 from armpy.plugins.hooks.specifications import PROJECT, HookSpecifications
-from armpy.plugins.loading import Failure, attempt, leave_out, open_plugin
+from armpy.plugins.loading import (
+    CandidateRecord,
+    attempt,
+    leave_out,
+    open_plugin,
+    probe_records,
+)
 from armpy.plugins.options import PluginOptions
-from armpy.plugins.probing.result import ProbeResult
 from armpy.plugins.proxy.guarded_call import describe, exact, is_a
 from armpy.plugins.trust.policy import Trust
+
+if TYPE_CHECKING:
+    from armpy.plugins.probe import ProbeResult
 
 _log = logging.getLogger("armpy.plugins")
 
@@ -59,12 +68,10 @@ class Answer(Generic[T]):
 
 
 @dataclass(slots=True, eq=False)
-class _PluginRecord:
+class _PluginRecord(CandidateRecord):
     """A candidate for a plugin, and what its hooks have done wrong."""
 
-    candidate: Candidate
     plugin: object = None
-    has_passed_probe: bool = False
     problems: dict[tuple[str, str], Failure] = field(default_factory=dict)
 
 
@@ -138,7 +145,7 @@ class HookPlugins:
         with self._lock:
             record = self._add(Candidate(name, source, is_plugin=True))
             record.plugin = plugin
-            if record.candidate.status is CandidateStatus.FOUND:
+            if record.is_open_question:
                 self._load(record)
             if record.candidate.status is not CandidateStatus.REGISTERED:
                 # The exception tells the caller; it is not to be listed as well.
@@ -188,7 +195,7 @@ class HookPlugins:
                     right.append(Answer(answer.candidate, item))
                 else:
                     reason = f"it returned {describe(item)}. Expected {kind.__name__}"
-                    self.complain(answer.candidate, hook, Failure(reason, ""))
+                    self.complain(answer.candidate, hook, Failure(reason))
         return right
 
     def complain(self, candidate: Candidate, hook: str, failure: Failure) -> None:
@@ -240,9 +247,10 @@ class HookPlugins:
             try:
                 chosen = self._records[:1] if own_alone else self._records
                 records = [r for r in chosen if r.candidate.hook in ("", hook) or not hook]
-                self._probe_if_asked(records)
+                if self._options.probe:
+                    self._probe(records)
                 for record in records:
-                    if record.candidate.status is CandidateStatus.FOUND:
+                    if record.is_open_question:
                         self._load(record)
             finally:
                 self._is_loading = False
@@ -250,32 +258,16 @@ class HookPlugins:
     def probe(self, *, examine: str = "") -> list[tuple[Candidate, ProbeResult]]:
         """Load every plugin that is not yet in a process of its own, as for backends."""
         with self._lock:
-            return self._probe(self._records, examine=examine)
+            return self._probe(self._records, examine)
 
     def _probe(
-        self, chosen: Iterable[_PluginRecord], *, examine: str = ""
+        self, records: Iterable[_PluginRecord], examine: str = ""
     ) -> list[tuple[Candidate, ProbeResult]]:
-        """Load some plugins, as far as they are not yet, in processes of their own."""
-        # Few processes probe, and it takes much of the standard library.
-        from armpy.plugins.probing.probe import probe_candidates  # noqa: PLC0415
-
-        records = [record for record in chosen if _can_be_probed(record)]
-        candidates = [record.candidate for record in records]
-        timeout_s = self._options.probe_timeout_s
-        results = probe_candidates(candidates, timeout_s=timeout_s, examine=examine)
-        for record, result in zip(records, results, strict=True):
-            record.has_passed_probe = result.passed
+        results = probe_records(records, self._options.probe_timeout_s, examine)
+        for record, result in results:
             if not result.passed:
-                details = result.traceback or result.output
-                missing = result.missing_module, result.missing_library
-                failure = Failure(result.reason, details, *missing)
-                leave_out(record.candidate, result.status, failure)
-        return list(zip(candidates, results, strict=True))
-
-    def _probe_if_asked(self, records: Iterable[_PluginRecord]) -> None:
-        """Probe what is about to be loaded, if the options say so."""
-        if self._options.probe:
-            self._probe(records)
+                leave_out(record.candidate, result.status, result.failure)
+        return [(record.candidate, result) for record, result in results]
 
     def _add(self, candidate: Candidate) -> _PluginRecord:
         """Take up one candidate, if it may be loaded and its name is free."""
@@ -295,7 +287,7 @@ class HookPlugins:
         owner = next((c for c in others if c.backend_id == candidate.backend_id), None)
         if owner is not None:
             reason = f"another plugin has the name '{candidate.backend_id}': {owner.source}"
-            leave_out(candidate, CandidateStatus.DUPLICATE, Failure(reason, ""))
+            leave_out(candidate, CandidateStatus.DUPLICATE, Failure(reason))
         return record
 
     def _position(self, candidate: Candidate) -> int:
@@ -307,10 +299,15 @@ class HookPlugins:
         def step() -> None:
             with self.around_calls():
                 if record.plugin is None:
-                    record.plugin = self._import(record)
+                    record.plugin = (
+                        importlib.import_module(candidate.name)
+                        if candidate.kind is CandidateKind.CODE
+                        # Checked again: the files may have changed since they were found.
+                        else open_plugin(candidate, self._trust.check(candidate).module)
+                    )
                 hooks = check_plugin(record.plugin)
                 _check_hooks(candidate, hooks.values())
-                guarded = _guarded(record.plugin, hooks, self._guard(record))
+                guarded = self._guarded(record, hooks)
             # A stand-in, as pluggy ends a hook for all plugins with the first exception of one.
             self._manager.register(guarded, candidate.backend_id)
 
@@ -321,37 +318,34 @@ class HookPlugins:
             record.plugin = None
             leave_out(candidate, *failed)
 
-    def _import(self, record: _PluginRecord) -> object:
-        candidate = record.candidate
-        if candidate.kind is CandidateKind.CODE:
-            return importlib.import_module(candidate.name)
-        # Checked again: the files may have changed since they were found.
-        return open_plugin(candidate, self._trust.check(candidate).module)
+    def _guarded(self, record: _PluginRecord, hooks: Mapping[str, str]) -> _GuardedPlugin:
+        """A plugin whose implementations raise nothing; `hooks` has their hooks by name."""
+        shown = _GuardedPlugin()
+        for name, hook in hooks.items():
+            setattr(shown, name, self._guard(record.candidate, hook, getattr(record.plugin, name)))
+        return shown
 
-    def _guard(self, record: _PluginRecord) -> Callable[[str, Callable[..., object]], object]:
-        """What stands between pluggy and an implementation: it raises nothing."""
+    def _guard(
+        self, candidate: Candidate, hook: str, function: Callable[..., object]
+    ) -> Callable[..., Answer[object] | None]:
+        key = candidate.backend_id, hook
 
-        def guard(hook: str, function: Callable[..., object]) -> object:
-            key = record.candidate.backend_id, hook
+        # Keeps the marks of `hookimpl`, and the parameters by which pluggy passes arguments.
+        @wraps(function)
+        def guarded(*arguments: object) -> Answer[object] | None:
+            # A hook that loads a model would be asked for that one as well, without end.
+            if key in _running.get():
+                return None
+            token = _running.set(_running.get() | {key})
+            try:
+                value = self.contained(
+                    candidate, hook, lambda: _plain(function(*arguments)), default=None
+                )
+            finally:
+                _running.reset(token)
+            return None if value is None else Answer(candidate, value)
 
-            # Keeps the marks of `hookimpl`, and the parameters by which pluggy passes arguments.
-            @wraps(function)
-            def guarded(*arguments: object) -> Answer[object] | None:
-                # A hook that loads a model would be asked for that one as well, without end.
-                if key in _running.get():
-                    return None
-                token = _running.set(_running.get() | {key})
-                try:
-                    value = self.contained(
-                        record.candidate, hook, lambda: _plain(function(*arguments)), default=None
-                    )
-                finally:
-                    _running.reset(token)
-                return None if value is None else Answer(record.candidate, value)
-
-            return guarded
-
-        return guard
+        return guarded
 
 
 class _GuardedPlugin:
@@ -371,21 +365,6 @@ def _check_hooks(candidate: Candidate, hooks: Iterable[str]) -> None:
         )
 
 
-def _guarded(
-    plugin: object, names: Iterable[str], guard: Callable[[str, Callable[..., object]], object]
-) -> _GuardedPlugin:
-    shown = _GuardedPlugin()
-    for name in names:
-        setattr(shown, name, guard(name, getattr(plugin, name)))
-    return shown
-
-
 def _plain(value: object) -> object:
     """An answer; of several a plain list, so that to go through them runs no code of the plugin."""
     return list(value) if isinstance(value, (list, tuple)) else value
-
-
-def _can_be_probed(record: _PluginRecord) -> bool:
-    candidate = record.candidate
-    is_found = candidate.status is CandidateStatus.FOUND
-    return is_found and candidate.kind is not CandidateKind.CODE and not record.has_passed_probe

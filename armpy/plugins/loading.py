@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import re
 import traceback
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
 
 from armpy.errors import ArmpyError
 from armpy.plugins.checks import CheckedBackend, check_backend
@@ -14,15 +15,19 @@ from armpy.plugins.discovery.candidate import (
     Candidate,
     CandidateKind,
     CandidateStatus,
+    Failure,
     RejectionError,
 )
 from armpy.plugins.discovery.directories import is_common
+from armpy.plugins.discovery.module_files import Snapshot
 from armpy.plugins.discovery.references import load_reference
 from armpy.plugins.modules import group_of, open_module
 from armpy.plugins.proxy.guarded_call import let_user_interrupt
 from armpy.plugins.trust.pinned_code import NOT_PINNED, PinnedCode, serve_distribution
-from armpy.plugins.trust.snapshot import Snapshot
 from armpy.types import INVALID_BACKEND_IDS, BackendId
+
+if TYPE_CHECKING:
+    from armpy.plugins.probe import ProbeResult
 
 _log = logging.getLogger("armpy.plugins")
 # The loaders of Linux and macOS name the library in their text only; no field has it.
@@ -49,15 +54,41 @@ class OpenedCandidate:
         return checked
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """Failure of loading: the exception in words."""
+@dataclass(slots=True, eq=False)
+class CandidateRecord:
+    """A candidate, and what is known of it beyond what it shows."""
 
-    reason: str
-    traceback: str
-    # Empty unless one could not be found.
-    missing_module: str = ""
-    missing_library: str = ""
+    candidate: Candidate
+    has_passed_probe: bool = field(default=False, kw_only=True)
+
+    @property
+    def is_open_question(self) -> bool:
+        """Whether it may still be registered."""
+        return self.candidate.status is CandidateStatus.FOUND
+
+    @property
+    def can_be_probed(self) -> bool:
+        """Whether a probe can tell something new."""
+        is_found = self.candidate.kind is not CandidateKind.CODE and self.is_open_question
+        return is_found and not self.has_passed_probe
+
+
+RecordT = TypeVar("RecordT", bound=CandidateRecord)
+
+
+def probe_records(
+    records: Iterable[RecordT], timeout_s: float, examine: str = ""
+) -> list[tuple[RecordT, ProbeResult]]:
+    """Probe candidates, as far as that can tell something new, and note which ones passed."""
+    # Few processes probe, and it takes much of the standard library.
+    from armpy.plugins.probe import probe_candidates  # noqa: PLC0415
+
+    chosen = [record for record in records if record.can_be_probed]
+    candidates = [record.candidate for record in chosen]
+    results = probe_candidates(candidates, timeout_s=timeout_s, examine=examine)
+    for record, result in zip(chosen, results, strict=True):
+        record.has_passed_probe = result.passed
+    return list(zip(chosen, results, strict=True))
 
 
 def open_candidate(
@@ -92,15 +123,10 @@ def open_candidate(
     return OpenedCandidate(candidate.backend_id, "", factory)
 
 
-def why_invalid_id(backend_id: BackendId) -> str:
-    """Why no backend may have an id; empty if one may."""
-    return f"'{backend_id}' is not a valid backend id" if backend_id in INVALID_BACKEND_IDS else ""
-
-
 def check_invalid_id(backend_id: BackendId) -> None:
     """Raise RejectionError for an id that no backend may have."""
-    if reason := why_invalid_id(backend_id):
-        raise RejectionError(reason)
+    if backend_id in INVALID_BACKEND_IDS:
+        raise RejectionError(f"'{backend_id}' is not a valid backend id")
 
 
 def attempt(
@@ -117,7 +143,7 @@ def attempt(
         step()
     # Without a traceback: a broken rule is told in words, and is no mistake inside the candidate.
     except RejectionError as error:
-        return CandidateStatus.REJECTED, Failure(str(error), "")
+        return CandidateStatus.REJECTED, Failure(str(error))
     except BaseException as error:  # noqa: BLE001 - plugin boundary: recorded
         # SystemExit counts as a failure, but the user's Ctrl-C is not the candidate's.
         let_user_interrupt(error)

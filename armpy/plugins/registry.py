@@ -2,71 +2,25 @@
 
 from __future__ import annotations
 
-import os
 import threading
-import weakref
-from collections.abc import Callable, Container, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from armpy.backend import IBackendInternal
 from armpy.errors import BackendUnavailableError, InvalidArgumentError, did_you_mean
-from armpy.plugins.checks import CheckedBackend
-from armpy.plugins.discovery import directories
-from armpy.plugins.discovery.candidate import (
-    Candidate,
-    CandidateKind,
-    CandidateStatus,
-    RejectionError,
-)
-from armpy.plugins.discovery.directories import SkippedPath, backend_paths, find_modules
-from armpy.plugins.discovery.entry_points import find_entry_points, is_own
-from armpy.plugins.loading import (
-    Failure,
-    OpenedCandidate,
-    attempt,
-    check_invalid_id,
-    leave_out,
-    open_candidate,
-)
-from armpy.plugins.modules import forget_module, group_name, private_name
-from armpy.plugins.options import PluginOptions
-from armpy.plugins.probing.result import ProbeResult
+from armpy.plugins.discovery.candidate import Candidate, CandidateKind, CandidateStatus
+from armpy.plugins.discovery.discover import Discovery, discover
+from armpy.plugins.loader import BackendFactory, BackendLoader, BackendRecord
+from armpy.plugins.loading import OpenedCandidate
+from armpy.plugins.options import PathText, PluginOptions
 from armpy.plugins.proxy.guarded_call import ask_backend
 from armpy.plugins.trust.policy import read_trust
 from armpy.types import BackendId
 
 if TYPE_CHECKING:
+    from armpy.plugins.discovery.directories import SkippedPath
     from armpy.plugins.hook_plugins import HookPlugins
-
-BackendFactory = Callable[[], IBackendInternal]
-
-
-@dataclass(slots=True, eq=False)
-class _CandidateRecord:
-    """A candidate, and how far the registry has come with it.
-
-    `opened` is there once its code is imported, `checked` once its backend is made.
-    """
-
-    candidate: Candidate
-    private_name: str = ""
-    opened: OpenedCandidate | None = None
-    checked: CheckedBackend | None = None
-    has_passed_probe: bool = False
-
-    @property
-    def is_open_question(self) -> bool:
-        return self.candidate.status is CandidateStatus.FOUND
-
-    @property
-    def is_from_directory(self) -> bool:
-        return self.candidate.kind is CandidateKind.DIRECTORY
-
-    @property
-    def can_be_probed(self) -> bool:
-        found = self.candidate.kind is not CandidateKind.CODE and self.is_open_question
-        return found and self.opened is None and not self.has_passed_probe
+    from armpy.plugins.probe import ProbeResult
 
 
 class BackendRegistry:
@@ -94,20 +48,13 @@ class BackendRegistry:
     def __init__(self, options: PluginOptions | None = None) -> None:
         self._options = options or PluginOptions()
         self._trust = read_trust(self._options)
+        self._found = Discovery()
+        self._loader = BackendLoader(self._options, self._trust)
         self._hooks: HookPlugins | None = None
-        self._plugins: list[Candidate] = []
-        self._records: list[_CandidateRecord] = []
-        self._owners: dict[BackendId, _CandidateRecord] = {}
-        self._skipped: list[SkippedPath] = []
         # May be taken again by its own thread: a backend may use armpy while it is imported.
         self._lock = threading.RLock()
         self._is_closed = False
         self._is_discovered = False
-        self._groups: dict[tuple[str, bool], str] = {}
-        self._modules: set[str] = set()
-        # Holds the names and not the registry, which would then never be collected. Not at exit,
-        # when finalisers of runtimes may still need the modules.
-        weakref.finalize(self, _forget_modules, self._modules).atexit = False
 
     @classmethod
     def discover(cls, options: PluginOptions | None = None) -> BackendRegistry:
@@ -119,26 +66,9 @@ class BackendRegistry:
             If the trust file cannot be used.
         """
         registry = cls(options)
-        backends, registry._plugins = find_entry_points()
-        for candidate in backends:
-            registry._add(candidate, candidate.backend_id)
-        environment = os.environ.get(directories.ENVIRONMENT_VARIABLE, "")
-        paths, skipped = backend_paths(registry._options.directories, environment)
-        found = find_modules(paths)
-        registry._skipped += [*skipped, *found.skipped]
-        for module in found.modules:
-            registry._add(
-                Candidate(
-                    "",
-                    module.path,
-                    CandidateKind.DIRECTORY,
-                    name=module.name,
-                    path=module.path,
-                    directory=module.directory,
-                    entry=module.entry,
-                    common=module.common,
-                )
-            )
+        registry._found = discover(registry._options)
+        for candidate in registry._found.backends:
+            registry._loader.add(candidate)
         registry._is_discovered = True
         return registry
 
@@ -159,10 +89,10 @@ class BackendRegistry:
         with self._lock:
             self._check_open()
             self._is_discovered = False
-            record = self._add(Candidate(backend_id, source), backend_id)
+            record = self._loader.add(Candidate(backend_id, source))
             if not record.is_open_question:
                 # The exception tells the caller; it is not to be listed as well.
-                self._records.remove(record)
+                self._loader.records.remove(record)
                 raise InvalidArgumentError(
                     f"backend '{backend_id}' cannot be registered", actual=record.candidate.reason
                 )
@@ -177,17 +107,17 @@ class BackendRegistry:
         has made go on working, but its module can import no more of its submodules.
         """
         with self._lock:
-            record = self._owners.pop(backend_id, None)
+            record = self._loader.owners.pop(backend_id, None)
             if record is None:
                 return
-            self._forget(record)
+            self._loader.forget(record)
             record.candidate.status = CandidateStatus.REJECTED
             record.candidate.reason = "it was deregistered"
 
     def close(self) -> None:
         """Deregister every backend; nothing can be asked for afterwards."""
         with self._lock:
-            for backend_id in list(self._owners):
+            for backend_id in list(self._loader.owners):
                 self.deregister(backend_id)
             self._is_closed = True
 
@@ -199,12 +129,12 @@ class BackendRegistry:
     @property
     def candidates(self) -> tuple[Candidate, ...]:
         """Every candidate with its status, in the order in which they were found."""
-        return tuple(record.candidate for record in self._records)
+        return tuple(record.candidate for record in self._loader.records)
 
     def has_plugins(self, hook: str = "") -> bool:
         """Whether there are plugins besides armpy's own; of a hook, those that may implement it."""
         return self._hooks is not None or any(
-            not hook or plugin.hook in ("", hook) for plugin in self._plugins
+            not hook or plugin.hook in ("", hook) for plugin in self._found.plugins
         )
 
     @property
@@ -214,22 +144,22 @@ class BackendRegistry:
             if self._hooks is None:
                 from armpy.plugins.hook_plugins import HookPlugins  # noqa: PLC0415 - not all need pluggy
 
-                self._hooks = HookPlugins(self._plugins, self._options, self._trust)
+                self._hooks = HookPlugins(self._found.plugins, self._options, self._trust)
             return self._hooks
 
     @property
     def skipped_paths(self) -> tuple[SkippedPath, ...]:
         """Directories that cannot be looked into, and what in them is nearly a module."""
-        return tuple(self._skipped)
+        return self._found.skipped
 
     @property
     def backend_ids(self) -> tuple[BackendId, ...]:
         """Ids that are known and can be asked for, sorted; loading one may still fail."""
-        return tuple(sorted(self._owners))
+        return tuple(sorted(self._loader.owners))
 
     def is_registered(self, backend_id: BackendId) -> bool:
         """Whether an id is known and can be asked for; loading the backend may still fail."""
-        return backend_id in self._owners
+        return backend_id in self._loader.owners
 
     def get(self, backend_id: BackendId) -> IBackendInternal:
         """The backend of that id, loaded if need be.
@@ -239,23 +169,24 @@ class BackendRegistry:
         BackendUnavailableError
             If there is none, or it cannot be loaded; the text says why.
         """
-        owner = self._owners.get(backend_id)
+        owner = self._loader.owners.get(backend_id)
         # Without the lock, which is held for long while another backend is loaded. `checked` is
         # read once, as another thread may clear it.
         if owner is not None and (checked := owner.checked) is not None:
             return checked.backend
         with self._lock:
             self._check_open()
-            record = self._owners.get(backend_id) or self._look_into_directories(backend_id)
+            loader = self._loader
+            record = loader.owners.get(backend_id) or loader.look_into_directories(backend_id)
             if record is not None:
-                self._probe_if_asked([record])
-                if checked := self._load(record):
+                loader.probe_if_asked([record])
+                if checked := loader.load(record):
                     return checked.backend
             raise self._why_unavailable(backend_id, record)
 
     def factory_by_hand(self, backend_id: BackendId) -> BackendFactory | None:
         """What a backend was registered with that was not discovered; None for all others."""
-        owner = self._owners.get(backend_id)
+        owner = self._loader.owners.get(backend_id)
         if owner is None or owner.candidate.kind is not CandidateKind.CODE:
             return None
         return None if owner.opened is None else owner.opened.factory  # type: ignore[return-value]
@@ -269,10 +200,10 @@ class BackendRegistry:
         """
         with self._lock:
             self._check_open()
-            self._probe([r for r in self._records if r.is_from_directory and r.can_be_probed])
+            self._loader.probe([r for r in self._loader.records if r.is_from_directory])
 
     def create(self, backend_id: BackendId) -> IBackendInternal:
-        """Another backend of that id, for somebody who is to change it alone.
+        """Another backend of that id, for a caller that is to change it alone.
 
         Returns
         -------
@@ -287,7 +218,7 @@ class BackendRegistry:
             If the plugin does not make another one.
         """
         shared = self.get(backend_id)
-        opened = self._owners[backend_id].opened
+        opened = self._loader.owners[backend_id].opened
         if opened is None:
             return shared
         return ask_backend(backend_id, IBackendInternal, opened.factory)
@@ -302,19 +233,10 @@ class BackendRegistry:
         """
         with self._lock:
             self._check_open()
-            records = [r for r in self._records if r.candidate.backend_id not in without]
-            self._probe_if_asked(records)
-            self._look_into_directories(without=without)
-            # Ids are compared again: modules of directories have told theirs only now.
-            found = [
-                self._load(record)
-                for record in self._records
-                if record.candidate.backend_id not in without
-            ]
-        made = [checked for checked in found if checked is not None]
+            found = self._loader.load_all(without)
         # The order of discovery would change with what else is installed.
-        made.sort(key=lambda checked: (checked.device_type, checked.backend_id))
-        return [checked.backend for checked in made]
+        found.sort(key=lambda checked: (checked.device_type, checked.backend_id))
+        return [checked.backend for checked in found]
 
     def probe(self, *, examine: str = "") -> list[tuple[Candidate, ProbeResult]]:
         """Load every candidate that is still an open question in a process of its own.
@@ -331,162 +253,14 @@ class BackendRegistry:
         """
         with self._lock:
             self._check_open()
-            records = [record for record in self._records if record.can_be_probed]
-            return self._probe(records, examine)
-
-    def _add(self, candidate: Candidate, backend_id: BackendId | None = None) -> _CandidateRecord:
-        """Take up one candidate, with its id if that is known."""
-        record = _CandidateRecord(candidate)
-        self._records.append(record)
-
-        def check() -> None:
-            self._trust.check(candidate)
-            if backend_id is not None:
-                self._claim(record, backend_id)
-
-        self._attempt(record, check)
-        return record
-
-    def _claim(self, record: _CandidateRecord, backend_id: BackendId) -> None:
-        candidate = record.candidate
-        # Before the checks, so that messages about a refused one can name it.
-        candidate.backend_id = backend_id
-        check_invalid_id(backend_id)
-        # The application's own code decides for itself; the trust file is about what is found.
-        if candidate.kind is not CandidateKind.CODE:
-            self._trust.check_id(backend_id)
-        owner = self._owners.setdefault(backend_id, record)
-        if owner is not record:
-            reason = f"another backend has the id '{backend_id}': {owner.candidate.source}"
-            self._leave_out(record, CandidateStatus.DUPLICATE, Failure(reason, ""))
-
-    def _look_into_directories(
-        self, wanted: BackendId | None = None, without: Container[BackendId] = ()
-    ) -> _CandidateRecord | None:
-        records = [
-            record
-            for record in self._records
-            if record.is_from_directory and record.candidate.backend_id not in without
-        ]
-        self._probe_if_asked(records)
-        for record in records:
-            # Importing runs code, so no more modules are imported than the search takes.
-            if wanted is not None and wanted in self._owners:
-                break
-            if record.is_open_question:
-                self._open(record)
-        return None if wanted is None else self._owners.get(wanted)
-
-    def _open(self, record: _CandidateRecord) -> bool:
-        """Import a candidate's code, if that is not done yet; false if it is left out."""
-        if record.opened is not None:
-            return True
-        record.private_name = self._private_name(record.candidate)
-
-        def step() -> None:
-            candidate = record.candidate
-            # The files may have changed since they were found.
-            pinned = self._trust.check(candidate)
-            self._modules.add(record.private_name)
-            record.opened = opened = open_candidate(candidate, record.private_name, pinned)
-            # The probe has judged another backend, then: what runs here was never tried.
-            if candidate.backend_id not in ("", opened.backend_id):
-                raise RejectionError(
-                    f"its get_backend_id returned '{opened.backend_id}', "
-                    f"and '{candidate.backend_id}' when it was probed"
-                )
-            candidate.api_version = opened.api_version
-            self._claim(record, opened.backend_id)
-
-        return self._attempt(record, step)
-
-    def _private_name(self, candidate: Candidate) -> str:
-        """A name for a directory's module; those that share common code are in one group."""
-        if candidate.kind is not CandidateKind.DIRECTORY:
-            return ""
-        # What has a pin does not see what has none, though it is of the same vendor.
-        shared = candidate.common, bool(candidate.pin)
-        if candidate.common and shared not in self._groups:
-            self._groups[shared] = group_name(candidate.directory)
-        return private_name(candidate.path, candidate.entry, self._groups.get(shared, ""))
-
-    def _load(self, record: _CandidateRecord) -> CheckedBackend | None:
-        """Make a candidate's backend, if that is not done yet; None if it is left out."""
-        if record.is_open_question and self._open(record):
-            self._attempt(record, lambda: self._create(record))
-        return record.checked
-
-    def _create(self, record: _CandidateRecord) -> None:
-        candidate, opened = record.candidate, record.opened
-        assert opened is not None  # `_open` came before
-        checked = opened.create()
-        candidate.api_version = checked.api_version
-        candidate.device_type = checked.device_type.name
-        candidate.status = CandidateStatus.REGISTERED
-        record.checked = checked  # last: `get` looks at it without the lock
-
-    def _attempt(self, record: _CandidateRecord, step: Callable[[], None]) -> bool:
-        """Do something with a candidate; false, and its reason kept, if that went wrong."""
-        failed = attempt(step, record.private_name, record.candidate.name)
-        if failed is not None:
-            self._leave_out(record, *failed)
-        return record.is_open_question
-
-    def _leave_out(
-        self, record: _CandidateRecord, status: CandidateStatus, failure: Failure
-    ) -> None:
-        self._forget(record)
-        leave_out(record.candidate, status, failure)
-
-    def _forget(self, record: _CandidateRecord) -> None:
-        record.opened = record.checked = None
-        if record.private_name:
-            forget_module(record.private_name)
-            self._modules.discard(record.private_name)
-
-    def _probe_if_asked(self, records: Iterable[_CandidateRecord]) -> None:
-        """Probe what is about to be loaded, if the options say so."""
-        if self._options.probe:
-            # armpy's own are as trusted as the core, and a process for each would slow every start.
-            self._probe([r for r in records if r.can_be_probed and not is_own(r.candidate)])
-
-    def _probe(
-        self, records: Sequence[_CandidateRecord], examine: str = ""
-    ) -> list[tuple[Candidate, ProbeResult]]:
-        # Few processes probe, and it takes much of the standard library.
-        from armpy.plugins.probing.probe import probe_candidates  # noqa: PLC0415
-
-        candidates = [record.candidate for record in records]
-        timeout_s = self._options.probe_timeout_s
-        results = probe_candidates(candidates, timeout_s=timeout_s, examine=examine)
-        for record, result in zip(records, results, strict=True):
-            self._note(record, result)
-        return list(zip(candidates, results, strict=True))
-
-    def _note(self, record: _CandidateRecord, result: ProbeResult) -> None:
-        record.has_passed_probe = result.passed
-        candidate = record.candidate
-        candidate.api_version = result.api_version
-        candidate.device_type = result.device_type
-        if result.passed:
-            # The id comes from the candidate's own code, and may be refused or taken.
-            self._attempt(record, lambda: self._claim(record, result.backend_id))
-            return
-        candidate.backend_id = candidate.backend_id or result.backend_id
-        failure = Failure(
-            result.reason,
-            result.traceback or result.output,
-            result.missing_module,
-            result.missing_library,
-        )
-        self._leave_out(record, result.status, failure)
+            return self._loader.probe(self._loader.records, examine)
 
     def _check_open(self) -> None:
         if self._is_closed:
             raise BackendUnavailableError("the registry of backends is closed")
 
     def _why_unavailable(
-        self, backend_id: BackendId, record: _CandidateRecord | None
+        self, backend_id: BackendId, record: BackendRecord | None
     ) -> BackendUnavailableError:
         # A duplicate's reason names the owner of the id, and without a record there is none now.
         lost = [
@@ -507,6 +281,57 @@ class BackendRegistry:
             fix=did_you_mean(backend_id, self.backend_ids, "Install the package that brings it")
             + ("".join(f"; left out is {reason}" for reason in unknown)),
         )
+
+
+def backend_registry(
+    *,
+    dynamic_backends_path: PathText | Sequence[PathText] = (),
+    trust_insecure_paths: bool = False,
+    trust_file: PathText | None = None,
+    probe: bool = False,
+    probe_timeout_s: float = 10.0,
+) -> BackendRegistry:
+    """Registry of the backends that can be found, for an application to hold.
+
+    Parameters
+    ----------
+    dynamic_backends_path, trust_insecure_paths, trust_file, probe, probe_timeout_s
+        As for `RuntimeOptions`, whose own are ignored when a registry is passed.
+
+    Returns
+    -------
+    BackendRegistry
+        A new one. ``RuntimeOptions(registry=...)`` gives it to any number of runtimes, which
+        share its backends. It lives until `BackendRegistry.close`, or as long as it is held.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If an option or the trust file cannot be used.
+
+    Notes
+    -----
+    Arm NN has one global registry that any code can modify. armpy has none: what is registered,
+    where backends come from and what is trusted belongs to those who hold the registry, so that
+    two libraries in one process do not get into each other's way. A runtime without a registry
+    makes its own.
+
+    References
+    ----------
+    Arm NN BackendRegistryInstance.
+
+    Examples
+    --------
+    >>> registry = backend_registry()
+    >>> registry.deregister("NumbaAcc")
+    >>> registry.is_registered("CpuRef"), registry.is_registered("NumbaAcc")
+    (True, False)
+    """
+    return BackendRegistry.discover(
+        PluginOptions(
+            dynamic_backends_path, trust_insecure_paths, trust_file, probe, probe_timeout_s
+        )
+    )
 
 
 def preferred_backends(
@@ -541,8 +366,3 @@ def preferred_backends(
             fix="Leave it out to use every installed backend",
         )
     return [registry.get(name) for name in names]
-
-
-def _forget_modules(names: set[str]) -> None:
-    for name in filter(None, names):
-        forget_module(name)

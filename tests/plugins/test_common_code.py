@@ -15,10 +15,9 @@ import pytest
 from armpy.errors import BackendUnavailableError
 from armpy.plugins import BackendRegistry, CandidateStatus, PluginOptions, probe_candidates
 from armpy.plugins.discovery.candidate import Candidate, CandidateKind
+from armpy.plugins.discovery.module_files import module_snapshot
 from armpy.plugins.modules import forget_module
-from armpy.plugins.probing.cache import fingerprint
-from armpy.plugins.probing.result import ProbeOutcome
-from armpy.plugins.trust.snapshot import module_snapshot
+from armpy.plugins.probe import ProbeOutcome, fingerprint
 from tests.support.compiled_modules import EXTENSION_SUFFIX, compile_backend, compile_library
 from tests.support.dynamic_modules import module_source, private_modules, write_module
 

@@ -10,9 +10,9 @@ from armpy.plugins.discovery.directories import (
     backend_paths,
     find_modules,
     is_module_name,
-    module_files,
     why_invalid,
 )
+from armpy.plugins.discovery.module_files import module_files
 from tests.support.dynamic_modules import write_module
 
 BAD_NAME = "its name is not <vendor>_<name>_backend, with .py or .so[.<version>] for a file"
@@ -164,15 +164,15 @@ def test_modules_are_sorted_in_each_directory_and_directories_keep_their_order(
     os.symlink("Arm_CpuAcc_backend.py", second / "Arm_Link_backend.py")
     os.symlink("Arm_Link_backend.py", second / "Arm_Linked_backend.py")
     os.symlink("nothing", second / "Arm_no_backend.py")
-    found = find_modules([str(first), str(second)])
-    assert [(Path(m.directory).name, m.name) for m in found.modules] == [
+    modules, skipped = find_modules([str(first), str(second)])
+    assert [(Path(m.directory).name, m.name) for m in modules] == [
         ("path1", "Arm123_GpuAcc_backend"),
         ("path1", "Arm_GpuAcc456_backend"),
         ("path1", "Arm_GpuAcc_backend"),
         ("path2", "Arm_CpuAcc_backend"),
         ("path2", "Arm_GpuAcc_backend"),
     ]
-    assert {Path(s.path).name: s.reason for s in found.skipped} == {
+    assert {Path(s.path).name: s.reason for s in skipped} == {
         "Arm_Gpu.Acc_backend.py": BAD_NAME,
         "_GpuAcc_backend.py": BAD_NAME,
         "Arm_no_backend.py": "it is a link to something that does not exist",
@@ -182,7 +182,7 @@ def test_modules_are_sorted_in_each_directory_and_directories_keep_their_order(
 def test_the_links_name_counts_and_not_that_of_its_target(tmp_path: Path) -> None:
     target = write_module(tmp_path, "anything")
     os.symlink("anything.py", tmp_path / "Arm_Npu_backend.py")
-    (module,) = find_modules([str(tmp_path)]).modules
+    (module,) = find_modules([str(tmp_path)])[0]
     assert (module.name, module.path) == ("Arm_Npu_backend", str(target.resolve()))
 
 
@@ -190,7 +190,7 @@ def test_the_same_file_in_two_directories_counts_once(tmp_path: Path) -> None:
     write_module(tmp_path / "a", "Arm_Npu_backend")
     os.symlink(tmp_path / "a", tmp_path / "b")
     paths = [str(tmp_path / name) for name in ("b", "a")]
-    (module,) = find_modules(paths).modules
+    (module,) = find_modules(paths)[0]
     assert module.directory == str(tmp_path / "b")
 
 
@@ -199,9 +199,9 @@ def test_packages_need_an_init_file_and_files_need_to_be_files(tmp_path: Path) -
     (tmp_path / "Arm_Empty_backend").mkdir()
     (tmp_path / "Arm_Plain_backend").touch()
     (tmp_path / "Arm_Folder_backend.py").mkdir()
-    found = find_modules([str(tmp_path)])
-    assert [m.name for m in found.modules] == ["Arm_Package_backend"]
-    assert {Path(s.path).name: s.reason for s in found.skipped} == {
+    modules, skipped = find_modules([str(tmp_path)])
+    assert [m.name for m in modules] == ["Arm_Package_backend"]
+    assert {Path(s.path).name: s.reason for s in skipped} == {
         "Arm_Empty_backend": "it is not a package: it has no __init__.py",
         "Arm_Plain_backend": "it is not a package: it has no __init__.py",
         "Arm_Folder_backend.py": "it is not a file",
@@ -210,8 +210,8 @@ def test_packages_need_an_init_file_and_files_need_to_be_files(tmp_path: Path) -
 
 def test_a_directory_that_is_gone_is_skipped(tmp_path: Path) -> None:
     missing = str(tmp_path / "missing")
-    found = find_modules([missing])
-    assert found.skipped == (SkippedPath(missing, "it cannot be read: No such file or directory"),)
+    expected = SkippedPath(missing, "it cannot be read: No such file or directory")
+    assert find_modules([missing]) == ([], [expected])
 
 
 def test_the_files_of_a_package_are_sorted_without_bytecode_and_links_are_followed_once(

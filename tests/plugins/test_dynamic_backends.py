@@ -85,7 +85,7 @@ def dynamic_ids(registry: BackendRegistry) -> set[str]:
 def num_opened(paths: list[str]) -> int:
     """How many modules in some directories can be opened."""
     num = 0
-    for module in find_modules(paths).modules:
+    for module in find_modules(paths)[0]:
         try:
             open_module(module.path, private_name(module.path))
         except RejectionError:

@@ -19,8 +19,8 @@ import armpy
 from armpy.errors import InvalidArgumentError, ParserError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.plugins import BackendRegistry, CandidateStatus, PluginOptions
+from armpy.plugins.discovery.module_files import distribution_snapshot
 from armpy.plugins.hooks import hookimpl
-from armpy.plugins.trust.snapshot import distribution_snapshot
 from tests.support.fake_distributions import FakeSite, fake_site, third_party
 from tests.support.networks import floats
 from tests.support.toy_format import toy_plugin

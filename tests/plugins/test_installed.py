@@ -599,7 +599,7 @@ def test_few_files_are_kept(cache: Path, tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_process_that_finds_it_does_not_import_the_library(cache: Path) -> None:
     """And armpy itself was installed long enough ago."""
     code = (
-        "import sys; from armpy.plugins.discovery.entry_points import find_entry_points;"
+        "import sys; from armpy.plugins.discovery.discover import find_entry_points;"
         "print(*[each.backend_id for each in find_entry_points()[0]]);"
         "print('importlib.metadata' in sys.modules)"
     )

@@ -23,8 +23,8 @@ from armpy.model import Model
 from armpy.plugins import BackendRegistry, CandidateStatus, PluginOptions
 from armpy.plugins.discovery.candidate import Candidate, CandidateKind
 from armpy.plugins.discovery.directories import find_modules
+from armpy.plugins.discovery.module_files import module_snapshot
 from armpy.plugins.modules import forget_module
-from armpy.plugins.trust.snapshot import module_snapshot
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from tests.support.compiled_modules import EXTENSION_SUFFIX, compile_backend, compile_library
@@ -139,10 +139,10 @@ def test_a_library_for_another_python_is_skipped_with_the_reason(
     ending = ".cpython-399-x86_64-linux-gnu.so"
     (folder / f"Acme_Npu_backend{ending}").touch()
     (folder / "Acme_Dsp_backend.abi4.so").touch()
-    found = find_modules([str(folder)])
-    assert found.modules == ()
+    modules, skipped = find_modules([str(folder)])
+    assert modules == []
     takes = ", ".join(EXTENSION_SUFFIXES)
-    assert [s.reason for s in found.skipped] == [
+    assert [s.reason for s in skipped] == [
         f"it is made for another Python: its name ends in {e}, and this one takes {takes}"
         for e in (".abi4.so", ending)
     ]

@@ -28,9 +28,8 @@ from armpy.plugins import (
     probe_candidates,
 )
 from armpy.plugins.modules import forget_module
-from armpy.plugins.probing.cache import fingerprint
-from armpy.plugins.probing.child import load_and_describe
-from armpy.plugins.probing.result import result_from
+from armpy.plugins.probe import fingerprint, result_from
+from armpy.plugins.probe_worker import load_and_describe
 from armpy.types import DeviceType
 from tests.support.descendants import await_end
 from tests.support.dynamic_modules import module_source, private_modules, write_module

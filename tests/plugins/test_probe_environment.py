@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from armpy.plugins import Candidate, CandidateKind
-from armpy.plugins.probing.cache import fingerprint
+from armpy.plugins.probe import fingerprint
 
 
 def test_what_a_variable_causes_is_not_remembered_without_it(

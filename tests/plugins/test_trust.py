@@ -13,10 +13,14 @@ from armpy.errors import BackendUnavailableError, InvalidArgumentError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.plugins import BackendRegistry, CandidateStatus, PluginOptions
 from armpy.plugins.discovery.candidate import Candidate, CandidateKind, RejectionError
-from armpy.plugins.discovery.entry_points import is_own
+from armpy.plugins.discovery.discover import is_own
+from armpy.plugins.discovery.module_files import (
+    distribution_snapshot,
+    module_snapshot,
+    why_insecure,
+)
 from armpy.plugins.modules import forget_module
-from armpy.plugins.trust.policy import read_trust, why_insecure
-from armpy.plugins.trust.snapshot import distribution_snapshot, module_snapshot
+from armpy.plugins.trust.policy import read_trust
 from tests.support.dynamic_modules import module_source, private_modules, write_module
 from tests.support.fake_distributions import FakeSite, fake_site
 

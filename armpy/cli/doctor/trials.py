@@ -18,7 +18,7 @@ from armpy.graph.network import Network
 from armpy.ops import Activation, ActivationFunction, ElementwiseBinary, FullyConnected, MemCopy
 from armpy.ops.operation import Operation
 from armpy.plugins import BackendRegistry
-from armpy.plugins.discovery.entry_points import find_entry_points
+from armpy.plugins.discovery.discover import find_entry_points
 from armpy.plugins.discovery.references import load_reference
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import ask_backend

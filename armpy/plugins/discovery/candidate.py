@@ -82,5 +82,16 @@ class Candidate:
         return self.backend_id or self.name
 
 
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Failure of loading: the exception in words."""
+
+    reason: str
+    traceback: str = ""
+    # Empty unless one could not be found.
+    missing_module: str = ""
+    missing_library: str = ""
+
+
 class RejectionError(Exception):
     """A candidate breaks a rule; the text is its reason. Never leaves this room."""

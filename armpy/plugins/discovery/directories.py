@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.machinery import EXTENSION_SUFFIXES
-from pathlib import Path
+
+from armpy.plugins.discovery.candidate import Candidate, CandidateKind
 
 ENVIRONMENT_VARIABLE = "ARMPY_DYNAMIC_BACKENDS_PATH"
 """Directories to look in if the options name none, with ``os.pathsep`` between them."""
@@ -33,30 +34,6 @@ class SkippedPath:
 
     path: str
     reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class ModuleFile:
-    """A file or package in which a backend may be."""
-
-    name: str
-    """Of the module: that of the directory's entry, without ``.py`` or ``.so`` and version."""
-    path: str
-    """Canonical path of the file or the package's directory."""
-    directory: str
-    """Where it was found."""
-    entry: str
-    """Path of the directory's entry, which may be a link to the other."""
-    common: str = ""
-    """Path of the entry with the vendor's common code in the same directory; empty without it."""
-
-
-@dataclass(frozen=True, slots=True)
-class FoundModules:
-    """Modules found in directories, and paths that were skipped."""
-
-    modules: tuple[ModuleFile, ...]
-    skipped: tuple[SkippedPath, ...]
 
 
 def is_module_name(name: str) -> bool:
@@ -134,8 +111,8 @@ def backend_paths(
     return valid, skipped
 
 
-def find_modules(paths: Iterable[str]) -> FoundModules:
-    """Every backend module in some directories, in their order and then sorted by name.
+def find_modules(paths: Iterable[str]) -> tuple[list[Candidate], list[SkippedPath]]:
+    """Candidates for backends in some directories, in their order and then sorted by name.
 
     Notes
     -----
@@ -143,7 +120,7 @@ def find_modules(paths: Iterable[str]) -> FoundModules:
     that of what it links to. A library for another Python is skipped silently if there is a
     module of its name beside it that this one takes.
     """
-    modules: dict[str, ModuleFile] = {}
+    modules: dict[str, Candidate] = {}
     skipped: list[SkippedPath] = []
     for directory in paths:
         try:
@@ -159,57 +136,25 @@ def find_modules(paths: Iterable[str]) -> FoundModules:
             path = os.path.realpath(entry)
             module = module_name(name)
             taken.add(module)
-            file = ModuleFile(module, path, directory, entry, _common_beside(entry))
+            candidate = Candidate(
+                "",
+                path,
+                CandidateKind.DIRECTORY,
+                name=module,
+                path=path,
+                directory=directory,
+                entry=entry,
+                common=_common_beside(entry),
+            )
             # The first directory counts: one file must not become two backends.
-            modules.setdefault(path, file)
+            modules.setdefault(path, candidate)
         for name in names:
             # Other files are nobody's mistake, and would fill the log.
             if reasons[name] and "backend" in name.lower():
                 is_spare = module_name(name) in taken and is_library(name)
                 entry = os.path.join(directory, name)
                 skipped.append(_skip(entry, reasons[name], is_spare=is_spare))
-    return FoundModules(tuple(modules.values()), tuple(skipped))
-
-
-def module_files(path: str) -> list[tuple[str, str]]:
-    """The files of a module: relative and full path, sorted; bytecode is left out.
-
-    Parameters
-    ----------
-    path : str
-        A file, or a package's directory. Directories that are linked into it are followed once.
-    """
-    if not os.path.isdir(path):
-        return [(os.path.basename(path), path)]
-    files = []
-    for folder, names in _walk(path):
-        inner = Path(os.path.relpath(folder, path))
-        if "__pycache__" not in inner.parts:
-            files += [((inner / name).as_posix(), os.path.join(folder, name)) for name in names]
-    return sorted(files)
-
-
-def module_places(path: str) -> list[str]:
-    """All files and directories of a module, those of bytecode too, and where they really are.
-
-    Parameters
-    ----------
-    path : str
-        A file, or a package's directory.
-
-    Returns
-    -------
-    list of str
-        Directories around it and in it, then files, each sorted.
-    """
-    folders, files = set(), {path}
-    if os.path.isdir(path):
-        files.clear()
-        for folder, names in _walk(path):
-            folders.add(folder)
-            files.update(os.path.join(folder, name) for name in names)
-    homes = {os.path.dirname(os.path.realpath(place)) for place in folders | files}
-    return [*sorted(folders | homes), *sorted(files)]
+    return list(modules.values()), skipped
 
 
 def init_file(path: str) -> str:
@@ -218,23 +163,6 @@ def init_file(path: str) -> str:
         return path
     inits = [os.path.join(path, f"__init__{ending}") for ending in _ENDINGS]
     return next(filter(os.path.isfile, inits), inits[-1])
-
-
-def _walk(path: str) -> Iterator[tuple[str, list[str]]]:
-    """Each directory of a package with the names of its files; links are followed once."""
-
-    # Otherwise a folder that cannot be read is passed over, and no digest would cover it.
-    def fail(error: OSError) -> None:
-        raise error
-
-    # Links may lead round in a circle.
-    seen = set()
-    for folder, subfolders, names in os.walk(path, followlinks=True, onerror=fail):
-        seen.add(os.path.realpath(folder))
-        subfolders[:] = [
-            sub for sub in subfolders if os.path.realpath(os.path.join(folder, sub)) not in seen
-        ]
-        yield folder, names
 
 
 def _common_beside(entry: str) -> str:

@@ -10,7 +10,7 @@ from hashlib import sha256
 
 from armpy.core.file_ownership import links_to
 from armpy.plugins.discovery.entry_point_cache import InstalledEntryPoints, installed
-from armpy.plugins.discovery.references import find_top_module, is_own_file
+from armpy.plugins.discovery.references import find_top_module, is_own_file, module_locations
 
 _PREFIX = "ARMPY_"
 _ASIDE = ("_CACHE", "ARMPY_SYSTEM_TRACE", "ARMPY_VLOG")
@@ -64,11 +64,9 @@ def _facts(found: InstalledEntryPoints) -> Iterator[object]:
 
 def _module(reference: str) -> object:
     spec = find_top_module(reference)
-    if spec is None:
-        return reference, None
-    places = list(spec.submodule_search_locations or filter(None, [spec.origin]))
+    places = module_locations(spec)
     # Their version says what they are, and starts would pay for hundreds of looks at files.
-    if is_own_file(spec.origin):
+    if spec is not None and is_own_file(spec.origin):
         return reference, places
     return reference, [_tree(place) for place in places]
 
@@ -92,7 +90,7 @@ def _trust_file(path: str) -> object:
 
 
 def _tree(path: str) -> object:
-    from armpy.plugins.discovery.directories import module_places  # noqa: PLC0415 - seldom needed
+    from armpy.plugins.discovery.module_files import module_places  # noqa: PLC0415 - seldom needed
 
     try:
         places = [place for place in module_places(path) if "__pycache__" not in place]

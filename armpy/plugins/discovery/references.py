@@ -61,6 +61,13 @@ def find_top_module(reference: str) -> ModuleSpec | None:
         return None
 
 
+def module_locations(spec: ModuleSpec | None) -> list[str]:
+    """The file or folders of a module; empty if it was not found."""
+    if spec is None:
+        return []
+    return list(spec.submodule_search_locations or filter(None, [spec.origin]))
+
+
 def is_own_file(path: str | None) -> bool:
     """Whether a package's first file is of the running armpy, its backends or its extensions."""
     # By its real place: in a checkout, packages may be linked.

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from armpy.errors import ArmpyError, ParserError
+from armpy.plugins.discovery.candidate import Failure
 from armpy.plugins.hook_plugins import OWN, Answer, HookPlugins
 from armpy.plugins.hooks.custom_operator import CustomConverter, CustomOperator, OperatorParts
-from armpy.plugins.loading import Failure
 
 if TYPE_CHECKING:
     from armpy.graph import Value
@@ -29,7 +29,7 @@ def custom_operators(plugins: HookPlugins) -> Mapping[str, CustomConverter]:
             own[name] = _guarded(answer)
         elif name in registered:
             reason = f"the custom operator '{name}' is another plugin's already"
-            plugins.complain(answer.candidate, _HOOK, Failure(reason, ""))
+            plugins.complain(answer.candidate, _HOOK, Failure(reason))
         else:
             registered[name] = _guarded(answer)
     return own | registered

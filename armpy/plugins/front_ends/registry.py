@@ -12,7 +12,7 @@ from armpy.backend.options import OptionScope, check_options
 from armpy.errors import ArmpyError, InvalidArgumentError, ParserError
 from armpy.graph import Graph
 from armpy.graph.network import Network
-from armpy.plugins.discovery.candidate import Candidate, CandidateStatus
+from armpy.plugins.discovery.candidate import Candidate, CandidateStatus, Failure
 from armpy.plugins.front_ends.validate_front_end import (
     checked_graph,
     checked_signatures,
@@ -26,7 +26,6 @@ from armpy.plugins.hooks import (
     ModelSignature,
     ParseSettings,
 )
-from armpy.plugins.loading import Failure
 from armpy.plugins.proxy.guarded_call import describe, let_user_interrupt, named_error, plain_text
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ class FrontEnds:
             return
         taken = _why_taken(front_end, found)
         if taken:
-            self._plugins.complain(candidate, _HOOK, Failure(taken, ""))
+            self._plugins.complain(candidate, _HOOK, Failure(taken))
         else:
             found.append(FrontEndProxy(front_end, candidate, self._plugins))
 

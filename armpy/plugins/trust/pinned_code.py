@@ -15,14 +15,14 @@ from types import MappingProxyType, ModuleType
 from typing import NamedTuple
 
 from armpy.plugins.discovery.candidate import Candidate, CandidateKind, RejectionError
-from armpy.plugins.discovery.references import find_top_module, top_module
-from armpy.plugins.trust.snapshot import (
+from armpy.plugins.discovery.module_files import (
     Snapshot,
     distribution_snapshot,
     is_source,
     module_snapshot,
     read_regular,
 )
+from armpy.plugins.discovery.references import find_top_module, top_module
 
 _NOTHING: Mapping[str, bytes] = MappingProxyType({})
 

@@ -5,22 +5,13 @@ from __future__ import annotations
 import difflib
 import os
 import re
-import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from armpy.core.file_ownership import (
-    HAS_OWNERS,
-    kind_of,
-    links_to,
-    trusted_owners,
-    why_foreign,
-    why_writable,
-)
 from armpy.errors import InvalidArgumentError
 from armpy.plugins.discovery.candidate import Candidate, CandidateKind, RejectionError
-from armpy.plugins.discovery.directories import module_places
-from armpy.plugins.discovery.entry_points import is_own
+from armpy.plugins.discovery.discover import is_own
+from armpy.plugins.discovery.module_files import why_insecure
 from armpy.plugins.options import PluginOptions
 from armpy.plugins.trust.pinned_code import NOT_PINNED, PinnedCode, read_pinned
 from armpy.types import BackendId
@@ -194,55 +185,3 @@ def _pins(path: str, fields: Mapping[str, object], key: str) -> dict[str, str]:
 
 def _malformed(path: str, failed: str, expected: str = "") -> InvalidArgumentError:
     return InvalidArgumentError(f"the trust file {failed}", where=path, expected=expected)
-
-
-def why_insecure(
-    path: str, directory: str = "", entry: str = "", owners: frozenset[int] | None = None
-) -> str:
-    """Why other users can change a module, or where a path leads to; empty if they cannot.
-
-    Parameters
-    ----------
-    path : str
-        Canonical path of a file or a package.
-    directory : str
-        Where it was found, if that is another directory.
-    entry : str
-        By which it was found, if that is a link to it, or to another link.
-    owners : frozenset of int, optional
-        User ids that are trusted: the current user and root by default.
-
-    Notes
-    -----
-    Looks at the directory in which it was found, the one in which it is, and the file or all
-    that the package has, with the directories that links in it lead to; not further up. A
-    sticky bit does not help: others could still add a module. Then at each link on the way, those
-    in a package too, and at the directory it is in. In one with a sticky bit only a link's owner
-    can put another in its place.
-    """
-    if not HAS_OWNERS:  # pragma: no cover - of Windows
-        return ""
-    trusted = trusted_owners() if owners is None else owners
-    places = module_places(path)
-    if reason := _first_reason([*filter(None, [directory]), *places], trusted):
-        return reason
-    # The owner of a link chooses the module, whoever owns what it leads to now.
-    for link in sorted({link for place in (entry or path, *places) for link in links_to(place)}):
-        reason = why_foreign(os.lstat(link), f"link {link}", trusted) or _first_reason(
-            [os.path.dirname(link)], trusted, spared=stat.S_ISVTX
-        )
-        if reason:
-            return f"on the way to it, {reason}"
-    return ""
-
-
-def _first_reason(places: Iterable[str], trusted: frozenset[int], spared: int = 0) -> str:
-    """Why other users can change one of some files or directories; some modes may be spared."""
-    for place in places:
-        info = os.stat(place)
-        what = f"{kind_of(info)} {place}"
-        if reason := why_foreign(info, what, trusted):
-            return reason
-        if reason := why_writable(info, what, spared):
-            return f"{reason}. Run chmod go-w on it, or set trust_insecure_paths"
-    return ""

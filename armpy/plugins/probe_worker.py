@@ -13,19 +13,14 @@ from typing import Any
 from armpy.plugins.discovery.candidate import Candidate, RejectionError
 from armpy.plugins.discovery.references import load_reference
 from armpy.plugins.hooks.checks import check_plugin
-from armpy.plugins.loading import (
-    check_invalid_id,
-    describe_failure,
-    open_candidate,
-    open_plugin,
-)
+from armpy.plugins.loading import check_invalid_id, describe_failure, open_candidate, open_plugin
 from armpy.plugins.modules import private_name
-from armpy.plugins.probing.result import ProbeOutcome, ProbeResult
-from armpy.plugins.trust.pinned_code import PinnedCode, read_pinned
+from armpy.plugins.probe import ProbeOutcome, ProbeResult
+from armpy.plugins.trust.pinned_code import read_pinned
 
 
 class Prober:
-    """Loads a candidate in a worker's process."""
+    """Handler that loads a candidate in a worker."""
 
     def answer(
         self, request: tuple[Candidate, str, str, float], descriptors: Sequence[int]
@@ -37,8 +32,6 @@ class Prober:
         request : tuple of Candidate, str, str, float
             The candidate; what to examine it with; a folder for temporary files; after how many
             seconds to write down where it hangs.
-        descriptors : sequence of int
-            None.
         """
         candidate, examine, folder, dump_after_s = request
         # What is left there goes with it: nothing is tidied up at the end of this process.
@@ -57,33 +50,41 @@ class Prober:
 def load_and_describe(candidate: Candidate, examine: str) -> ProbeResult:
     """Load a candidate and say what came of it."""
     private = private_name(candidate.path, candidate.entry)
+    outcome, fields = ProbeOutcome.OK, dict[str, Any]()  # Any: of ProbeResult
     try:
-        # Read again here, as the bytes that were hashed are in the other process.
-        pinned = read_pinned(candidate)
-        make = _make_plugin if candidate.is_plugin else _make_backend
-        made = make(candidate, private, pinned)
+        made = _make(candidate, private)
         examiner: Any = load_reference(examine) if examine else None  # Any: the caller's function
-        details = examiner(made) if examine else {}
+        fields["details"] = examiner(made) if examine else {}
         # Tried here, so that what cannot be sent is this candidate's failure.
-        json.dumps(details)
+        json.dumps(fields)
     except RejectionError as error:
-        return _result(ProbeOutcome.REJECTED, candidate, reason=str(error))
+        outcome, fields = ProbeOutcome.REJECTED, {"reason": str(error)}
     except BaseException as error:  # noqa: BLE001 - plugin boundary: it is the answer
         failure = describe_failure(error, private, candidate.name)
-        exited = isinstance(error, SystemExit)
-        return _result(
-            ProbeOutcome.EXITED if exited else ProbeOutcome.RAISED,
-            candidate,
-            reason=failure.reason,
-            traceback=failure.traceback,
-            exit_code=_exit_code(error) if isinstance(error, SystemExit) else None,
-            missing_module=failure.missing_module,
-            missing_library=failure.missing_library,
-        )
-    return _result(ProbeOutcome.OK, candidate, details=details)
+        outcome = ProbeOutcome.RAISED
+        fields = {name: getattr(failure, name) for name in failure.__slots__}
+        if isinstance(error, SystemExit):
+            outcome = ProbeOutcome.EXITED
+            # The code with which the interpreter would have exited.
+            code = 0 if error.code is None else error.code
+            fields["exit_code"] = code if isinstance(code, int) else 1
+    return ProbeResult(
+        outcome,
+        backend_id=candidate.backend_id,
+        api_version=candidate.api_version,
+        device_type=candidate.device_type,
+        **fields,
+    )
 
 
-def _make_backend(candidate: Candidate, private: str, pinned: PinnedCode) -> object:
+def _make(candidate: Candidate, private: str) -> object:
+    """A candidate's backend or plugin; what it says of itself is written down in the candidate."""
+    # Read again here, as the bytes that were hashed are in the other process.
+    pinned = read_pinned(candidate)
+    if candidate.is_plugin:
+        plugin = open_plugin(candidate, pinned.module)
+        check_plugin(plugin)
+        return plugin
     opened = open_candidate(candidate, private, pinned)
     candidate.backend_id, candidate.api_version = opened.backend_id, opened.api_version
     check_invalid_id(opened.backend_id)
@@ -91,25 +92,3 @@ def _make_backend(candidate: Candidate, private: str, pinned: PinnedCode) -> obj
     candidate.api_version = checked.api_version
     candidate.device_type = checked.device_type.name
     return checked.backend
-
-
-def _make_plugin(candidate: Candidate, private: str, pinned: PinnedCode) -> object:
-    plugin = open_plugin(candidate, pinned.module)
-    check_plugin(plugin)
-    return plugin
-
-
-def _result(outcome: ProbeOutcome, candidate: Candidate, **fields: object) -> ProbeResult:
-    return ProbeResult(
-        outcome,
-        backend_id=candidate.backend_id,
-        api_version=candidate.api_version,
-        device_type=candidate.device_type,
-        **fields,  # type: ignore[arg-type]  # each caller names fields of ProbeResult
-    )
-
-
-def _exit_code(error: SystemExit) -> int:
-    if error.code is None:
-        return 0
-    return error.code if isinstance(error.code, int) else 1

@@ -1,8 +1,17 @@
-"""Discovery of backends and plugins that installed distributions announce."""
+"""Discovery: candidates for backends and plugins, none of which is imported for it."""
 
 from __future__ import annotations
 
+import os
+from dataclasses import dataclass
+
 from armpy.plugins.discovery.candidate import Candidate, CandidateKind
+from armpy.plugins.discovery.directories import (
+    ENVIRONMENT_VARIABLE,
+    SkippedPath,
+    backend_paths,
+    find_modules,
+)
 from armpy.plugins.discovery.entry_point_cache import (
     BACKENDS_GROUP,
     HOOK_OF_GROUP,
@@ -10,12 +19,32 @@ from armpy.plugins.discovery.entry_point_cache import (
     installed_entry_points,
 )
 from armpy.plugins.discovery.references import find_top_module, is_own_file
+from armpy.plugins.options import PluginOptions
 
 _OWN_DISTRIBUTION = "armpy"
 
 
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """Everything that can be found with some options, in the order in which it counts."""
+
+    backends: tuple[Candidate, ...] = ()
+    plugins: tuple[Candidate, ...] = ()
+    skipped: tuple[SkippedPath, ...] = ()
+    """Directories that cannot be looked into, and what in them is nearly a module."""
+
+
+def discover(options: PluginOptions) -> Discovery:
+    """Find the backends and plugins of installed distributions, and backends in directories."""
+    backends, plugins = find_entry_points()
+    environment = os.environ.get(ENVIRONMENT_VARIABLE, "")
+    paths, skipped = backend_paths(options.directories, environment)
+    modules, others = find_modules(paths)
+    return Discovery((*backends, *modules), tuple(plugins), (*skipped, *others))
+
+
 def find_entry_points() -> tuple[list[Candidate], list[Candidate]]:
-    """Candidates for backends and for plugins, one for each entry point; none is imported.
+    """Candidates for backends and for plugins, one for each entry point.
 
     Notes
     -----

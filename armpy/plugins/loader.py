@@ -1,0 +1,227 @@
+"""Loader of a registry's backends: how far each candidate has come, and the steps to the next."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Container, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from armpy.backend import IBackendInternal
+from armpy.plugins.checks import CheckedBackend
+from armpy.plugins.discovery.candidate import (
+    Candidate,
+    CandidateKind,
+    CandidateStatus,
+    Failure,
+    RejectionError,
+)
+from armpy.plugins.discovery.discover import is_own
+from armpy.plugins.loading import (
+    CandidateRecord,
+    OpenedCandidate,
+    attempt,
+    check_invalid_id,
+    leave_out,
+    open_candidate,
+    probe_records,
+)
+from armpy.plugins.modules import forget_module, group_name, private_name
+from armpy.plugins.options import PluginOptions
+from armpy.plugins.trust.policy import Trust
+from armpy.types import BackendId
+
+if TYPE_CHECKING:
+    from armpy.plugins.probe import ProbeResult
+
+BackendFactory = Callable[[], IBackendInternal]
+
+
+@dataclass(slots=True, eq=False)
+class BackendRecord(CandidateRecord):
+    """A candidate, and how far the registry has come with it."""
+
+    private_name: str = ""
+    opened: OpenedCandidate | None = None
+    """There once its code is imported."""
+    checked: CheckedBackend | None = None
+    """There once its backend is made."""
+
+    @property
+    def is_from_directory(self) -> bool:
+        """Whether it is a module from a directory."""
+        return self.candidate.kind is CandidateKind.DIRECTORY
+
+
+class BackendLoader:
+    """Candidates of a registry, under whose lock all methods are called.
+
+    Attributes
+    ----------
+    records : list of BackendRecord
+        In the order in which they were added.
+    owners : dict of str to BackendRecord
+        By the backend id that they have and no other can take.
+    """
+
+    def __init__(self, options: PluginOptions, trust: Trust) -> None:
+        self._options = options
+        self._trust = trust
+        self.records: list[BackendRecord] = []
+        self.owners: dict[BackendId, BackendRecord] = {}
+        self._groups: dict[tuple[str, bool], str] = {}
+        self._modules: set[str] = set()
+        # Holds the names and not the loader, which would then never be collected. Not at exit,
+        # when finalisers of runtimes may still need the modules.
+        weakref.finalize(self, _forget_modules, self._modules).atexit = False
+
+    def add(self, candidate: Candidate) -> BackendRecord:
+        """Take up one candidate, with its id unless only its module can tell it."""
+        record = BackendRecord(candidate)
+        self.records.append(record)
+
+        def check() -> None:
+            self._trust.check(candidate)
+            if candidate.kind is not CandidateKind.DIRECTORY:
+                self._claim(record, candidate.backend_id)
+
+        self._attempt(record, check)
+        return record
+
+    def load(self, record: BackendRecord) -> CheckedBackend | None:
+        """Make a candidate's backend, if that is not done yet; None if it is left out."""
+        if record.is_open_question and self._open(record):
+            self._attempt(record, lambda: self._create(record))
+        return record.checked
+
+    def load_all(self, without: Container[BackendId]) -> list[CheckedBackend]:
+        """Every backend that can be made, but those of some ids."""
+        self.probe_if_asked([r for r in self.records if r.candidate.backend_id not in without])
+        self.look_into_directories(without=without)
+        # Ids are compared again: modules of directories have told theirs only now.
+        chosen = [r for r in self.records if r.candidate.backend_id not in without]
+        return [checked for record in chosen if (checked := self.load(record)) is not None]
+
+    def look_into_directories(
+        self, wanted: BackendId | None = None, without: Container[BackendId] = ()
+    ) -> BackendRecord | None:
+        """Import directories' modules in order, until one has the wanted id."""
+        records = [
+            record
+            for record in self.records
+            if record.is_from_directory and record.candidate.backend_id not in without
+        ]
+        self.probe_if_asked(records)
+        for record in records:
+            # Importing runs code, so no more modules are imported than the search takes.
+            if wanted is not None and wanted in self.owners:
+                break
+            if record.is_open_question:
+                self._open(record)
+        return None if wanted is None else self.owners.get(wanted)
+
+    def forget(self, record: BackendRecord) -> None:
+        """Drop what a candidate brought into the process."""
+        record.opened = record.checked = None
+        if record.private_name:
+            forget_module(record.private_name)
+            self._modules.discard(record.private_name)
+
+    def probe_if_asked(self, records: Iterable[BackendRecord]) -> None:
+        """Probe what is about to be loaded, if the options say so."""
+        if self._options.probe:
+            # armpy's own are as trusted as the core, and a process for each would slow every start.
+            self.probe([r for r in records if r.can_be_probed and not is_own(r.candidate)])
+
+    def probe(
+        self, records: Iterable[BackendRecord], examine: str = ""
+    ) -> list[tuple[Candidate, ProbeResult]]:
+        """Probe candidates, as far as that can tell something new, and record the outcome."""
+        chosen = [r for r in records if r.opened is None]
+        results = probe_records(chosen, self._options.probe_timeout_s, examine)
+        for record, result in results:
+            self._note(record, result)
+        return [(record.candidate, result) for record, result in results]
+
+    def _note(self, record: BackendRecord, result: ProbeResult) -> None:
+        candidate = record.candidate
+        candidate.api_version = result.api_version
+        candidate.device_type = result.device_type
+        if result.passed:
+            # The id comes from the candidate's own code, and may be refused or taken.
+            self._attempt(record, lambda: self._claim(record, result.backend_id))
+        else:
+            candidate.backend_id = candidate.backend_id or result.backend_id
+            self._leave_out(record, result.status, result.failure)
+
+    def _claim(self, record: BackendRecord, backend_id: BackendId) -> None:
+        """Give a candidate its id, unless another has it."""
+        candidate = record.candidate
+        # Before the checks, so that messages about a refused one can name it.
+        candidate.backend_id = backend_id
+        check_invalid_id(backend_id)
+        # The application's own code decides for itself; the trust file is about what is found.
+        if candidate.kind is not CandidateKind.CODE:
+            self._trust.check_id(backend_id)
+        owner = self.owners.setdefault(backend_id, record)
+        if owner is not record:
+            reason = f"another backend has the id '{backend_id}': {owner.candidate.source}"
+            self._leave_out(record, CandidateStatus.DUPLICATE, Failure(reason))
+
+    def _open(self, record: BackendRecord) -> bool:
+        """Import a candidate's code, if that is not done yet; false if it is left out."""
+        if record.opened is not None:
+            return True
+        record.private_name = self._private_name(record.candidate)
+
+        def step() -> None:
+            candidate = record.candidate
+            # The files may have changed since they were found.
+            pinned = self._trust.check(candidate)
+            self._modules.add(record.private_name)
+            record.opened = opened = open_candidate(candidate, record.private_name, pinned)
+            # The probe has judged another backend, then: what runs here was never tried.
+            if candidate.backend_id not in ("", opened.backend_id):
+                raise RejectionError(
+                    f"its get_backend_id returned '{opened.backend_id}', "
+                    f"and '{candidate.backend_id}' when it was probed"
+                )
+            candidate.api_version = opened.api_version
+            self._claim(record, opened.backend_id)
+
+        return self._attempt(record, step)
+
+    def _private_name(self, candidate: Candidate) -> str:
+        """A name for a directory's module; those that share common code are in one group."""
+        if candidate.kind is not CandidateKind.DIRECTORY:
+            return ""
+        # What has a pin does not see what has none, though it is of the same vendor.
+        shared = candidate.common, bool(candidate.pin)
+        if candidate.common and shared not in self._groups:
+            self._groups[shared] = group_name(candidate.directory)
+        return private_name(candidate.path, candidate.entry, self._groups.get(shared, ""))
+
+    def _create(self, record: BackendRecord) -> None:
+        candidate, opened = record.candidate, record.opened
+        assert opened is not None  # `_open` came before
+        checked = opened.create()
+        candidate.api_version = checked.api_version
+        candidate.device_type = checked.device_type.name
+        candidate.status = CandidateStatus.REGISTERED
+        record.checked = checked  # last: the registry's `get` looks at it without the lock
+
+    def _attempt(self, record: BackendRecord, step: Callable[[], None]) -> bool:
+        """Do something with a candidate; false, and its reason kept, if that went wrong."""
+        failed = attempt(step, record.private_name, record.candidate.name)
+        if failed is not None:
+            self._leave_out(record, *failed)
+        return record.is_open_question
+
+    def _leave_out(self, record: BackendRecord, status: CandidateStatus, failure: Failure) -> None:
+        self.forget(record)
+        leave_out(record.candidate, status, failure)
+
+
+def _forget_modules(names: set[str]) -> None:
+    for name in filter(None, names):
+        forget_module(name)

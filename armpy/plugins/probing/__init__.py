@@ -1,1 +1,0 @@
-"""Loading candidates in child processes first, and what that found out."""
