@@ -35,8 +35,8 @@ from armpy.plugins.hooks.metadata import (
     ModelMetadata as ModelMetadata,
     TensorMetadata as TensorMetadata,
 )
-from armpy.execution.isolation.limits import IsolationLimits as IsolationLimits
-from armpy.execution.isolation.status import IsolationStatus as IsolationStatus
+from armpy.plugins.isolation.limits import IsolationLimits as IsolationLimits
+from armpy.plugins.isolation.limits import IsolationStatus as IsolationStatus
 from armpy.model.load import load as load
 from armpy.graph.network import Network as Network
 from armpy.compiler.optimized import OptimizedNetwork as OptimizedNetwork

@@ -5,7 +5,7 @@ layer. Begin with `runtime` and `loaded_network`. Each folder imports only those
 check a caller's arrays and execute, `wrappers` surround executions, `programs` are the steps that
 one execution takes and its working memory, `steps` is what backends make of layers, `memory` where
 bytes come from, `arrays` what callers hand over, `scheduling` who runs when and until when.
-`isolation` has backends in processes of their own.
+`isolated_worker` serves a backend in a process of its own (`armpy.plugins.isolation`).
 """
 
 from armpy.core.lazy import offer

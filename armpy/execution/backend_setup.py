@@ -31,15 +31,15 @@ from armpy.errors import (
     InvalidArgumentError,
 )
 from armpy.execution.backend_contexts import BackendContexts
-from armpy.execution.isolation.limits import is_isolated
 from armpy.execution.options import RuntimeOptions, backend_preferences
 from armpy.plugins import BackendRegistry, CandidateStatus, preferred_backends
+from armpy.plugins.isolation.limits import is_isolated
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import read_backend
 from armpy.types import BackendId
 
 if TYPE_CHECKING:
-    from armpy.execution.isolation.backend import IsolatedBackend
+    from armpy.plugins.isolation.backend import IsolatedBackend
 
 _log = logging.getLogger("armpy.execution")
 
@@ -160,7 +160,7 @@ class BackendSetup:
         if options.isolation is None:
             backends = _with_ids(registry, preferred_backends(registry, named))
             return [(backend_id, partial(_same, backend)) for backend_id, backend in backends]
-        from armpy.execution.isolation.choice import (  # noqa: PLC0415 - few processes isolate
+        from armpy.plugins.isolation.backend import (  # noqa: PLC0415 - few processes isolate
             check_isolated,
             choose,
         )

@@ -12,10 +12,10 @@ from armpy.backend.control_flow import DEFAULT_LOOP_TIMEOUT_S
 from armpy.compiler import OptimizerOptions
 from armpy.core.arguments import MOST_THREADS, check_instance, check_positive, check_whole
 from armpy.errors import InvalidArgumentError
-from armpy.execution.isolation.limits import Isolation, IsolationLimits, check_isolation
 from armpy.execution.programs.loop_timeout import check_loop_timeout
 from armpy.execution.settings import DEFAULT_PLAN_CACHE_SIZE
 from armpy.plugins import BackendRegistry, PluginOptions
+from armpy.plugins.isolation.limits import Isolation, IsolationLimits, check_isolation
 from armpy.store.archive.signing import KeySource, trusted_keys
 from armpy.store.archive.trust import TRUSTED, check_code_choice
 from armpy.store.settings import CompilationCaching

@@ -38,7 +38,7 @@ from armpy.types import REFERENCE_BACKEND_ID, BackendId
 
 if TYPE_CHECKING:
     from armpy.compiler.devices import DeviceFacts
-    from armpy.execution.isolation.status import IsolationStatus
+    from armpy.plugins.isolation.limits import IsolationStatus
 
 _log = logging.getLogger("armpy.execution")
 

@@ -133,7 +133,7 @@ class Reached:
 
 
 def _words(path: str) -> frozenset[str]:
-    """Words of a file's path, ``isolation_server/serving.py`` having three."""
+    """Words of a file's path, ``core/file_digest.py`` having three."""
     return frozenset(re.split(r"\W|_", path)) - {"", "py", "test"}
 
 

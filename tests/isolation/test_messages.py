@@ -21,9 +21,8 @@ from armpy.backend import (
 )
 from armpy.core.processes.protocol import WorkerGoneError, error_from_fields
 from armpy.errors import BackendError
-from armpy.execution.isolation.backend import _Support
-from armpy.execution.isolation.facts import facts_fields, facts_from
-from armpy.execution.isolation.messages import parse_failure
+from armpy.plugins.isolation.backend import _Support
+from armpy.plugins.isolation.messages import facts_fields, facts_from, parse_failure
 from armpy.plugins.proxy.facts import read_facts
 from armpy.types import DeviceType
 from tests.support.fake_backends import FakeBackend

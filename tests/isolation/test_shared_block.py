@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from armpy import DataType, TensorInfo
-from armpy.execution.isolation.shared_block import (
+from armpy.plugins.isolation.shared_block import (
     ALIGNMENT_BYTES,
     TensorLayout,
     create_block,

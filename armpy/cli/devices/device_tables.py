@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from armpy.cli.printer import Printer
 from armpy.compiler.devices import FigureSource, FiguresStore, device_facts, machine_identity
-from armpy.compiler.devices.records import figures_fields
 from armpy.core.units import bytes_text
 from armpy.errors import ArmpyError
+from armpy.plugins.proxy.figures import figures_fields
 from armpy.plugins.proxy.guard import BackendProxy
 
 if TYPE_CHECKING:

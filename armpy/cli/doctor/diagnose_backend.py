@@ -6,7 +6,7 @@ from armpy.backend import BackendOption, IBackendInternal, OptionScope
 from armpy.backend.options import check_options
 from armpy.cli.doctor.trials import FAILED, run_trials
 from armpy.errors import ArmpyError, BackendError
-from armpy.plugins.proxy.figure_checks import check_figures
+from armpy.plugins.proxy.figures import check_figures
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import call_method
 

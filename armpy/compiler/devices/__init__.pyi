@@ -1,6 +1,6 @@
 from armpy.compiler.devices.assumptions import assumed_costs as assumed_costs
 from armpy.compiler.devices.cache import DevicesCache as DevicesCache
-from armpy.plugins.proxy.figure_checks import check_figures as check_figures
+from armpy.plugins.proxy.figures import check_figures as check_figures
 from armpy.compiler.devices.costs import (
     BackendCosts as BackendCosts,
     CopyRate as CopyRate,

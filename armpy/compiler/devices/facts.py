@@ -14,7 +14,7 @@ from armpy.backend import (
 from armpy.compiler.devices.costs import FigureSource
 from armpy.compiler.devices.store import FiguresStore
 from armpy.errors import ArmpyError
-from armpy.plugins.proxy.figure_checks import check_figures
+from armpy.plugins.proxy.figures import check_figures
 from armpy.plugins.proxy.guard import device_of, keeps_programs
 from armpy.types import REFERENCE_BACKEND_ID, BackendId, DataType, DeviceType
 

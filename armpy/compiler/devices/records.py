@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from armpy.backend import DeviceFigures, PerformanceFigures
+from armpy.backend import DeviceFigures
 from armpy.compiler.devices.costs import BackendCosts, CopyRate, FigureSource, Rate
 from armpy.errors import ArmpyError
-from armpy.plugins.proxy.figure_checks import check_figures
-from armpy.types import BackendId, DataType
+from armpy.plugins.proxy.figures import figures_fields, figures_from
+from armpy.types import BackendId
 
 Fields = dict[str, Any]
 """A JSON object."""  # Any: whatever JSON has
@@ -93,22 +93,6 @@ def record_from(fields: Fields) -> DeviceRecord:
         raise ValueError(f"it is no record of a device: {error}") from error
 
 
-def figures_fields(figures: DeviceFigures) -> Fields:
-    """Figures as a JSON object; ``if`` and ``while`` are under these names."""
-    singles = {
-        "relaxed_tensor": figures.relaxed_tensor,
-        "relaxed_scalar": figures.relaxed_scalar,
-        "if": figures.if_,
-        "while": figures.while_,
-    }
-    return {
-        "tensors": {key.name: _pair(value) for key, value in figures.tensors.items()},
-        "scalars": {key.name: _pair(value) for key, value in figures.scalars.items()},
-        "extensions": {key: _pair(value) for key, value in figures.extensions.items()},
-        **{name: value and _pair(value) for name, value in singles.items()},
-    }
-
-
 def costs_fields(costs: BackendCosts) -> Fields:
     """Costs as a JSON object."""
     return {
@@ -123,38 +107,6 @@ def costs_fields(costs: BackendCosts) -> Fields:
         "copy_out": [costs.copy_out.overhead_s, costs.copy_out.byte_s],
         "shares_host_memory": costs.shares_host_memory,
     }
-
-
-def _pair(figures: PerformanceFigures) -> Fields:
-    """Two figures as a JSON object."""
-    return {"exec_time": figures.exec_time, "power_usage": figures.power_usage}
-
-
-def figures_from(fields: Fields, backend_id: BackendId) -> DeviceFigures:
-    """The figures that `figures_fields` made an object of, checked.
-
-    Raises
-    ------
-    KeyError, TypeError, AttributeError
-        If it is no such object.
-    BackendError
-        If a figure is none.
-    """
-    figures = DeviceFigures(
-        {DataType[key]: _pair_from(value) for key, value in fields["tensors"].items()},
-        {DataType[key]: _pair_from(value) for key, value in fields["scalars"].items()},
-        {key: _pair_from(value) for key, value in fields["extensions"].items()},
-        *(
-            fields[name] and _pair_from(fields[name])
-            for name in ("relaxed_tensor", "relaxed_scalar", "if", "while")
-        ),
-    )
-    return check_figures(figures, backend_id)
-
-
-def _pair_from(fields: Fields) -> PerformanceFigures:
-    """Two figures of an object."""
-    return PerformanceFigures(fields["exec_time"], fields["power_usage"])
 
 
 def _costs_from(fields: Fields) -> BackendCosts:

@@ -177,7 +177,7 @@ def _checked_device(backend_id: BackendId, device: DeviceInfo) -> DeviceInfo:
     figures: DeviceFigures | None = None
     if device.figures is not None:
         # Few backends declare any.
-        from armpy.plugins.proxy.figure_checks import check_figures  # noqa: PLC0415 - as above
+        from armpy.plugins.proxy.figures import check_figures  # noqa: PLC0415 - as above
 
         def get_devices() -> DeviceFigures:
             assert device.figures is not None

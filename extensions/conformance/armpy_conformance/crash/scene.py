@@ -10,10 +10,10 @@ import numpy as np
 
 from armpy.errors import ArmpyError
 from armpy.execution import Runtime, RuntimeOptions
-from armpy.execution.isolation.limits import IsolationLimits
 from armpy.graph import Graph
 from armpy.model import Model
 from armpy.ops.operation import Array
+from armpy.plugins.isolation.limits import IsolationLimits
 from armpy.tools.compare.tolerance import TOLERANCES, Tolerance, compare
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 from armpy_conformance.backend_under_test import BackendUnderTest

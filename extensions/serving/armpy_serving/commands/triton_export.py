@@ -17,8 +17,8 @@ from armpy.cli.pictures.labels import read_labels
 from armpy.cli.printer import Printer, print_json
 from armpy.cli.registry import find_origin, parse_backend_options, registry_of, split_option
 from armpy.cli.values import Shapes
-from armpy.execution.isolation.choice import check_isolated
 from armpy.execution.settings import DEFAULT_PLAN_CACHE_SIZE
+from armpy.plugins.isolation.backend import check_isolated
 from armpy_serving.triton import (
     EnsembleOptions,
     InstanceSettings,

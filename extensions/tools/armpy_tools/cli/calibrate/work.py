@@ -14,8 +14,9 @@ from armpy.cli.options import EXIT_PROBLEMS
 from armpy.cli.printer import Printer, print_json
 from armpy.cli.progress import progress_shown
 from armpy.compiler.devices import FiguresStore, describe_machine
-from armpy.compiler.devices.records import costs_fields, figures_fields
+from armpy.compiler.devices.records import costs_fields
 from armpy.plugins import BackendRegistry, PluginOptions
+from armpy.plugins.proxy.figures import figures_fields
 from armpy_tools.calibrate import OUT_OF_TIME, CalibrationReport, ModelTime
 from armpy_tools.calibrate import calibrate as measure_backends
 from armpy_tools.calibrate.user_models import MODEL

@@ -10,10 +10,10 @@ import numpy as np
 
 from armpy.backend import OptionValues, WorkloadInfo
 from armpy.errors import BackendCapabilityError
-from armpy.execution.isolation.shared_block import aligned, create_block, forbid_writing, map_block
 from armpy.graph import Graph, SubgraphView, Value
 from armpy.graph.network import Network
 from armpy.ops.operation import Operation
+from armpy.plugins.isolation.shared_block import aligned, create_block, forbid_writing, map_block
 from armpy.tensor import TensorInfo
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from armpy.backend import (
@@ -26,23 +26,34 @@ from armpy.backend import (
     Support,
     WorkloadInfo,
 )
-from armpy.errors import BackendCapabilityError, BackendUnavailableError, DeadObjectError
-from armpy.execution.isolation.facts import facts_from, unreadable
-from armpy.execution.isolation.limits import IsolationLimits
-from armpy.execution.isolation.messages import SUPPORT
-from armpy.execution.isolation.parts import graph_of_layer, graph_of_view, is_sendable
-from armpy.execution.isolation.source import BackendSource
-from armpy.execution.isolation.status import IsolationStatus
-from armpy.execution.isolation.supervisor import IsolatedPart, Supervisor
-from armpy.execution.isolation.worker_process import WorkerProcess
-from armpy.execution.isolation.workload import IsolatedWorkload, PartRunner
+from armpy.errors import (
+    BackendCapabilityError,
+    BackendUnavailableError,
+    DeadObjectError,
+    InvalidArgumentError,
+    did_you_mean,
+)
 from armpy.graph import SubgraphView
 from armpy.ops.backend_internal import PreCompiled
 from armpy.ops.operation import OperandInfos, Operation
-from armpy.plugins import Candidate, CandidateStatus
+from armpy.plugins import BackendRegistry, Candidate, CandidateStatus
+from armpy.plugins.isolation.limits import (
+    Isolation,
+    IsolationLimits,
+    IsolationStatus,
+    is_isolated,
+)
+from armpy.plugins.isolation.messages import SUPPORT, BackendSource, facts_from, unreadable
+from armpy.plugins.isolation.parts import graph_of_layer, graph_of_view, is_sendable
+from armpy.plugins.isolation.supervisor import IsolatedPart, Supervisor
+from armpy.plugins.isolation.worker_process import WorkerProcess
+from armpy.plugins.isolation.workload import IsolatedWorkload, PartRunner
 from armpy.plugins.proxy.facts import DEVICE_OPTION
+from armpy.store.settings import CompilationCaching
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId
+
+Maker = Callable[[], IBackendInternal]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -274,3 +285,75 @@ class _Factory(IWorkloadFactory):
         self._supervisor.add(part)
         self._supervisor.prepare(part, self._supervisor.worker())
         return IsolatedWorkload(PartRunner(part, self._supervisor), taken)
+
+
+def choose(
+    registry: BackendRegistry,
+    named: Sequence[BackendId] | None,
+    isolation: Isolation,
+    limits: IsolationLimits,
+    caching: CompilationCaching,
+) -> list[tuple[BackendId, Maker]]:
+    """What makes the backends of a runtime, by their ids.
+
+    Parameters
+    ----------
+    named : sequence of str, optional
+        Ids in order; None for all there are, in any order.
+
+    Raises
+    ------
+    BackendUnavailableError
+        If a named backend without a process of its own cannot be used.
+    InvalidArgumentError
+        If the list of names is empty.
+
+    Notes
+    -----
+    None of the code of isolated backends is run here. Modules in directories, which tell their
+    ids when they are loaded, tell them in processes of their own, unless they are named.
+    """
+    if caching.token is not None:  # which names one model, and not the parts that go there
+        caching = CompilationCaching()
+
+    def isolated(name: BackendId) -> Maker:
+        return lambda: IsolatedBackend(BackendSource.of(registry, name, caching), limits)
+
+    def same(backend: IBackendInternal) -> Maker:
+        return lambda: backend
+
+    if named is None:
+        registry.identify()
+        ids = [name for name in registry.backend_ids if is_isolated(isolation, name)]
+        shared = registry.available(without=ids)
+        makers = [(backend.get_id(), same(backend)) for backend in shared]
+        return makers + [(name, isolated(name)) for name in ids]
+    if not named:
+        raise InvalidArgumentError("the list of backends is empty")
+    return [
+        (name, isolated(name) if is_isolated(isolation, name) else same(registry.get(name)))
+        # Each once: a name given twice would start two processes.
+        for name in dict.fromkeys(named)
+    ]
+
+
+def check_isolated(registry: BackendRegistry, names: Iterable[BackendId]) -> None:
+    """Check that backends which are to have processes of their own exist; none is loaded for it.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If one does not: another spelling would run in the application's process without a word.
+    """
+    unknown = [name for name in names if not registry.is_registered(name)]
+    if not unknown:
+        return
+    registry.identify()  # modules in directories have not told theirs yet
+    for name in unknown:
+        if not registry.is_registered(name):
+            raise InvalidArgumentError(
+                f"there is no backend '{name}'",
+                where="isolation",
+                expected=", ".join(registry.backend_ids),
+                fix=did_you_mean(name, registry.backend_ids, "Install the package that brings it"),
+            )

@@ -9,11 +9,10 @@ from typing import Any
 
 from armpy.core.file_ownership import make_own_folder
 from armpy.core.processes.worker import Worker, WorkerSettings
-from armpy.execution.isolation.limits import IsolationLimits
-from armpy.execution.isolation.messages import CONFIGURE, LOAD
-from armpy.execution.isolation.source import BackendSource
+from armpy.plugins.isolation.limits import IsolationLimits
+from armpy.plugins.isolation.messages import CONFIGURE, LOAD, BackendSource
 
-HANDLER = "armpy.execution.isolation_server.serving:BackendServer"
+HANDLER = "armpy.execution.isolated_worker:BackendServer"
 """What answers in the worker; by name, as it stands above the runtime."""
 
 UNKNOWN = object()

@@ -25,7 +25,8 @@ from armpy.backend.memory.tensor_handle import HostTensorHandle
 from armpy.core.processes.fitness import UnfitError
 from armpy.core.processes.protocol import WorkerGoneError, error_from_fields
 from armpy.errors import BackendError, DeadObjectError
-from armpy.execution.isolation.messages import (
+from armpy.ops.operation import Array
+from armpy.plugins.isolation.messages import (
     DONE,
     GO,
     GO_TIMED,
@@ -33,10 +34,9 @@ from armpy.execution.isolation.messages import (
     OPEN,
     parse_failure,
 )
-from armpy.execution.isolation.shared_block import create_block, device_time, map_block, stop_flag
-from armpy.execution.isolation.supervisor import IsolatedPart, Supervisor
-from armpy.execution.isolation.worker_process import UNKNOWN, WorkerProcess
-from armpy.ops.operation import Array
+from armpy.plugins.isolation.shared_block import create_block, device_time, map_block, stop_flag
+from armpy.plugins.isolation.supervisor import IsolatedPart, Supervisor
+from armpy.plugins.isolation.worker_process import UNKNOWN, WorkerProcess
 
 # Half of the 10 ms within which a stop is promised to be effective.
 _TICK_S = 0.005

@@ -15,16 +15,14 @@ from typing import Any, TypeVar
 
 from armpy.backend import OptionValues
 from armpy.errors import ArmpyError, DeadObjectError
-from armpy.execution.isolation.limits import IsolationLimits
-from armpy.execution.isolation.messages import PREPARE, RELEASE
-from armpy.execution.isolation.parts import PackedPart, pack
-from armpy.execution.isolation.shared_block import TensorLayout
-from armpy.execution.isolation.source import BackendSource
-from armpy.execution.isolation.status import IsolationStatus
-from armpy.execution.isolation.worker_process import NOBODY, UNKNOWN, WorkerProcess
 from armpy.graph import Graph
+from armpy.plugins.isolation.limits import IsolationLimits, IsolationStatus
+from armpy.plugins.isolation.messages import PREPARE, RELEASE, BackendSource
+from armpy.plugins.isolation.parts import PackedPart, pack
+from armpy.plugins.isolation.shared_block import TensorLayout
+from armpy.plugins.isolation.worker_process import NOBODY, UNKNOWN, WorkerProcess
 
-_log = logging.getLogger("armpy.execution.isolation")
+_log = logging.getLogger("armpy.plugins.isolation")
 _numbers = itertools.count(1)
 T = TypeVar("T")
 

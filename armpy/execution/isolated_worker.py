@@ -30,8 +30,14 @@ from armpy.core.processes.confinement import in_force
 from armpy.core.processes.fitness import LONGEST_START_S, NO_MEMORY, UnfitError
 from armpy.core.processes.protocol import error_as_fields, shortened
 from armpy.errors import BackendError
-from armpy.execution.isolation.facts import facts_fields
-from armpy.execution.isolation.messages import (
+from armpy.execution.loaded_network import LoadedNetwork
+from armpy.execution.options import RuntimeOptions
+from armpy.execution.properties import NetworkProperties
+from armpy.execution.runtime import Runtime
+from armpy.graph import Graph
+from armpy.ops.operation import OperandInfos, Operation
+from armpy.plugins import BackendRegistry
+from armpy.plugins.isolation.messages import (
     CONFIGURE,
     DONE,
     GO_TIMED,
@@ -41,21 +47,15 @@ from armpy.execution.isolation.messages import (
     PREPARE,
     RELEASE,
     SUPPORT,
+    BackendSource,
+    facts_fields,
 )
-from armpy.execution.isolation.shared_block import TensorLayout, device_time, map_block
-from armpy.execution.isolation.source import BackendSource
-from armpy.execution.loaded_network import LoadedNetwork
-from armpy.execution.options import RuntimeOptions
-from armpy.execution.properties import NetworkProperties
-from armpy.execution.runtime import Runtime
-from armpy.graph import Graph
-from armpy.ops.operation import OperandInfos, Operation
-from armpy.plugins import BackendRegistry
+from armpy.plugins.isolation.shared_block import TensorLayout, device_time, map_block
 from armpy.plugins.proxy.facts import read_facts
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.tensor import TensorInfo
 
-_log = logging.getLogger("armpy.execution.isolation.worker")
+_log = logging.getLogger("armpy.plugins.isolation.worker")
 
 _SHORT = MAX_FAILURE_BYTES // (6 * 6)
 """Characters of each text of an error that is too long for a packet: six take six bytes each."""
