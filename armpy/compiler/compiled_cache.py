@@ -1,13 +1,25 @@
-"""Compiled cache: a part that was compiled before is loaded instead of compiled again."""
+"""Compiled cache: a part that was compiled before is loaded instead of compiled again.
+
+A file is believed if it is sound (see `armpy.store.entries`), was written for the same contents
+(`Key.contents`), and in one go with the part's other file. Everything else is a miss with its
+reason, and what is made anew takes its place.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
+import os
 import struct
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import numpy as np
 
 from armpy import __version__
 from armpy.backend import (
@@ -16,27 +28,65 @@ from armpy.backend import (
     IBackendInternal,
     OptimizationViews,
     PreparationRequest,
+    SavedProgram,
+    Substitution,
     postpone_compilation,
     report_cache_use,
 )
-from armpy.compiler.compiled_programs import Programs
+from armpy.backend.caches import model_name
+from armpy.compiler.compiled_parts import Programs
+from armpy.compiler.compiled_programs import saved_program
 from armpy.compiler.devices.machine import machine_identity
 from armpy.compiler.substitute import check_answer, offer
-from armpy.errors import ArmpyError
-from armpy.graph import Graph, SubgraphView
+from armpy.errors import ArmpyError, BackendCapabilityError
+from armpy.graph import Graph, Layer, SubgraphView
+from armpy.ops.backend_internal import PreCompiled
 from armpy.plugins.proxy.guard import BackendProxy
-from armpy.store.compiled import CompiledParts, Key, LookedUp
 from armpy.store.digests import UnknownContentsError, digest_of
+from armpy.store.entries import Entries
 from armpy.store.settings import CompilationCaching
-from armpy.types import Preference
+from armpy.types import BackendId, Preference
 
-_PREFERENCE_CODES = {Preference.LOW_POWER: 0, Preference.SUSTAINED: 2}
-"""NNAPI's codes; 1, for one fast answer, is what counts where nothing else is said."""
+NAME = "compiled parts"
+"""What the cache is called."""
 
 KEEPS_NOTHING = "the backend keeps nothing of it"
 """Why a part is not in files though all is well: `IPrograms.save` has answered None."""
 
+_PREFERENCE_CODES = {Preference.LOW_POWER: 0, Preference.SUSTAINED: 2}
+"""NNAPI's codes; 1, for one fast answer, is what counts where nothing else is said."""
+
+_KINDS = "model0", "data0"
+_MAKING_BYTES = 16
+
 _log = logging.getLogger("armpy.compiler")
+
+
+class Key(NamedTuple):
+    """Key of a part's files: their name, and the digest of all that the answer depends on."""
+
+    name: bytes
+    contents: bytes
+
+
+class CompiledFiles(NamedTuple):
+    """Contents of a part's two files: description and code, and what is large, as constants.
+
+    References
+    ----------
+    NNAPI ``modelCache`` and ``dataCache``.
+    """
+
+    model: Sequence[bytes]
+    data: Sequence[bytes]
+
+
+class LookedUp(NamedTuple):
+    """Outcome of looking up a part: its files, or why they cannot be used."""
+
+    files: CompiledFiles | None
+    reason: str = ""
+    making: bytes = b""  # tells what was written at one time from what was written at another
 
 
 def cached_preparation(
@@ -53,141 +103,105 @@ def cached_preparation(
     InvalidArgumentError
         If the environment says something about the cache that cannot be.
     """
+    part = CachedPart(graph, backend, view, request)
     parts = CompiledParts.of(caching, backend.get_id())
     if parts is None:
-        return partial(_without_files, graph, backend, view, request)
-    return partial(prepare, graph, backend, view, request, parts, caching.token)
+        return part.prepare_without_files
+    return partial(part.prepare, parts, caching.token)
 
 
-def _without_files(
-    graph: Graph, backend: IBackendInternal, view: SubgraphView, request: PreparationRequest
-) -> OptimizationViews:
-    """Let a backend prepare a part where nothing is kept; errors as from `offer`."""
-    what = f"{len(view.layers)} layers from '{view.layers[0].name}'"
-    postpone_compilation(backend.get_id(), what, is_kept=False)
-    return offer(graph, backend, view, request)
-
-
-def prepare(
-    graph: Graph,
-    backend: IBackendInternal,
-    view: SubgraphView,
-    request: PreparationRequest,
-    parts: CompiledParts,
-    token: bytes | None = None,
-) -> OptimizationViews:
-    """Let a backend prepare a part, from files if it has been prepared before.
-
-    Parameters
-    ----------
-    graph : Graph
-    backend : IBackendInternal
-    view : SubgraphView
-    request : PreparationRequest
-    parts : CompiledParts
-        Where files are.
-    token : bytes, optional
-        By which the application names the model.
-
-    Returns
-    -------
-    OptimizationViews
-        As from `offer`.
-
-    Raises
-    ------
-    ArmpyError
-        As from `offer`: nothing that is wrong with files is an error.
-
-    Notes
-    -----
-    Of all processes and threads that prepare the same part at a time, one compiles. The others
-    wait, and load what it wrote.
-    """
-    about = _Part(graph, backend, view, request, parts)
-    try:
-        key = key_of(graph, backend, view, request, token)
-    # Without a name nothing can be found again, which is a miss and no error.
-    except UnknownContentsError as error:
-        about.report_miss(str(error))
-        return offer(graph, backend, view, request)
-    # Without the lock at first: where all is kept already, nobody waits for anybody.
-    found = about.look_up(key)
-    if (views := about.loaded(found)) is not None:
-        about.report_hit()
-        return views
-    postpone_compilation(backend.get_id(), about.title, is_kept=True)
-    with parts.making(key, request.deadline_s):
-        # Whoever held the lock before may have written it; what was refused is not asked twice.
-        again = about.look_up(key)
-        if again.making != found.making and (views := about.loaded(again)) is not None:
-            about.report_hit("another process has just compiled it")
-            return views
-        views = offer(graph, backend, view, request)
-        problem = about.kept(key, views)
-    about.report_miss("; ".join(filter(None, (about.reason, problem))))
-    return views
-
-
-@dataclass
-class _Part:
-    """A part that is being prepared, and why it was not found."""
+class CachedPart(NamedTuple):
+    """A part of a network that a backend is to prepare."""
 
     graph: Graph
     backend: IBackendInternal
     view: SubgraphView
     request: PreparationRequest
-    parts: CompiledParts
-    reason: str = ""
 
-    def look_up(self, key: Key) -> LookedUp:
-        """Its files, as they are now."""
-        found = self.parts.look_up(key)
-        # The first reason is told: the second look, under the lock, finds less.
-        self.reason = self.reason or found.reason
-        return found
+    def prepare_without_files(self) -> OptimizationViews:
+        """Let the backend prepare it where nothing is kept; errors as from `offer`."""
+        postpone_compilation(self.backend.get_id(), self._title, is_kept=False)
+        return offer(*self)
 
-    def loaded(self, found: LookedUp) -> OptimizationViews | None:
-        """What the backend makes of files; None if that is nothing."""
-        if found.files is None:
-            return None
-        backend_id = self.backend.get_id()
+    def prepare(self, parts: CompiledParts, token: bytes | None = None) -> OptimizationViews:
+        """Let the backend prepare it, from files if it has been prepared before.
+
+        Parameters
+        ----------
+        parts : CompiledParts
+            Where files are.
+        token : bytes, optional
+            By which the application names the model.
+
+        Raises
+        ------
+        ArmpyError
+            As from `offer`: nothing that is wrong with files is an error.
+
+        Notes
+        -----
+        Of all processes and threads that prepare the same part at a time, one compiles. The others
+        wait, and load what it wrote.
+        """
         try:
-            programs = Programs(self.backend, self.request)
-            views = programs.views_of(found.files, self.view)
-            return check_answer(self.graph, f"{backend_id} / load", self.view, views)
+            key = key_of(*self, token)
+        # Without a name nothing can be found again, which is a miss and no error.
+        except UnknownContentsError as error:
+            self._report(False, str(error))
+            return offer(*self)
+        # Without the lock at first: where all is kept already, nobody waits for anybody.
+        found = parts.look_up(key)
+        views, reason = self._loaded(found)
+        if views is not None:
+            self._report(True)
+            return views
+        postpone_compilation(self.backend.get_id(), self._title, is_kept=True)
+        with parts.entries.making(f"{parts.prefix}part", key.name.hex(), self.request.deadline_s):
+            # Whoever held the lock before may have written it; what was refused is not asked twice.
+            again = parts.look_up(key)
+            if again.making != found.making:
+                views, _ = self._loaded(again)
+            if views is not None:
+                self._report(True, "another process has just compiled it")
+                return views
+            views = offer(*self)
+            problem = self._kept(parts, key, views)
+        self._report(False, "; ".join(filter(None, (reason, problem))))
+        return views
+
+    def _loaded(self, found: LookedUp) -> tuple[OptimizationViews | None, str]:
+        """What the backend makes of files; or why that is nothing."""
+        if found.files is None:
+            return None, found.reason
+        try:
+            views = views_of(found.files, self.backend, self.view, self.request)
+            where = f"{self.backend.get_id()} / load"
+            return check_answer(self.graph, where, self.view, views), ""
         # A bad file costs a compilation and no network: the part is made anew.
         except ArmpyError as error:
             _log.info("%s; the part is prepared anew", error)
-            self.reason = f"the backend does not take what was kept: {error}"
-            return None
+            return None, f"the backend does not take what was kept: {error}"
 
-    def kept(self, key: Key, views: OptimizationViews) -> str:
+    def _kept(self, parts: CompiledParts, key: Key, views: OptimizationViews) -> str:
         """Keep what the backend writes down; why nothing is kept, or empty."""
         try:
-            files = Programs(self.backend, self.request).files_of(views, self.view)
+            files = files_of(views, self.backend, self.view, self.request)
         # The program itself is fine and runs; the next process compiles it again.
         except ArmpyError as error:
             _log.warning("%s; nothing is kept", error)
             return f"it is not kept: {error}"
         if files is None:
             return KEEPS_NOTHING
-        return "" if self.parts.keep(key, files, self.title) else "it could not be written"
+        return "" if parts.keep(key, files, self._title) else "it could not be written"
 
     @property
-    def title(self) -> str:
-        """What it is, for people."""
+    def _title(self) -> str:
         layers = self.view.layers
         count = "1 layer" if len(layers) == 1 else f"{len(layers)} layers"
         return f"{count} from '{layers[0].name}'"
 
-    def report_hit(self, reason: str = "") -> None:
-        """Say that it was there."""
-        report_cache_use(CacheUse(self.backend.get_id(), self.title, True, reason))
-
-    def report_miss(self, reason: str) -> None:
-        """Say that it was not there."""
-        report_cache_use(CacheUse(self.backend.get_id(), self.title, False, reason))
+    def _report(self, is_hit: bool, reason: str = "") -> None:
+        report_cache_use(CacheUse(self.backend.get_id(), self._title, is_hit, reason))
 
 
 def key_of(
@@ -231,3 +245,223 @@ def key_of(
     chain.update(struct.pack("<ii", code, int(request.priority)))
     infos = [value.info for value in (*view.inputs, *view.outputs)]
     return Key(digest_of(infos, origin=chain.digest()), contents)
+
+
+def files_of(
+    views: OptimizationViews,
+    backend: IBackendInternal,
+    view: SubgraphView,
+    request: PreparationRequest,
+) -> CompiledFiles | None:
+    """Write an answer down.
+
+    None if the backend does not keep one of its programs, has given layers back (which may be
+    otherwise the next time), or has put no programs in their place.
+
+    Raises
+    ------
+    BackendError
+        If what it writes cannot be kept.
+    """
+    if backend.get_programs() is None or views.failed:
+        return None
+    positions = {layer: number for number, layer in enumerate(view.layers)}
+    # Code and data apart, as NNAPI's cache has files for each.
+    pieces, code, data = [], [], []
+    for substitution in views.substitutions:
+        piece: dict[str, object] = {"layers": _numbers(substitution.subgraph, positions)}
+        if substitution.replacement.layers:
+            compiled = _compiled_of(substitution.replacement)
+            saved = (
+                None
+                if compiled is None
+                else saved_program(backend, request.model_options, compiled.program)
+            )
+            if compiled is None or saved is None:
+                return None
+            names = [name for name in saved.parts if name not in saved.code]
+            piece["shapes"] = [list(shape) for shape in compiled.output_shapes]
+            piece["working_bytes"] = compiled.working_bytes
+            piece["about"], piece["code"], piece["data"] = dict(saved.about), saved.code, names
+            piece["views"] = {name: list(views) for name, views in saved.views.items()}
+            code += [bytes(saved.parts[name]) for name in saved.code]
+            data += [bytes(saved.parts[name]) for name in names]
+        pieces.append(piece)
+    # Without a program there is nothing that took long, or that a later check could refuse.
+    if not any("about" in piece for piece in pieces):
+        return None
+    untouched = [_numbers(part, positions) for part in views.untouched]
+    head = json.dumps({"pieces": pieces, "untouched": untouched}).encode()
+    return CompiledFiles([head, *code], data)
+
+
+def views_of(
+    files: CompiledFiles, backend: IBackendInternal, view: SubgraphView, request: PreparationRequest
+) -> OptimizationViews:
+    """Read an answer.
+
+    Raises
+    ------
+    BackendCapabilityError
+        If the backend does not take its programs here and now.
+    ArmpyError
+        If it fails to load one.
+    """
+    programs = Programs(backend, request.model_options)
+    if not programs.are_kept:
+        raise BackendCapabilityError("it takes no programs any more", where=backend.get_id())
+    views = OptimizationViews()
+    try:
+        head = json.loads(files.model[0])
+        code, data = iter(files.model[1:]), iter(files.data)
+        for piece in head["pieces"]:
+            part = view.part([view.layers[number] for number in piece["layers"]])
+            if "about" not in piece:
+                views.substitutions.append(Substitution.by_nothing(part))
+                continue
+            parts = {name: next(code) for name in piece["code"]}
+            parts |= {name: _array(next(data)) for name in piece["data"]}
+            saved = SavedProgram(piece["about"], parts, tuple(piece["code"]), piece["views"])
+            if reason := programs.why_unfit(saved.about):
+                raise BackendCapabilityError(reason, where=backend.get_id())
+            shapes = tuple(map(tuple, piece["shapes"]))
+            compiled = PreCompiled(programs.load(saved), shapes, piece["working_bytes"])
+            views.substitutions.append(Substitution.by_operation(part, compiled))
+        for numbers in head["untouched"]:
+            views.untouched.append(view.part([view.layers[number] for number in numbers]))
+    except (IndexError, KeyError, StopIteration, TypeError, ValueError) as error:
+        text = f"what was kept has another layout: {error!r}"
+        raise BackendCapabilityError(text, where=backend.get_id()) from error
+    return views
+
+
+def _numbers(part: SubgraphView, positions: Mapping[Layer, int]) -> list[int]:
+    """Positions of a part's layers in what was offered."""
+    return [positions[layer] for layer in part.layers]
+
+
+def _compiled_of(replacement: Graph) -> PreCompiled | None:
+    """The one program that stands for a part; None if anything else does."""
+    if len(replacement.layers) != 1:
+        return None
+    (layer,) = replacement.layers
+    is_plain = layer.inputs == replacement.inputs and layer.outputs == replacement.outputs
+    operation = layer.operation
+    if not is_plain or not isinstance(operation, PreCompiled):
+        return None
+    # Exactly integers: a program for a traced size has formulas in it, which files do not keep.
+    is_shaped = all(type(size) is int for shape in operation.output_shapes for size in shape)
+    return operation if is_shaped else None
+
+
+def _array(part: bytes) -> np.ndarray[Any, np.dtype[np.uint8]]:  # Any: of one dimension
+    """A part of a program as `IPrograms.load` is given it: read-only, at a multiple of 64 bytes."""
+    # NumPy promises less alignment than programs may rely on, so the array begins further inside.
+    raw = np.empty(len(part) + 63, np.uint8)
+    start = -raw.ctypes.data % 64
+    array = raw[start : start + len(part)]
+    array[:] = np.frombuffer(part, np.uint8)
+    array.flags.writeable = False
+    return array
+
+
+class CompiledParts:
+    """The compiled parts of one backend in a folder."""
+
+    def __init__(self, entries: Entries, backend_id: BackendId) -> None:
+        self.entries = entries
+        self.prefix = _prefix_of(backend_id)
+
+    @classmethod
+    def of(cls, caching: CompilationCaching | None, backend_id: BackendId) -> CompiledParts | None:
+        """Those that settings mean; None if nothing is to be kept."""
+        place = None if caching is None else caching.resolved()
+        if caching is None or place is None:
+            return None
+        entries = _entries_in(*place) if caching.token is None else TokenEntries(place[0])
+        return cls(entries, backend_id)
+
+    def look_up(self, key: Key) -> LookedUp:
+        """The files of a part, if both are there and can be believed."""
+        found: list[list[bytes]] = []
+        makings: set[bytes] = set()
+        missing: list[str] = []
+        for kind in _KINDS:
+            one = self.entries.look_up(self.prefix + kind, key.name.hex())
+            if one.parts is None:
+                missing.append(one.reason)
+                continue
+            if len(one.parts) < 2:
+                return LookedUp(None, "a file has another layout")
+            contents, making, *payload = map(bytes, one.parts)
+            # The name may come from a token that the application uses for two models.
+            if contents != key.contents:
+                return LookedUp(None, "it was made of something else, or for another machine")
+            makings.add(making)
+            found.append(payload)
+        if missing:
+            whole = len(missing) == len(_KINDS)
+            return LookedUp(None, missing[0] if whole else f"a file is missing: {missing[0]}")
+        # Two processes may write the same part, and each have put one of its files last.
+        if len(makings) != 1:
+            return LookedUp(None, "its files were not written together")
+        return LookedUp(CompiledFiles(*found), making=makings.pop())
+
+    def keep(self, key: Key, files: CompiledFiles, description: str) -> bool:
+        """Write the files of a part; whether both are kept now."""
+        # At random, as another process may write the same part at the same moment.
+        making = os.urandom(_MAKING_BYTES)
+        for kind, payload in zip(_KINDS, files, strict=True):
+            parts = [key.contents, making, *payload]
+            name = self.prefix + kind
+            if not self.entries.write(name, key.name.hex(), parts, description, model_name()):
+                return False
+        return True
+
+
+class TokenEntries(Entries):
+    """Entries in a folder of the application's, with NNAPI's names and no limit.
+
+    Notes
+    -----
+    The folder is not made. Nothing is deleted there that was not written under the same name.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, sys.maxsize, NAME)
+
+    def _path(self, kind: str, key: str) -> Path:
+        """Two letters per byte of the key; 1 for a model's file, 2 for one of data; its number."""
+        letters = "".join(
+            chr(ord("A") + (byte & 15)) + chr(ord("A") + (byte >> 4)) for byte in bytes.fromhex(key)
+        )
+        stem = kind.rstrip("0123456789")
+        code = 1 if stem.endswith("model") else 2
+        return self._folder / f"{letters}{code}{kind[len(stem) :]}"
+
+    def _make_room(self) -> int:
+        """Drop nothing."""
+        return self._limit_bytes
+
+    def _make_folder(self) -> None:
+        """Leave that to the application."""
+
+
+def _prefix_of(backend_id: BackendId) -> str:
+    """What names of a backend's files begin with."""
+    return f"{quote(backend_id, safe='')}+"  # which no quoted id has
+
+
+def compiled_cache(backend_id: BackendId = "") -> Entries | None:
+    """All compiled parts, or those of one backend, for people; None if nothing is kept."""
+    place = CompilationCaching().resolved()
+    if place is None:
+        return None
+    return Entries(*place, NAME, _prefix_of(backend_id) if backend_id else "")
+
+
+# One for the process, or each compilation would begin to count anew; few folders are in use.
+@lru_cache(maxsize=8)
+def _entries_in(folder: Path, limit_bytes: int) -> Entries:
+    """The entries of a folder, which remember how much was written since they listed it."""
+    return Entries(folder, limit_bytes, NAME)

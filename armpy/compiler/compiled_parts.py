@@ -1,4 +1,4 @@
-"""Saved programs: parts that a prepared file has compiled already."""
+"""Archived parts: parts of a network that a compiled model has programs of."""
 
 from __future__ import annotations
 
@@ -34,37 +34,66 @@ from armpy.types import BackendId
 _log = logging.getLogger("armpy.compiler")
 
 
-class ArchivedPart(NamedTuple):
-    """A part of a network in a prepared file.
+class Programs:
+    """Reader of the programs that one backend has written down.
 
     Parameters
     ----------
-    backend_id : str
-    digest : str
-        Of the layers, see `part_digest`.
-    shapes : tuple of tuple of int
-        Of the outputs.
-    working_bytes : int
-        Memory of the program's own.
-    about : mapping
-        For `IPrograms.check`.
-    read : callable
-        Reads all of it, checked.
-    layers : tuple of int
-        Ids of the layers in the graph that was assigned to backends.
+    backend : IBackendInternal
+    options : mapping
+        Options of scope MODEL that the programs are made with.
     """
 
+    def __init__(self, backend: IBackendInternal, options: OptionValues) -> None:
+        self._backend_id = backend.get_id()
+        self._programs = backend.get_programs()
+        self._options = options
+
+    @property
+    def are_kept(self) -> bool:
+        """Whether the backend writes and reads programs at all."""
+        return self._programs is not None
+
+    def why_unfit(self, about: Mapping[str, object]) -> str:
+        """Why the backend does not take a program of this description; empty if it does.
+
+        Raises
+        ------
+        ArmpyError
+            If it fails to say.
+        """
+        check = ask_method(
+            self._backend_id, ProgramCheck, self._programs, "check", about, self._options
+        )
+        if check.fit is ProgramFit.ACCEPTED:
+            return ""
+        # The type of the answer was checked at the boundary, the types of its fields were not.
+        fit = check.fit.value if isinstance(check.fit, ProgramFit) else describe(check.fit)
+        return f"{fit}: {check.reason}"
+
+    def load(self, saved: SavedProgram) -> object:
+        """Let the backend load a program that it has accepted; its errors are raised."""
+        program: object = ask_method(self._backend_id, object, self._programs, "load", saved)
+        if program is None:
+            where = f"{self._backend_id} / {IPrograms.__name__}.load"
+            raise BackendError("it gives no program", where=where, actual="None")
+        return program
+
+
+class ArchivedPart(NamedTuple):
+    """A part of a network in a compiled model."""
+
     backend_id: BackendId
-    digest: str
-    shapes: tuple[tuple[int, ...], ...]
+    digest: str  # of the layers, see `part_digest`
+    shapes: tuple[tuple[int, ...], ...]  # of the outputs
     working_bytes: int
-    about: Mapping[str, object]
-    read: Callable[[], SavedProgram]
-    layers: tuple[int, ...] = ()
+    about: Mapping[str, object]  # for `IPrograms.check`
+    read: Callable[[], SavedProgram]  # all of it, checked
+    layers: tuple[int, ...] = ()  # their ids in the graph that was assigned to backends
 
 
 class ArchivedParts:
-    """All parts of a prepared file.
+    """All parts of a compiled model.
 
     Parameters
     ----------
@@ -86,28 +115,23 @@ class ArchivedParts:
         self.kept = kept
         self.problem = problem
 
-    def preparation(
+    def prepare(
         self,
         graph: Graph,
         backend: IBackendInternal,
         view: SubgraphView,
         request: PreparationRequest,
         otherwise: Callable[[], OptimizationViews],
-    ) -> Callable[[], OptimizationViews]:
-        """What prepares a part: takes it from the file, or does what is done without one."""
+    ) -> OptimizationViews:
+        """Take a part from the file, or do what is done without one."""
         of_backend = [part for part in self.parts if part.backend_id == backend.get_id()]
         if not of_backend:
-            return otherwise
+            return otherwise()
+        views, reason = self._taken(graph, backend, view, request, of_backend)
+        shown = f"from the prepared file{': ' if reason else ''}{reason}"
         title = f"{len(view.layers)} layers from '{view.layers[0].name}'"
-
-        def prepare() -> OptimizationViews:
-            views, reason = self._taken(graph, backend, view, request, of_backend)
-            shown = f"from the prepared file{': ' if reason else ''}{reason}"
-            is_hit = views is not None
-            report_cache_use(CacheUse(backend.get_id(), title, is_hit, shown))
-            return otherwise() if views is None else views
-
-        return prepare
+        report_cache_use(CacheUse(backend.get_id(), title, views is not None, shown))
+        return otherwise() if views is None else views
 
     def _taken(
         self,
@@ -127,11 +151,11 @@ class ArchivedParts:
             return None, "it has no program of these layers"
         views = OptimizationViews()
         try:
-            programs = backend.get_programs()
-            if programs is None:
+            programs = Programs(backend, request.model_options)
+            if not programs.are_kept:
                 return None, "the backend takes no programs from files"
             for piece, candidates in pieces:
-                compiled, reason = _compiled(backend.get_id(), programs, candidates, request)
+                compiled, reason = _compiled(programs, candidates)
                 if compiled is None:
                     return None, reason
                 views.substitutions.append(Substitution.by_operation(piece, compiled))
@@ -174,58 +198,22 @@ def _pieces(view: SubgraphView, parts: Sequence[ArchivedPart]) -> tuple[_Pieces,
 
 
 def _compiled(
-    backend_id: BackendId,
-    programs: IPrograms,
-    candidates: Sequence[ArchivedPart],
-    request: PreparationRequest,
+    programs: Programs, candidates: Sequence[ArchivedPart]
 ) -> tuple[PreCompiled | None, str]:
     """The first program that can be used here, loaded; or why there is none."""
     reasons = []
     for part in candidates:
         try:
             # The description first: it is small, and reading a program checks all of its bytes.
-            reason = why_unfit(backend_id, programs, part.about, request.model_options)
+            reason = programs.why_unfit(part.about)
             if not reason:
-                program = loaded_program(backend_id, programs, part.read())
+                program = programs.load(part.read())
                 return PreCompiled(program, part.shapes, part.working_bytes), ""
             reasons.append(reason)
         except ArmpyError as error:  # the next one may be another machine's
             _log.warning("%s", error, exc_info=wants_traceback(_log))
             reasons.append(str(error))
     return None, "; ".join(dict.fromkeys(reasons))
-
-
-def why_unfit(
-    backend_id: BackendId, programs: IPrograms, about: Mapping[str, object], options: OptionValues
-) -> str:
-    """Why a backend does not take a program of this description; empty if it does.
-
-    Raises
-    ------
-    ArmpyError
-        If it fails to say.
-    """
-    check = ask_method(backend_id, ProgramCheck, programs, "check", about, options)
-    if check.fit is ProgramFit.ACCEPTED:
-        return ""
-    # The type of the answer was checked at the boundary, the types of its fields were not.
-    fit = check.fit.value if isinstance(check.fit, ProgramFit) else describe(check.fit)
-    return f"{fit}: {check.reason}"
-
-
-def loaded_program(backend_id: BackendId, programs: IPrograms, saved: SavedProgram) -> object:
-    """Let a backend load a program that it has accepted.
-
-    Raises
-    ------
-    ArmpyError
-        If it does not.
-    """
-    program: object = ask_method(backend_id, object, programs, "load", saved)
-    if program is None:
-        where = f"{backend_id} / {IPrograms.__name__}.load"
-        raise BackendError("it gives no program", where=where, actual="None")
-    return program
 
 
 def part_digest(view: SubgraphView) -> str:

@@ -320,7 +320,7 @@ class _Rounds:
         parts = current_parts()
         if parts is None:
             return otherwise
-        return parts.preparation(self._graph, backend, part, request, otherwise)
+        return partial(parts.prepare, self._graph, backend, part, request, otherwise)
 
     def _preparation_from_cache(
         self, backend: IBackendInternal, part: SubgraphView, request: PreparationRequest

@@ -579,16 +579,14 @@ class Model:
         --------
         >>> model.with_outputs(["block_3/relu"]).run({"image": image})  # doctest: +SKIP
         """
-        from armpy.execution.arrays.reshaping import checked_names  # noqa: PLC0415
+        from armpy.execution.arrays import reshaping  # noqa: PLC0415
 
-        chosen = checked_names(names)
+        chosen = reshaping.checked_names(names)
         if self.is_closed:
             raise closed_error()
 
         def make() -> Model:
-            from armpy.execution.arrays.reshaping import with_outputs  # noqa: PLC0415
-
-            graph = with_outputs(self.handle.source, chosen)
+            graph = reshaping.with_outputs(self.handle.source, chosen)
             if any(variable.key is None for variable in graph.variables):
                 raise InvalidArgumentError(
                     "the model has variables that another network cannot share",

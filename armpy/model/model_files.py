@@ -19,7 +19,6 @@ from armpy.errors import (
     ParserError,
 )
 from armpy.execution import Runtime, RuntimeOptions
-from armpy.execution.arrays.reshaping import with_names
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model.load_request import FileState, LoadRequest, check_unchanged, file_state
@@ -229,6 +228,8 @@ class ModelOrigin:
         calls_main = signatures.first_name is None or known[signatures.first_name].is_main
         network: Network | Graph
         if known[name].is_main and calls_main and first.handle.can_be_renamed:
+            from armpy.execution.arrays.reshaping import with_names  # noqa: PLC0415 - few files need it
+
             names, original = known[name], first.handle
             network = with_names(first.graph, names.inputs, names.outputs)
         else:

@@ -8,20 +8,20 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from armpy import __version__
-from armpy.backend import NO_OPTIONS, IPrograms, OptionValues, SavedProgram, packed_view
+from armpy.backend import NO_OPTIONS, SavedProgram, packed_view
 from armpy.backend.programs import HOST_TARGET
 from armpy.compiler import OptimizedNetwork
 from armpy.compiler.compiled_parts import part_digest
-from armpy.compiler.compiled_programs import check_saved
+from armpy.compiler.compiled_programs import saved_program
 from armpy.compiler.files.layout import CONSTANTS, MODEL, ModelRecord
 from armpy.compiler.files.plain import plain
 from armpy.compiler.files.writing import ArrayStore, NetworkWriter
-from armpy.errors import BackendError, InvalidArgumentError, ParserError
+from armpy.errors import InvalidArgumentError, ParserError
 from armpy.execution.compile_targets import check_targets, targets_of
 from armpy.execution.loaded_network import LoadedNetwork
 from armpy.execution.programs.program import BoundProgram
@@ -32,10 +32,9 @@ from armpy.model.load_options import options_to_save
 from armpy.ops.backend_internal import PreCompiled
 from armpy.ops.operation import Array
 from armpy.plugins.proxy.guard import BackendProxy
-from armpy.plugins.proxy.guarded_call import ask_method
 from armpy.store.archive.container import ALIGNMENT_BYTES, write_container, written_document
 from armpy.store.archive.magic import KIND_MODEL, KIND_SHAPES, METADATA, PLACEMENT
-from armpy.store.archive.packed_views import DTYPES, checked, read_view
+from armpy.store.archive.packed_views import DTYPES, read_view
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId
 
@@ -350,17 +349,16 @@ class _Programs:
             return
         # Known before it is tried: what cannot be kept is neither tried nor reported once more.
         self._known[key] = None
-        programs = backend.get_programs()
-        if programs is None:
+        options = network.model_options.get(backend.get_id(), NO_OPTIONS)
+        if backend.get_programs() is None:
             self._leave_out(backend, view, None, "the backend saves no programs")
             return
-        options = network.model_options.get(backend.get_id(), NO_OPTIONS)
         known = targets_of(backend)
         for target in self._targets:
             if target not in known:
                 self._leave_out(backend, view, target, "the backend makes no programs for it")
                 continue
-            saved = _saved(backend.get_id(), programs, view, operation, target, options)
+            saved = saved_program(backend, options, operation.program, view, target)
             if saved is None:
                 self._leave_out(backend, view, target, "the program cannot be kept")
                 continue
@@ -420,41 +418,6 @@ class _Programs:
         }
         self.records.append(record)
         return number
-
-
-def _saved(
-    backend_id: BackendId,
-    programs: IPrograms,
-    view: SubgraphView,
-    operation: PreCompiled,
-    target: str,
-    options: OptionValues,
-) -> SavedProgram | None:
-    """What a backend writes of a part for a machine."""
-    kinds: tuple[type[Any], ...] = (SavedProgram, type(None))  # Any: no common name
-    saved: SavedProgram | None
-    # For this machine the compiled program is at hand; for others the layers are compiled again.
-    if target == HOST_TARGET:
-        saved = ask_method(backend_id, kinds, programs, "save", operation.program, options)
-    else:
-        saved = ask_method(backend_id, kinds, programs, "save_for", view, target, options)
-    if saved is not None:
-        check_saved(backend_id, saved)
-        _check_views(backend_id, saved)
-    return saved
-
-
-def _check_views(backend_id: BackendId, saved: SavedProgram) -> None:
-    """Refuse views that read outside of their parts, while it is known whose they are."""
-    for name, views in saved.views.items():
-        for view in views:
-            try:
-                checked(view, len(saved.parts[name]))
-            except ParserError as error:
-                raise BackendError(
-                    f"what it writes down of a program cannot be kept: a view is wrong: {error}",
-                    where=f"{backend_id} / {IPrograms.__name__}.save",
-                ) from error
 
 
 def _view(network: OptimizedNetwork, layer: Layer) -> SubgraphView:

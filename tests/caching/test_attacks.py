@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,13 +18,13 @@ from hypothesis import strategies as st
 
 from armpy.backend import IPrograms, OptionValues, ProgramCheck, ProgramFit, SavedProgram
 from armpy.compiler import OptimizerOptions
+from armpy.compiler.compiled_cache import CompiledFiles, CompiledParts, Key, LookedUp
 from armpy.execution import NetworkProperties
 from armpy.graph import Graph, SubgraphView
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops.operation import Array
 from armpy.store import owned_files as own_files
-from armpy.store.compiled import CompiledFiles, CompiledParts, Key, LookedUp
 from armpy.store.settings import CompilationCaching
 from tests.support.fake_backends import runtime_of
 from tests.support.networks import ADD, MUL, f32, floats
@@ -207,7 +206,7 @@ def with_head(head: object) -> Callable[[CompiledParts, Key], LookedUp]:
         found = look_up(parts, key)
         assert found.files is not None
         model = [json.dumps(head).encode(), *found.files.model[1:]]
-        return replace(found, files=CompiledFiles(model, found.files.data))
+        return found._replace(files=CompiledFiles(model, found.files.data))
 
     return look_up_changed
 

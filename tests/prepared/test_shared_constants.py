@@ -84,11 +84,11 @@ def test_a_view_that_gives_other_elements_is_not_used(
         (None, "no mapping"),
         ({"weights": []}, "'weights', which is no part"),
         ({"code": []}, "'code', which is no part with data"),
-        ({"constants": [{}]}, "a view is wrong"),
+        ({"constants": [{}]}, "a view of a part is wrong"),
         ({"constants": 3}, "a view of a part is wrong"),
         (
             {"constants": [packed_view(np.arange(9) * 10**6, np.uint8)]},
-            r"a view is wrong: .*places among",
+            r"a view of a part is wrong: .*places among",
         ),
     ],
 )

@@ -10,6 +10,7 @@ from armpy.backend import CacheEntry, IBackendCache, IBackendInternal
 from armpy.cli.cache.cache_report import CacheReport
 from armpy.cli.cache.models import KeptModel, check_patterns, is_chosen, model_of, models_of
 from armpy.cli.printer import Printer
+from armpy.compiler.compiled_cache import compiled_cache
 from armpy.compiler.devices import DevicesCache
 from armpy.core.units import bytes_text
 from armpy.errors import BackendError
@@ -18,7 +19,6 @@ from armpy.model.archive.model_cache import NODE_FOLDER, NODE_LIMIT_BYTES
 from armpy.plugins import BackendRegistry, preferred_backends
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import ask_method, call_backend, read_backend
-from armpy.store.compiled import compiled_cache
 from armpy.store.forgetting import IForgettingCache
 from armpy.types import BackendId
 
