@@ -27,8 +27,7 @@ from armpy.model.network_handle import NetworkHandle
 from armpy.model.provenance import Provenance
 from armpy.model.signatures import Signatures
 from armpy.plugins import BackendRegistry
-from armpy.plugins.front_ends.custom_operators import custom_operators
-from armpy.plugins.front_ends.registry import FrontEndProxy, FrontEnds
+from armpy.plugins.front_ends.registry import FrontEndProxy, FrontEnds, custom_operators
 from armpy.plugins.hooks.custom_operator import CustomConverter
 from armpy.plugins.hooks.front_end import ModelSignature, ParseSettings
 from armpy.plugins.hooks.model_file import ModelFile, ModelSource, open_model_file

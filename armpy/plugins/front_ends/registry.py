@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeVar
@@ -13,22 +14,22 @@ from armpy.errors import ArmpyError, InvalidArgumentError, ParserError
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.plugins.discovery.candidate import Candidate, CandidateStatus, Failure
-from armpy.plugins.front_ends.validate_front_end import (
-    checked_graph,
-    checked_signatures,
-    plain_front_end,
-)
-from armpy.plugins.hook_plugins import HookPlugins
+from armpy.plugins.front_ends.validate import checked_graph, checked_signatures, plain_front_end
+from armpy.plugins.hook_plugins import OWN, Answer, HookPlugins
 from armpy.plugins.hooks import (
+    CustomOperator,
     FrontEnd,
     FrontEndOptionError,
     ModelFile,
     ModelSignature,
+    OperatorParts,
     ParseSettings,
 )
 from armpy.plugins.proxy.guarded_call import describe, let_user_interrupt, named_error, plain_text
 
 if TYPE_CHECKING:
+    from armpy.graph import Value
+    from armpy.plugins.hooks.custom_operator import CustomConverter
     from armpy.plugins.hooks.metadata import ModelMetadata
     from armpy.plugins.hooks.outline import FileOutline
 
@@ -94,16 +95,19 @@ class FrontEnds:
         """
         if name is not None:
             return self._named(name)
-        own = _by_magic(self._own, file)
-        if own is not None:
-            return own
-        found = _by_magic(self._found, file) or self._by_contents(file) or self._by_suffix(file)
-        return found or self._fallback(file)
+        return (
+            _by_magic(self._own, file)
+            or _by_magic(self._found, file)
+            or next((f for f in self._found if self._recognizes(f, file)), None)
+            or self._by_suffix(file)
+            or self._fallback(file)
+        )
 
     def _named(self, name: str) -> FrontEndProxy:
-        front_end = _by_name(self._own, name) or _by_name(self._found, name)
-        if front_end is not None:
-            return front_end
+        # Plugins are loaded to be looked at, armpy's own come first.
+        for front_end in itertools.chain(self._own, self):
+            if front_end.name == name:
+                return front_end
         command = self._missing_formats().get(f".{name}")
         raise InvalidArgumentError(
             f"there is no front-end '{name}'",
@@ -111,9 +115,6 @@ class FrontEnds:
             expected="one of " + ", ".join(front_end.name for front_end in self._found),
             fix=f"Run: {command}" if command else self._left_out(),
         )
-
-    def _by_contents(self, file: ModelFile) -> FrontEndProxy | None:
-        return next((f for f in self._found if self._recognizes(f, file)), None)
 
     def _recognizes(self, front_end: FrontEndProxy, file: ModelFile) -> bool:
         recognizes = front_end.recognizes
@@ -271,7 +272,7 @@ class FrontEndProxy:
 
     def metadata(self, file: ModelFile, signature: str | None) -> ModelMetadata:
         """What a file says of itself; errors as for `parse`."""
-        from armpy.plugins.front_ends.validate_metadata import plain_metadata  # noqa: PLC0415 - few ask
+        from armpy.plugins.front_ends.validate_records import plain_metadata  # noqa: PLC0415 - few ask
 
         read = self.front_end.metadata
         if read is None:
@@ -280,7 +281,7 @@ class FrontEndProxy:
 
     def outline(self, file: ModelFile, signature: str | None) -> FileOutline | None:
         """What a file is made of; None if the front-end does not tell. Errors as for `parse`."""
-        from armpy.plugins.front_ends.validate_outline import plain_outline  # noqa: PLC0415 - few ask
+        from armpy.plugins.front_ends.validate_records import plain_outline  # noqa: PLC0415 - few ask
 
         read = self.front_end.outline
         if read is None:
@@ -359,11 +360,6 @@ def _facts(given: Mapping[str, str]) -> dict[str, str]:
     return {plain_text(str(name)): plain_text(str(fact)) for name, fact in given.items()}
 
 
-def _by_name(front_ends: Iterable[FrontEndProxy], name: str) -> FrontEndProxy | None:
-    """The front-end of a name; None if there is none."""
-    return next((front_end for front_end in front_ends if front_end.name == name), None)
-
-
 def _by_magic(front_ends: Iterable[FrontEndProxy], file: ModelFile) -> FrontEndProxy | None:
     """The front-end with the longest magic number that fits; the first of several."""
     fitting = [
@@ -399,3 +395,41 @@ def _is_installed(module: str) -> bool:
     except BaseException as error:  # noqa: BLE001 - plugin boundary: the packages that it is in
         let_user_interrupt(error)
         return True  # and broken, which the parser's own import tells
+
+
+def custom_operators(plugins: HookPlugins) -> Mapping[str, CustomConverter]:
+    """Converters of custom operators by name.
+
+    Of two plugins the first counts; armpy's own operators are those of no other plugin.
+    """
+    hook = "armpy_register_custom_operators"
+    own: dict[str, CustomConverter] = {}
+    registered: dict[str, CustomConverter] = {}
+    for answer in plugins.ask(hook, CustomOperator, exactly=True):
+        name = answer.value.name
+        if answer.candidate.name == OWN[1]:
+            own[name] = _guarded(answer)
+        elif name in registered:
+            reason = f"the custom operator '{name}' is another plugin's already"
+            plugins.complain(answer.candidate, hook, Failure(reason))
+        else:
+            registered[name] = _guarded(answer)
+    return own | registered
+
+
+def _guarded(answer: Answer[CustomOperator]) -> CustomConverter:
+    """A converter whose mistakes are named after its plugin."""
+
+    def convert(parts: OperatorParts) -> Value | Sequence[Value]:
+        try:
+            return answer.value.convert(parts)
+        # What armpy itself refuses in there is told in its own words.
+        except ArmpyError:
+            raise
+        except Exception as error:
+            raise ParserError(
+                f"the plugin '{answer.candidate.label}' cannot convert '{answer.value.name}'",
+                actual=f"{type(error).__name__}: {error}",
+            ) from error
+
+    return convert

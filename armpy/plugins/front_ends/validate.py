@@ -30,7 +30,7 @@ def plain_front_end(given: FrontEnd) -> FrontEnd:
         name=plain_text(given.name),
         title=plain_text(given.title),
         suffixes=tuple(map(plain_text, given.suffixes)),
-        magic=tuple(_plain_magic(magic) for magic in given.magic),
+        magic=tuple(Magic(bytes(memoryview(m.pattern)), m.offset) for m in given.magic),
         options=_plain_options(given),
         requires=tuple(map(plain_text, given.requires)),
         install=plain_text(given.install),
@@ -53,10 +53,6 @@ def _plain_options(given: FrontEnd) -> tuple[BackendOption, ...]:
     return options
 
 
-def _plain_magic(magic: Magic) -> Magic:
-    return Magic(bytes(memoryview(magic.pattern)), magic.offset)
-
-
 def checked_graph(network: object, memory_limit_bytes: int) -> Graph:
     """The graph that a plugin's parser has returned, its own methods left behind.
 
@@ -68,11 +64,7 @@ def checked_graph(network: object, memory_limit_bytes: int) -> Graph:
         Whatever the plugin's objects raise.
     """
     if type(network) not in (Network, Graph):  # not of a subclass, whose methods are its own
-        raise ParserError(
-            "the parser's answer has the wrong type",
-            expected="Network or Graph",
-            actual=describe(network),
-        )
+        raise _wrong_type("the parser's answer", "Network or Graph", network)
     # The class's method: an object may have another one of this name.
     built = Network.build(network) if isinstance(network, Network) else network
     assert isinstance(built, Graph)
@@ -82,7 +74,9 @@ def checked_graph(network: object, memory_limit_bytes: int) -> Graph:
         # First: all checks behind it call methods of these parts.
         _check_parts(part)
         verify_graph(part)
-        _check_names(part)
+        for name in (*(value.name for value in part.inputs), *part.output_names):
+            if type(name) is not str:
+                raise ParserError("a name is not text", actual=describe(name))
         for layer in part.layers:
             if not isinstance(layer.operation, Operation):
                 raise ParserError("a layer has no operation", actual=describe(layer.operation))
@@ -115,28 +109,14 @@ def _check_parts(graph: Graph) -> None:
     parts: tuple[tuple[type, Iterable[object]], ...] = (
         (Layer, graph.layers),
         (Variable, graph.variables),
-        (Value, (value for layer in graph.layers for value in _operands(layer))),
+        (Value, (v for a in graph.layers for v in (*a.inputs, *a.outputs) if v is not None)),
         (Value, graph.values()),
         (TensorInfo, (value.info for value in graph.values())),
     )
     for kind, found in parts:
         for part in found:
             if type(part) is not kind:
-                raise ParserError(
-                    "a part of the graph has the wrong type",
-                    expected=kind.__name__,
-                    actual=describe(part),
-                )
-
-
-def _operands(layer: Layer) -> list[Value]:
-    return [value for value in (*layer.inputs, *layer.outputs) if value is not None]
-
-
-def _check_names(graph: Graph) -> None:
-    for name in (*(value.name for value in graph.inputs), *graph.output_names):
-        if type(name) is not str:
-            raise ParserError("a name is not text", actual=describe(name))
+                raise _wrong_type("a part of the graph", kind.__name__, part)
 
 
 def _check_size(what: str, size_bytes: int, limit_bytes: int) -> None:
@@ -151,19 +131,11 @@ def _check_size(what: str, size_bytes: int, limit_bytes: int) -> None:
 def checked_signatures(given: object) -> tuple[ModelSignature, ...]:
     """A front-end's signatures, checked."""
     if not isinstance(given, (list, tuple)):
-        raise ParserError(
-            "the answer has the wrong type",
-            expected="a list of ModelSignature",
-            actual=describe(given),
-        )
+        raise _wrong_type("the answer", "a list of ModelSignature", given)
     found = tuple(given)
     for signature in found:
         if not isinstance(signature, ModelSignature) or type(signature.name) is not str:
-            raise ParserError(
-                "a signature has the wrong type",
-                expected="a ModelSignature with a name",
-                actual=describe(signature),
-            )
+            raise _wrong_type("a signature", "a ModelSignature with a name", signature)
     plain = tuple(
         ModelSignature(
             plain_text(signature.name),
@@ -177,3 +149,7 @@ def checked_signatures(given: object) -> tuple[ModelSignature, ...]:
     if len(set(names)) != len(names):
         raise ParserError("two signatures have one name", actual=", ".join(names))
     return plain
+
+
+def _wrong_type(what: str, expected: str, given: object) -> ParserError:
+    return ParserError(f"{what} has the wrong type", expected=expected, actual=describe(given))
