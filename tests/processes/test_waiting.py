@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from armpy.core.processes.waiting import await_answer, starved_s
+from armpy.core.processes.worker import await_answer, starved_s
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/schedstat").exists(), reason="the system does not tell who waits"

@@ -16,7 +16,7 @@ from armpy.backend import BACKEND_API_VERSION
 from armpy.cli.doctor.diagnose_backend import EXAMINATION
 from armpy.cli.doctor.diagnose_plugin import EXAMINATION as PLUGIN_EXAMINATION
 from armpy.cli.doctor.remedies import missing_thing, remedy
-from armpy.core.processes.check import find_in_force
+from armpy.core.processes.worker import find_in_force
 from armpy.plugins import (
     BackendRegistry,
     Candidate,

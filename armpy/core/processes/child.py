@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
-from armpy.core.processes.confinement import confine
+from armpy.core.processes.confinement import confine, in_force
 from armpy.core.processes.fitness import check_descriptors, hold_standard_streams
 from armpy.core.processes.protocol import error_as_fields, receive_request, send_answer
 
@@ -89,3 +89,11 @@ def serve(connection: int, handler: Handler) -> None:
                 os._exit(0)  # a child that was forked meanwhile, and the worker answers itself
             send_answer(stream, answer)
             del request
+
+
+class Checker:
+    """Says in a worker what is in force."""
+
+    def answer(self, request: object, descriptors: Sequence[int]) -> Mapping[str, object]:
+        """What is in force, whatever the request."""
+        return in_force()

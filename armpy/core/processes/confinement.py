@@ -1,17 +1,73 @@
-"""Confinement of a worker: rights that no backend needs go, memory gets a limit."""
+"""Confinement of a worker: rights that no backend needs go, memory gets a limit.
+
+Notes
+-----
+Landlock and seccomp are called by number through the C library, as Python has no functions for
+them. Both hold for all that the process does afterwards and for every process that it starts.
+
+References
+----------
+Linux Documentation/userspace-api/landlock.rst and seccomp_filter.rst.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import faulthandler
 import os
+import platform
 import resource
+import socket
+import struct
+import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from armpy.core.processes.keeper import adopts
-from armpy.core.processes.landlock import NOTHING_IN_FORCE, restrict
+
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same on every architecture
+_VERSION_FLAG = 1
+_RULE_PATH_BENEATH = 1
+_PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 22, 38
+_SECCOMP_MODE_FILTER = 2
+
+_WRITE_FILE = 1 << 1
+_CHANGES = sum(1 << bit for bit in range(4, 13))  # make and remove whatever there is
+_REFER, _TRUNCATE = 1 << 13, 1 << 14  # since versions 2 and 3
+_TCP = 3  # bind and connect, since version 4
+_SCOPES = 3  # abstract Unix sockets and signals, since version 6
+
+NOTHING_IN_FORCE = {
+    "files": "not confined",
+    "network": "not confined",
+    "signals": "not confined",
+}
+"""What is said where rights cannot be given up."""
+
+_WRITABLE_DEVICES = (
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/dri",
+    "/dev/kfd",
+    "/dev/accel",
+)
+"""Devices that computing needs, and those of the null kind."""
+
+_ARCHITECTURES = {  # audit number, and those of socket and io_uring_setup
+    "x86_64": (0xC000003E, 41, 425),
+    "aarch64": (0xC00000B7, 198, 425),
+}
+_FIRST_X32 = 0x40000000
+_LOAD, _JUMP_EQUAL, _JUMP_GREATER_OR_EQUAL, _RETURN = 0x20, 0x15, 0x35, 0x06
+_ALLOW = 0x7FFF0000
+_REFUSE = 0x00050000 | errno.EACCES
+_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16  # places in struct seccomp_data
 
 _NO_LIMIT = "no limit"
 _in_force: dict[str, str] = {}
@@ -29,14 +85,13 @@ def confine(*, memory_bytes: int | None, rights: bool, writable: Sequence[str]) 
     writable : sequence of str
         Directories that can be written to, armpy's cache besides.
     """
-    _in_force.update(
-        {
-            "ends with the application": "with all it has started" if adopts() else "at once",
-            "memory": _limit_memory(memory_bytes),
-            "core dumps": _leave_no_core_dump(),
-        }
-    )
-    _be_first_to_go()
+    _in_force["ends with the application"] = "with all it has started" if adopts() else "at once"
+    _in_force["memory"] = _limit_memory(memory_bytes)
+    # A crash does not write the process's memory to a file.
+    _in_force["core dumps"] = _set_limit(resource.RLIMIT_CORE, 0, "none", "allowed")
+    with suppress(OSError):
+        # The system ends this process before the application: this is the highest value.
+        Path("/proc/self/oom_score_adj").write_text("1000")
     # Its report names the thread in which the worker died.
     faulthandler.enable()
     _in_force.update(_give_up_rights(writable) if rights else NOTHING_IN_FORCE)
@@ -45,15 +100,6 @@ def confine(*, memory_bytes: int | None, rights: bool, writable: Sequence[str]) 
 def in_force() -> dict[str, str]:
     """What this process has given up, by name; empty if it is no worker."""
     return dict(_in_force)
-
-
-def _give_up_rights(writable: Sequence[str]) -> dict[str, str]:
-    folders = [*writable]
-    if (cache := _cache()) is not None:
-        folders.insert(0, str(cache))
-        # For what is imported here, and for programs that it starts.
-        tempfile.tempdir = os.environ["TMPDIR"] = str(cache / "tmp")
-    return restrict(folders)
 
 
 def _limit_memory(limit_bytes: int | None) -> str:
@@ -66,25 +112,17 @@ def _limit_memory(limit_bytes: int | None) -> str:
             return _NO_LIMIT
     if limit_bytes == 0:
         return _NO_LIMIT
+    return _set_limit(
+        resource.RLIMIT_DATA, limit_bytes, f"at most {limit_bytes >> 20} MiB", _NO_LIMIT
+    )
+
+
+def _set_limit(kind: int, limit: int, done: str, failed: str) -> str:
     try:
-        resource.setrlimit(resource.RLIMIT_DATA, (limit_bytes, limit_bytes))
+        resource.setrlimit(kind, (limit, limit))
     except (OSError, ValueError) as error:
-        return f"{_NO_LIMIT}: {error}"
-    return f"at most {limit_bytes >> 20} MiB"
-
-
-def _leave_no_core_dump() -> str:
-    try:
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    except (OSError, ValueError) as error:
-        return f"allowed: {error}"
-    return "none"
-
-
-def _be_first_to_go() -> None:
-    with suppress(OSError):
-        # The highest value, which the system looks for first.
-        Path("/proc/self/oom_score_adj").write_text("1000")
+        return f"{failed}: {error}"
+    return done
 
 
 def _cache() -> Path | None:
@@ -99,3 +137,94 @@ def _cache() -> Path | None:
     with suppress(OSError):
         make_own_folder(cache / "tmp")
     return cache
+
+
+def _give_up_rights(writable: Sequence[str]) -> dict[str, str]:
+    """Give up writing to files outside some directories, the network, and signals to others."""
+    folders = [*writable]
+    if (cache := _cache()) is not None:
+        folders.insert(0, str(cache))
+        # For what is imported here, and for programs that it starts.
+        tempfile.tempdir = os.environ["TMPDIR"] = str(cache / "tmp")
+    if not sys.platform.startswith("linux"):
+        return NOTHING_IN_FORCE
+    library = ctypes.CDLL(None, use_errno=True)
+    if library.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
+        return NOTHING_IN_FORCE
+    in_force = NOTHING_IN_FORCE | _apply_landlock(library, folders)
+    if _apply_seccomp(library):
+        in_force["network"] = "no sockets but Unix ones (seccomp)"
+    return in_force
+
+
+def _apply_landlock(library: ctypes.CDLL, writable: Sequence[str]) -> dict[str, str]:
+    version = _call(library, _CREATE_RULESET, None, 0, _VERSION_FLAG)
+    if version < 1:
+        return {}
+    files = _WRITE_FILE | _CHANGES
+    files |= (_REFER if version >= 2 else 0) | (_TRUNCATE if version >= 3 else 0)
+    fields = [files, _TCP if version >= 4 else 0, _SCOPES if version >= 6 else 0]
+    known = 1 if version < 4 else 2 if version < 6 else 3
+    attributes = struct.pack(f"={known}Q", *fields[:known])
+    ruleset = _call(library, _CREATE_RULESET, attributes, len(attributes), 0)
+    if ruleset < 0:
+        return {}
+    try:
+        for path in writable:
+            _allow(library, ruleset, path, files)
+        for path in (*_WRITABLE_DEVICES, *map(str, Path("/dev").glob("nvidia*"))):
+            _allow(library, ruleset, path, _WRITE_FILE)
+        if _call(library, _RESTRICT_SELF, ruleset, 0) != 0:
+            return {}
+    finally:
+        os.close(ruleset)
+    in_force = {"files": f"writable in {', '.join(writable)} (Landlock {version})"}
+    if version >= 4:
+        in_force["network"] = f"no TCP (Landlock {version})"
+    if version >= 6:
+        in_force["signals"] = f"to its own processes only (Landlock {version})"
+    return in_force
+
+
+def _allow(library: ctypes.CDLL, ruleset: int, path: str, rights: int) -> None:
+    with suppress(OSError):
+        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        try:
+            rule = struct.pack("=Qi", rights, place)
+            _call(library, _ADD_RULE, ruleset, _RULE_PATH_BENEATH, rule, 0)
+        finally:
+            os.close(place)
+
+
+def _call(library: ctypes.CDLL, number: int, *arguments: object) -> int:
+    """Make a system call by its number."""
+    plain = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
+    result: int = library.syscall(ctypes.c_long(number), *plain)
+    return result
+
+
+def _apply_seccomp(library: ctypes.CDLL) -> bool:
+    known = _ARCHITECTURES.get(platform.machine())
+    if known is None or sys.maxsize < 2**32:
+        return False
+    architecture, socket_number, io_uring_number = known
+    program = b"".join(
+        struct.pack("=HBBI", code, if_true, if_false, value)
+        for code, if_true, if_false, value in (
+            (_LOAD, 0, 0, _ARCHITECTURE),
+            (_JUMP_EQUAL, 0, 7, architecture),  # others have other numbers
+            (_LOAD, 0, 0, _NUMBER),
+            (_JUMP_GREATER_OR_EQUAL, 5, 0, _FIRST_X32),
+            (_JUMP_EQUAL, 4, 0, io_uring_number),  # it opens sockets, too
+            (_JUMP_EQUAL, 0, 2, socket_number),
+            (_LOAD, 0, 0, _FIRST_ARGUMENT),
+            (_JUMP_EQUAL, 0, 1, int(socket.AF_UNIX)),
+            (_RETURN, 0, 0, _ALLOW),
+            (_RETURN, 0, 0, _REFUSE),
+        )
+    )
+    code = ctypes.create_string_buffer(program, len(program))
+    described = struct.pack("@HP", len(program) // 8, ctypes.addressof(code))
+    return bool(
+        library.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.c_char_p(described), 0, 0) == 0
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import select
 import signal
 import socket
 import subprocess
@@ -15,6 +16,7 @@ import weakref
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from armpy.core.processes.fitness import UnfitError
@@ -26,7 +28,6 @@ from armpy.core.processes.protocol import (
     receive_answer,
     send_request,
 )
-from armpy.core.processes.waiting import await_answer
 from armpy.errors import DeadObjectError
 
 _CHILD = """\
@@ -43,8 +44,13 @@ _END_S = 0.5
 """How long a process that has closed its connections is waited for."""
 _LONGEST_S = 1e6
 """How long an answer is waited for at most: the system cannot wait for any number of seconds."""
+_CHECK_S = 30.0
 _STOP_S = 15.0
 """How long a process that is to end is waited for; it takes some milliseconds."""
+
+
+_MOST_WAITED = 3.0
+"""How many times its limit a process may take that waits for a processor all the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,3 +330,59 @@ def _signal(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
+
+
+def starved_s(pid: int) -> float:
+    """How long a process was ready to run and had no processor; 0 where the system does not tell.
+
+    References
+    ----------
+    Linux kernel, ``Documentation/scheduler/sched-stats.rst``: the second number of
+    ``/proc/PID/schedstat``, in nanoseconds, of the main thread.
+    """
+    with suppress(OSError, ValueError, IndexError):
+        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) * 1e-9
+    return 0.0
+
+
+def await_answer(connection: socket.socket, pid: int, timeout_s: float) -> None:
+    """Wait until there is something to read from a process.
+
+    Time for which the process wanted a processor and others had them does not count, up to three
+    times the limit: what is slow on a busy machine has not hung.
+
+    Raises
+    ------
+    TimeoutError
+        If nothing came in time.
+    """
+    start, starved = time.monotonic(), starved_s(pid)
+    end = start + timeout_s
+    poll = select.poll()  # which takes no descriptor, as other ways of waiting do
+    poll.register(connection, select.POLLIN)
+    while not poll.poll(max(end - time.monotonic(), 0.0) * 1e3):
+        later = min(starved_s(pid) - starved, (_MOST_WAITED - 1) * timeout_s) + start + timeout_s
+        if later <= time.monotonic():
+            raise TimeoutError
+        end = later
+
+
+def find_in_force() -> dict[str, str]:
+    """What is in force in a confined worker on this machine, by name, in words.
+
+    Notes
+    -----
+    Where no worker can be started, the only entry says why.
+    """
+    try:
+        # In a process of its own, as rights that are given up never come back.
+        worker = Worker("armpy.core.processes.child:Checker", WorkerSettings(None, confined=True))
+    except OSError as error:
+        return {"processes": f"none can be started: {error}"}
+    try:
+        answer = worker.request(None, timeout_s=_CHECK_S)
+    except DeadObjectError as error:
+        return {"processes": error.failed}
+    finally:
+        worker.stop()
+    return {str(name): str(text) for name, text in answer.items()}
