@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from armpy.backend import DeviceInfo, IBackendInternal
+from packaging.version import Version
+
+from armpy.backend import BACKEND_API_VERSION, DeviceInfo, IBackendInternal
 from armpy.plugins.discovery.candidate import RejectionError
 from armpy.plugins.proxy.facts import entries_of
 from armpy.plugins.proxy.guarded_call import describe, exact
 from armpy.plugins.proxy.names import why_misnamed
-from armpy.plugins.versions import why_incompatible
 from armpy.types import BackendId, DeviceType
+
+_VERSION = re.compile("(0|[1-9][0-9]*)[.](0|[1-9][0-9]*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +85,49 @@ def _check_method(backend: IBackendInternal, name: str, contract: Callable[..., 
     try:
         signature.bind(*parameters)  # the core passes every argument by its place
     except TypeError:
-        text = f"its {name}{_plain(signature)} cannot be called. {expected}"
-        raise RejectionError(text) from None
+        # Without annotations, as a reader writes it.
+        plain = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+        shown = signature.replace(parameters=plain, return_annotation=signature.empty)
+        raise RejectionError(f"its {name}{shown} cannot be called. {expected}") from None
 
 
-def _plain(signature: inspect.Signature) -> str:
-    """A signature without annotations, as a reader writes it."""
-    parameters = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
-    return str(signature.replace(parameters=parameters, return_annotation=signature.empty))
+def version_text(version: object) -> str:
+    """A version as text, from text or a pair of integers; empty if it is neither."""
+    if isinstance(version := exact(version), str):
+        return version
+    if not isinstance(version, tuple | list) or len(version) != 2:
+        return ""
+    # True and False are ints to `isinstance`, and no versions.
+    if any(isinstance(part, bool) or not isinstance(part, int) for part in version):
+        return ""
+    return f"{version[0]}.{version[1]}"
+
+
+def why_incompatible(version: object, core: str = BACKEND_API_VERSION) -> str:
+    """Why a backend's API version does not fit the core's; empty if it does.
+
+    Parameters
+    ----------
+    version : str or pair of int
+        ``"major.minor"`` or ``(major, minor)``; anything else does not fit.
+
+    Notes
+    -----
+    The major must be equal and the minor at most the core's.
+
+    References
+    ----------
+    Arm NN backend developer guide, "Dynamic backend versioning and ABI compatibility".
+    """
+    text = version_text(version)
+    if text == core:
+        return ""
+    if not _VERSION.fullmatch(text):
+        return f"its API version {describe(version)} is not of the form major.minor"
+    offered, present = Version(text), Version(core)
+    if offered.major == present.major and offered.minor <= present.minor:
+        return ""
+    advice = ""
+    if core == BACKEND_API_VERSION and offered.major < present.major:
+        advice = ". The page 'A backend from 1.x to 2.0' of the documentation says what to change"
+    return f"it is made for API version {text}, which does not fit {core}{advice}"

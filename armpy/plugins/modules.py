@@ -25,6 +25,7 @@ from importlib.machinery import (
 from types import ModuleType
 
 from armpy.backend import BACKEND_API_VERSION
+from armpy.plugins.checks import version_text, why_incompatible
 from armpy.plugins.discovery.candidate import RejectionError
 from armpy.plugins.discovery.directories import init_file, is_common, is_library, module_name
 from armpy.plugins.library_check import check_library
@@ -35,7 +36,6 @@ from armpy.plugins.trust.pinned_code import (
     SnapshotFinder,
     SnapshotSourceLoader,
 )
-from armpy.plugins.versions import version_text, why_incompatible
 from armpy.types import BackendId
 
 PRIVATE_PREFIX = "_armpy_dynamic_"

@@ -35,26 +35,24 @@ def announced_programs(
     """
     if backend_id not in _programs:
         announced = installed_entry_points() if announced is None else announced
-        _programs[backend_id] = _found(backend_id, announced)
+        wanted = PROGRAMS_GROUP, backend_id
+        value = next((e.value for e in announced if (e.group, e.name) == wanted), "")
+        _programs[backend_id] = _loaded(backend_id, value) if value else None
     return _programs[backend_id]
 
 
-def _found(backend_id: str, announced: Sequence[InstalledEntryPoint]) -> IPrograms | None:
-    for entry in announced:
-        if (entry.group, entry.name) == (PROGRAMS_GROUP, backend_id):
-            module, _, name = entry.value.partition(":")
-            try:
-                made = getattr(import_module(module), name)()
-            except Exception as error:  # plugin boundary: whatever its import raises
-                raise BackendUnavailableError(
-                    f"what takes its programs cannot be imported: {error!r}", where=backend_id
-                ) from error
-            if not isinstance(made, IPrograms):
-                raise BackendUnavailableError(
-                    "what takes its programs is no IPrograms", where=backend_id
-                )
-            return made
-    return None
+def _loaded(backend_id: str, reference: str) -> IPrograms:
+    try:
+        module, _, name = reference.partition(":")
+        made = getattr(import_module(module), name)()
+    except Exception as error:  # plugin boundary: whatever its import raises
+        raise BackendUnavailableError(
+            f"the loader of its programs cannot be imported: {error!r}", where=backend_id
+        ) from error
+    if not isinstance(made, IPrograms):
+        failed = "the loader of its programs is not an IPrograms"
+        raise BackendUnavailableError(failed, where=backend_id)
+    return made
 
 
 def has_plugins(announced: Sequence[InstalledEntryPoint]) -> bool:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from armpy.plugins.versions import version_text, why_incompatible
+from armpy.plugins.checks import version_text, why_incompatible
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,11 @@ def installed() -> InstalledEntryPoints:
     """
     state = _path_state()
     if state is None:
-        return InstalledEntryPoints(_look_through(), _names_of_all())
+        from importlib.metadata import distributions  # noqa: PLC0415 - slow to import
+
+        return InstalledEntryPoints(
+            _look_through(), _digest([_described(d) for d in distributions()])
+        )
     names, key, latest_ns = state
     path = ""
     if not is_switched_off(os.environ):
@@ -107,7 +111,12 @@ def installed() -> InstalledEntryPoints:
     # What has changed meanwhile may be in the key or in the entries only.
     is_settled = latest_ns < time.time_ns() - _SETTLED_NS
     if path and is_settled and state == _path_state():
-        _keep(path, entries)
+        write_checked(path, json.dumps(entries).encode())
+        # The oldest of too many go; another process may delete the same files.
+        with suppress(OSError):
+            kept = sorted(os.scandir(os.path.dirname(path)), key=lambda f: f.stat().st_mtime_ns)
+            for file in kept[:-_MOST_FILES]:
+                os.unlink(file)
     return InstalledEntryPoints(entries, names)
 
 
@@ -142,18 +151,18 @@ def _described(distribution: object) -> tuple[str, str]:
         return "", ""
 
 
-def _names_of_all() -> str:
-    from importlib.metadata import distributions  # noqa: PLC0415 - as above
-
-    return _digest([_described(distribution) for distribution in distributions()])
-
-
 def _path_state() -> tuple[str, str, int] | None:
     """Digests of the distributions' places and of all that decides what is found, the last change.
 
-    None if more than ``sys.path`` decides.
+    None if more than ``sys.path``, with Python's own finder, decides.
     """
-    if not _is_path_all() or not all(type(place) is str for place in sys.path):
+    others = [finder for finder in sys.meta_path if finder is not PathFinder]
+    if (
+        len(others) == len(sys.meta_path)
+        or not hasattr(PathFinder, "find_distributions")
+        or any(getattr(finder, "find_distributions", None) is not None for finder in others)
+        or not all(type(place) is str for place in sys.path)
+    ):
         return None
     names: list[object] = [_VERSION, sys.version]
     times: list[tuple[int, ...]] = []
@@ -174,15 +183,6 @@ def _path_state() -> tuple[str, str, int] | None:
     return _digest(names), _digest([names, times]), latest_ns
 
 
-def _is_path_all() -> bool:
-    others = (finder for finder in sys.meta_path if finder is not PathFinder)
-    return (
-        PathFinder in sys.meta_path
-        and hasattr(PathFinder, "find_distributions")
-        and all(getattr(finder, "find_distributions", None) is None for finder in others)
-    )
-
-
 def _times(path: str) -> tuple[int, ...]:
     """Inode and times of a file or folder; empty if there is none."""
     try:
@@ -195,12 +195,3 @@ def _times(path: str) -> tuple[int, ...]:
 
 def _digest(parts: Sequence[object]) -> str:
     return sha256(repr(parts).encode(errors="surrogatepass")).hexdigest()[:32]
-
-
-def _keep(path: str, entries: Sequence[InstalledEntryPoint]) -> None:
-    write_checked(path, json.dumps(entries).encode())
-    # Another process may delete the same files.
-    with suppress(OSError):
-        files = sorted(os.scandir(os.path.dirname(path)), key=lambda file: file.stat().st_mtime_ns)
-        for file in files[:-_MOST_FILES]:
-            os.unlink(file)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from armpy.backend.options import BackendOption
 from armpy.errors import InvalidArgumentError
@@ -160,19 +160,10 @@ class FrontEnd:
             given = getattr(self, field)
             if not isinstance(given, tuple) or not all(isinstance(item, kind) for item in given):
                 raise _wrong(field, f"a tuple of {kind.__name__}", given)
-        self._check_options()
         for suffix in self.suffixes:
             dot, *parts = suffix.split(".")
             if dot or not parts or not all(map(_is_plain, parts)):
                 raise _wrong("suffixes", "ends such as '.toy', lower case", suffix)
-
-    def _check_options(self) -> None:
-        if self.options == ():
-            return
-        if not isinstance(self.options, tuple) or not all(
-            isinstance(option, BackendOption) for option in self.options
-        ):
-            raise _wrong("options", "a tuple of BackendOption", self.options)
 
 
 _CALLABLES = (
@@ -181,7 +172,12 @@ _CALLABLES = (
 )
 """Fields that may be left out and are called otherwise."""
 
-_TUPLES: dict[str, type[Any]] = {"suffixes": str, "magic": Magic, "requires": str}  # Any: of fields
+_TUPLES: dict[str, type] = {
+    "suffixes": str,
+    "magic": Magic,
+    "options": BackendOption,
+    "requires": str,
+}
 
 
 def _is_plain(text: str) -> bool:

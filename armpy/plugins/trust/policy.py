@@ -54,7 +54,10 @@ class Trust:
             if candidate.kind is CandidateKind.DIRECTORY:
                 self._check_path(candidate)
             elif candidate.is_plugin:
-                self._check_plugin(candidate.backend_id)
+                name = candidate.backend_id
+                # A list of backends alone allows no plugin, as none is on it.
+                if not (self.allow is None if self.plugins is None else name in self.plugins):
+                    raise RejectionError(f"the trust file does not allow the plugin '{name}'")
             else:
                 self.check_id(candidate.backend_id)
             return self._check_pin(candidate)
@@ -65,12 +68,6 @@ class Trust:
         """Check an id as soon as it is known; raises RejectionError if it is not allowed."""
         if self.allow is not None and backend_id not in self.allow:
             raise RejectionError(f"the trust file does not allow the id '{backend_id}'")
-
-    def _check_plugin(self, name: str) -> None:
-        """Check a plugin's name: a list of backends alone allows none, as no plugin is on it."""
-        is_listed = self.allow is None if self.plugins is None else name in self.plugins
-        if not is_listed:
-            raise RejectionError(f"the trust file does not allow the plugin '{name}'")
 
     def _check_path(self, candidate: Candidate) -> None:
         if self.insecure_paths:
@@ -120,20 +117,14 @@ def read_trust(options: PluginOptions) -> Trust:
         raise _malformed(path, f"cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise _malformed(path, f"is not TOML: {error}") from error
-    is_checked = not options.trust_insecure_paths
-    if is_checked and (reason := why_insecure(os.path.realpath(path), entry=path)):
+    insecure_paths = options.trust_insecure_paths
+    if not insecure_paths and (reason := why_insecure(os.path.realpath(path), entry=path)):
         raise _malformed(path, f"can be changed by others: {reason}")
-    return _trust(path, fields, options.trust_insecure_paths)
-
-
-def _trust(path: str, fields: Mapping[str, object], insecure_paths: bool) -> Trust:
     for key in fields:
         # An error, as a misspelt key would protect nothing in silence.
         if key not in _KEYS:
             near = difflib.get_close_matches(key, _KEYS, 1)
             raise _malformed(path, f"has an unknown key '{key}'", ", ".join(near or _KEYS))
-    allow = _names(path, fields, "allow", "backend ids")
-    plugins = _names(path, fields, "plugins", "plugins' names")
     require_pins = fields.get("require_pins", False)
     if not isinstance(require_pins, bool):
         raise _malformed(path, f"has require_pins = {require_pins!r}", "true or false")
@@ -142,14 +133,13 @@ def _trust(path: str, fields: Mapping[str, object], insecure_paths: bool) -> Tru
         # A relative one would pin another file in every working directory.
         if not os.path.isabs(name):
             raise _malformed(path, f"pins '{name}'", "an absolute path")
-    distributions = _pins(path, fields, "distributions")
     return Trust(
-        allow,
-        plugins,
+        _names(path, fields, "allow", "backend ids"),
+        _names(path, fields, "plugins", "plugins' names"),
         require_pins,
         # Candidates are known by canonical paths; a pin may name a link to one.
         {os.path.realpath(name): digest for name, digest in files.items()},
-        {_normalized(name): digest for name, digest in distributions.items()},
+        {_normalized(k): digest for k, digest in _pins(path, fields, "distributions").items()},
         insecure_paths,
     )
 
