@@ -7,10 +7,13 @@ Usage::
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import enum
 import inspect
+import itertools
 import sys
+import textwrap
 from functools import cached_property
 from typing import Any
 
@@ -226,10 +229,45 @@ def describe(thing: Any) -> str:  # Any: a class or a function
         parts.append(", ".join(f"`{m.name}` = `{m.value!r}`" for m in thing) + ".")
         return "\n\n".join(parts)
     fields = [f.name for f in dataclasses.fields(thing)] if dataclasses.is_dataclass(thing) else []
+    if fields:
+        parts += field_lines(thing)
     for name, member in vars(thing).items():
         if _is_public(name) and name not in fields and _says_something(member):
             parts.append(_member(name, member))
     return "\n\n".join(parts)
+
+
+def field_lines(thing: type) -> list[str]:
+    """Lists the fields of a dataclass with their comments, as one paragraph; none without comments.
+
+    A comment stands behind its field or in the string below it. One above stands for two fields.
+    """
+    lines = inspect.getsource(thing).splitlines()
+    body = ast.parse(textwrap.dedent("\n".join(lines))).body[0]
+    assert isinstance(body, ast.ClassDef)
+    rows: list[tuple[str, str]] = []
+    above = ""
+    for statement, following in zip(body.body, [*body.body[1:], None], strict=True):
+        if not isinstance(statement, ast.AnnAssign):
+            continue
+        before = itertools.takewhile(_is_comment, reversed(lines[: statement.lineno - 1]))
+        heading = " ".join(line.strip("# ") for line in reversed(list(before)))
+        _, _, behind = lines[(statement.end_lineno or 1) - 1].partition("  # ")
+        below = ast.get_docstring(ast.Module([following], [])) if following else None
+        comment = below or behind or heading or above
+        comment = " ".join(comment.split()).rstrip(".").replace("``", "`")
+        comment = comment[:1].upper() + comment[1:]
+        kind = ast.unparse(statement.annotation)
+        rows.append((f"`{ast.unparse(statement.target)}: {kind}`", comment))
+        above = heading
+    if not any(text for _, text in rows):
+        return []
+    return ["\n".join(f"- {name}" + f": {text}." * bool(text) for name, text in rows)]
+
+
+def _is_comment(line: str) -> bool:
+    """Whether a line of a program is a comment."""
+    return line.lstrip().startswith("# ")
 
 
 def _is_public(name: str) -> bool:

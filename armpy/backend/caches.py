@@ -13,60 +13,31 @@ from armpy.types import BackendId
 
 @dataclass(frozen=True, slots=True)
 class CacheEntry:
-    """One thing that is kept.
+    """One thing that is kept."""
 
-    Parameters
-    ----------
-    name : str
-        Unique in its cache.
-    size_bytes : int
-    last_used_s : float
-        Seconds since 1970.
-    description : str
-        What it is, for people.
-    problem : str
-        Why it cannot be used; empty if nothing is wrong with it, or it was not checked.
-    """
-
-    name: str
+    name: str  # unique in its cache
     size_bytes: int
-    last_used_s: float
-    description: str = ""
+    last_used_s: float  # seconds since 1970
+    description: str = ""  # what it is, for people
     problem: str = ""
+    """Why it cannot be used; empty if nothing is wrong with it, or it was not checked."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupedCacheEntry(CacheEntry):
-    """One thing that is kept, of several that are summed up for people.
+    """One thing that is kept, of several that are summed up for people."""
 
-    Parameters
-    ----------
-    group : str
-        What it is a part of: the name of a model, as a rule; see `model_name`.
-    """
-
-    group: str = ""
+    group: str = ""  # what it is a part of: the name of a model, as a rule; see `model_name`
 
 
 @dataclass(frozen=True, slots=True)
 class CacheUse:
-    """Hit or miss of a cache lookup, with the reason of a miss.
-
-    Parameters
-    ----------
-    backend_id : str
-    what : str
-        For people: ``2 layers from 'conv_1'``, ``7 kernels``.
-    is_hit : bool
-        Whether it was there.
-    reason : str
-        Why it was not there, or is not kept; empty for a hit that needs no words.
-    """
+    """Hit or miss of a cache lookup, with the reason of a miss."""
 
     backend_id: BackendId
-    what: str
-    is_hit: bool
-    reason: str = ""
+    what: str  # for people: ``2 layers from 'conv_1'``, ``7 kernels``
+    is_hit: bool  # whether it was there
+    reason: str = ""  # why it was not there, or is not kept; empty for a hit that needs no words
 
     def __str__(self) -> str:
         reason = f" ({self.reason})" if self.reason else ""

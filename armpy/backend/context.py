@@ -70,49 +70,32 @@ class IBackendModelContext:
 class Measurement:
     """One thing that took time in a backend.
 
-    Parameters
-    ----------
-    name : str
-        The same for the same thing in every execution.
-    start_us, duration_us : float
-        Microseconds; the start by the clock of `time.perf_counter`.
-    thread : int
-        Number of the thread, as of `threading.get_ident`.
-    details : mapping of str to float
-        What else is known about it. armpy shows ``operations``, ``bytes`` that it reads and
-        writes, ``roofline_us``, the least time that the device needs for both, and which of the
-        two it is by ``compute_us`` and ``memory_us``, the least time for each.
-
     Notes
     -----
     It belongs to the layer that is executed meanwhile in the same thread, unless it is a
     `LayerMeasurement`.
     """
 
-    name: str
+    name: str  # the same for the same thing in every execution
+    # Microseconds; the start by the clock of `time.perf_counter`.
     start_us: float
     duration_us: float
-    thread: int = 0
+    thread: int = 0  # number of the thread, as of `threading.get_ident`
     details: Mapping[str, float] = field(default_factory=dict, hash=False)
+    """What else is known about it. armpy shows ``operations``, ``bytes`` that it reads and writes,
+    ``roofline_us``, the least time that the device needs for both, and which of the two it is by
+    ``compute_us`` and ``memory_us``, the least time for each.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class LayerMeasurement(Measurement):
-    """Measurement of one layer of the model, of several that a backend runs as one.
+    """Measurement of one layer of the model, of several that a backend runs as one."""
 
-    Parameters
-    ----------
-    name, start_us, duration_us, thread, details
-        As for `Measurement`.
-    operation, layer : str
-        Operation and name of the model's layer, such as ``Convolution2d`` and ``conv_3``.
-    kernel : str
-        What has computed it.
-    """
-
+    # Operation and name of the model's layer, such as ``Convolution2d`` and ``conv_3``.
     operation: str = ""
     layer: str = ""
-    kernel: str = ""
+    kernel: str = ""  # what has computed it
 
 
 class IBackendProfilingContext:

@@ -31,17 +31,6 @@ _MAX_NAME_LENGTH = 253
 class ExtensionOperandType:
     """An operand type of an extension.
 
-    Parameters
-    ----------
-    id : int
-        Number within the extension, 0 to 65535.
-    name : str
-        For people.
-    is_tensor : bool
-        Whether operands of the type have dimensions.
-    size_bytes : int
-        Of one element.
-
     Raises
     ------
     InvalidArgumentError
@@ -58,10 +47,10 @@ class ExtensionOperandType:
     NNAPI HAL 1.2 ``Extension::OperandTypeInformation``.
     """
 
-    id: int
-    name: str
-    is_tensor: bool
-    size_bytes: int
+    id: int  # number within the extension, 0 to 65535
+    name: str  # for people
+    is_tensor: bool  # whether operands of the type have dimensions
+    size_bytes: int  # of one element
 
     def __post_init__(self) -> None:
         _check_id(self.id, f"operand type '{self.name}'")
@@ -76,27 +65,15 @@ class ExtensionOperandType:
 
 @dataclass(frozen=True, slots=True)
 class ExtensionOperand:
-    """Operand of an extension operation, as far as known when the operation is created.
-
-    Parameters
-    ----------
-    info : TensorInfo
-        As the core carries it, see `ExtensionOperandType`; dimensions may be unknown.
-    extension : str
-        Name of the extension that the operand's type belongs to; empty for NNAPI's own types.
-    type_id : int, optional
-        The type's number within that extension.
-    data : bytes, optional
-        What the application attached to the operand, if anything.
-    is_omitted : bool
-        Whether it is an input without a value.
-    """
+    """Operand of an extension operation, as far as known when the operation is created."""
 
     info: TensorInfo
+    """As the core carries it, see `ExtensionOperandType`; dimensions may be unknown."""
     extension: str = ""
-    type_id: int | None = None
-    data: bytes | None = None
-    is_omitted: bool = False
+    """Name of the extension that the operand's type belongs to; empty for NNAPI's own types."""
+    type_id: int | None = None  # the type's number within that extension
+    data: bytes | None = None  # what the application attached to the operand, if anything
+    is_omitted: bool = False  # whether it is an input without a value
 
 
 CreateOperation: TypeAlias = Callable[
@@ -109,27 +86,19 @@ CreateOperation: TypeAlias = Callable[
 class ExtensionOperation:
     """An operation of an extension.
 
-    Parameters
-    ----------
-    id : int
-        Number within the extension, 0 to 65535.
-    name : str
-        For people.
-    create : callable
-        Gets the inputs and outputs that a model gives the operation, as sequences of
-        `ExtensionOperand`, and returns an `armpy.ops.Operation` whose operands are these
-        inputs, in order. Raises LayerValidationError if it cannot have them: nobody but
-        the extension can tell.
-
     Raises
     ------
     InvalidArgumentError
         If the number cannot be one, or nothing can be called.
     """
 
-    id: int
-    name: str
+    id: int  # number within the extension, 0 to 65535
+    name: str  # for people
     create: CreateOperation = field(compare=False)
+    """Gets the inputs and outputs that a model gives the operation, as sequences of
+    `ExtensionOperand`, and returns an `armpy.ops.Operation` whose operands are these inputs, in
+    order. Raises LayerValidationError if it cannot have them: nobody but the extension can tell.
+    """
 
     def __post_init__(self) -> None:
         where = f"operation '{self.name}'"
@@ -143,14 +112,6 @@ class ExtensionOperation:
 @dataclass(frozen=True, slots=True)
 class Extension:
     """Operand types and operations of a vendor.
-
-    Parameters
-    ----------
-    name : str
-        Unique in the world, so it begins with the vendor's domain, reversed:
-        ``com.example.fibonacci``.
-    operand_types : sequence of ExtensionOperandType
-    operations : sequence of ExtensionOperation
 
     Raises
     ------
@@ -170,6 +131,9 @@ class Extension:
     """
 
     name: str
+    """Unique in the world, so it begins with the vendor's domain, reversed:
+    ``com.example.fibonacci``.
+    """
     operand_types: Sequence[ExtensionOperandType] = ()
     operations: Sequence[ExtensionOperation] = ()
 

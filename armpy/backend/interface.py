@@ -162,10 +162,6 @@ class IBackendInternal(ABC):
     def get_capabilities(self) -> Capabilities:
         """Say what it can do beyond running layers; `Capability` has what the core asks about.
 
-        Returns
-        -------
-        mapping of str to value, or sequence of (str, value)
-
         References
         ----------
         Arm NN IBackendInternal::GetCapabilities.
@@ -267,10 +263,6 @@ class IBackendInternal(ABC):
     def allocate_device_memory(self, request: DeviceMemoryRequest) -> IDeviceMemory | None:
         """Make a buffer of its own for a tensor that stays there between executions.
 
-        Parameters
-        ----------
-        request : DeviceMemoryRequest
-
         Returns
         -------
         IDeviceMemory or None
@@ -317,7 +309,6 @@ class IBackendInternal(ABC):
         view : SubgraphView
             Connected layers that were assigned to this backend, maximal and convex. Not
             to be edited (nor can it be).
-        request : PreparationRequest
 
         Returns
         -------

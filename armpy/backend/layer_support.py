@@ -87,7 +87,6 @@ class ILayerSupport(ABC):
             With all operands resolved that become attributes.
         inputs : sequence of (TensorInfo or None)
             Valid under the operation's own rules; dimensions may be unknown.
-        outputs : sequence of TensorInfo
 
         Returns
         -------
@@ -102,7 +101,6 @@ class ILayerSupport(ABC):
 
         Parameters
         ----------
-        layer : Layer
         graph : Graph
             The network that it is a layer of: `Graph.producers` and `Graph.consumers` have its
             neighbours.

@@ -11,19 +11,13 @@ from armpy.ops.operation import Operation
 
 @dataclass(frozen=True, eq=False)
 class Substitution:
-    """A subgraph and what is to stand in its place.
+    """A subgraph and what is to stand in its place."""
 
-    Parameters
-    ----------
-    subgraph : SubgraphView
-        The offered view, or a part of it that is convex.
-    replacement : Graph
-        Its inputs and outputs stand for those of `subgraph`, in order, with equal shapes,
-        types and quantisation. Its layers run on the backend that made it.
-    """
-
-    subgraph: SubgraphView
+    subgraph: SubgraphView  # the offered view, or a part of it that is convex
     replacement: Graph
+    """Its inputs and outputs stand for those of `subgraph`, in order, with equal shapes, types and
+    quantisation. Its layers run on the backend that made it.
+    """
 
     @classmethod
     def by_operation(
@@ -59,19 +53,6 @@ class OptimizationViews:
 
     Every layer of the offered view is in exactly one of the four lists.
 
-    Parameters
-    ----------
-    substitutions : list of Substitution
-    failed : list of SubgraphView
-        Layers that this backend cannot run after all; offered to the next backend. `fail`
-        adds one with its reason.
-    untouched : list of SubgraphView
-        Layers that this backend runs one by one.
-    deleted : list of SubgraphView
-        Layers that do nothing: each output of the view equals the input of the same number.
-    reasons : dict of SubgraphView to str
-        Why a view is in `failed`, for the placement report.
-
     References
     ----------
     Arm NN OptimizationViews.
@@ -79,9 +60,15 @@ class OptimizationViews:
 
     substitutions: list[Substitution] = field(default_factory=list)
     failed: list[SubgraphView] = field(default_factory=list)
+    """Layers that this backend cannot run after all; offered to the next backend. `fail` adds one
+    with its reason.
+    """
     untouched: list[SubgraphView] = field(default_factory=list)
+    """Layers that this backend runs one by one."""
     deleted: list[SubgraphView] = field(default_factory=list)
+    """Layers that do nothing: each output of the view equals the input of the same number."""
     reasons: dict[SubgraphView, str] = field(default_factory=dict)
+    """Why a view is in `failed`, for the placement report."""
 
     def fail(self, view: SubgraphView, reason: str) -> None:
         """Give layers back, with the reason in words."""

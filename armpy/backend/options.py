@@ -37,33 +37,21 @@ class OptionScope(enum.Enum):
 class BackendOption:
     """One option that a backend understands.
 
-    Parameters
-    ----------
-    name : str
-        In snake case.
-    default : bool, int, float or str
-        Its type is the option's type.
-    help : str
-        One sentence for the command line.
-    scope : OptionScope
-        RUNTIME options are given to `IBackendInternal.create_backend_context`, MODEL options
-        to the methods that deal with one network.
-    choices : sequence of values
-        The only values allowed; empty if any is.
-    minimum, maximum : number, optional
-        Bounds, inclusive.
-
     Examples
     --------
     >>> BackendOption("num_threads", 0, "Threads to use; 0 is one per core.", minimum=0).check(2)
     2
     """
 
-    name: str
-    default: OptionValue
-    help: str
+    name: str  # in snake case
+    default: OptionValue  # its type is the option's type
+    help: str  # one sentence for the command line
     scope: OptionScope = OptionScope.RUNTIME
-    choices: tuple[OptionValue, ...] = ()
+    """RUNTIME options are given to `IBackendInternal.create_backend_context`, MODEL options to the
+    methods that deal with one network.
+    """
+    choices: tuple[OptionValue, ...] = ()  # the only values allowed; empty if any is
+    # Bounds, inclusive.
     minimum: float | None = None
     maximum: float | None = None
 
@@ -154,8 +142,6 @@ def check_options(
 
     Parameters
     ----------
-    declared : sequence of BackendOption
-    given : mapping of str to object
     where : str
         The backend's id.
     whose : str

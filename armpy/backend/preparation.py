@@ -16,21 +16,6 @@ from armpy.types import BackendId, Preference, Priority
 class PreparationRequest:
     """Request to prepare a network or a part of it: options, preference, priority, deadline.
 
-    Parameters
-    ----------
-    model_options : mapping of str to value
-        Every declared option of scope MODEL, checked; its default where the caller gave none.
-    preference : Preference
-        What matters; ORDER if the application has not said it.
-    priority : Priority
-        Of the network's executions against those of others.
-    deadline_s : float, optional
-        By `time.perf_counter`, when the preparation is no longer waited for: its layers go to the
-        next backend then. None if there is no limit.
-    relaxed : bool
-        Whether the application allows float32 to be computed with the range and precision of
-        float16.
-
     References
     ----------
     NNAPI ``IDevice::prepareModel_1_3``, ``relaxComputationFloat32toFloat16``.
@@ -38,10 +23,18 @@ class PreparationRequest:
 
     # From a function: before Python 3.12 dataclasses take the mapping for a mutable default.
     model_options: OptionValues = field(default_factory=lambda: NO_OPTIONS)
+    """Every declared option of scope MODEL, checked; its default where the caller gave none."""
     preference: Preference = Preference.ORDER
-    priority: Priority = Priority.MEDIUM
+    """What matters; ORDER if the application has not said it."""
+    priority: Priority = Priority.MEDIUM  # of the network's executions against those of others
     deadline_s: float | None = None
+    """By `time.perf_counter`, when the preparation is no longer waited for: its layers go to the
+    next backend then. None if there is no limit.
+    """
     relaxed: bool = False
+    """Whether the application allows float32 to be computed with the range and precision of
+    float16.
+    """
 
 
 # In the context: backends compile deep inside of what is prepared, and other threads load, too.
@@ -67,7 +60,6 @@ def postpone_compilation(backend_id: BackendId, what: str, *, is_kept: bool) -> 
 
     Parameters
     ----------
-    backend_id : str
     what : str
         For people: ``7 kernels``.
     is_kept : bool

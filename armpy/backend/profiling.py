@@ -25,23 +25,12 @@ class CounterKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """Something that a backend counts.
+    """Something that a backend counts."""
 
-    Parameters
-    ----------
-    name : str
-        For people, such as ``bytes uploaded``; unique in its backend.
-    unit : str
-        Such as ``B``, ``us`` or, for mere numbers, an empty text.
-    kind : CounterKind
-    description : str
-        One sentence.
-    """
-
-    name: str
-    unit: str = ""
+    name: str  # for people, such as ``bytes uploaded``; unique in its backend
+    unit: str = ""  # such as ``B``, ``us`` or, for mere numbers, an empty text
     kind: CounterKind = CounterKind.TOTAL
-    description: str = ""
+    description: str = ""  # one sentence
 
 
 class IBackendProfiling(ABC):

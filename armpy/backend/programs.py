@@ -35,57 +35,38 @@ class ProgramFit(Enum):
 
 
 class ProgramCheck(NamedTuple):
-    """The answer of `IPrograms.check`.
-
-    Parameters
-    ----------
-    fit : ProgramFit
-    reason : str
-        Why it is not accepted, for people; empty if it is.
-    """
+    """The answer of `IPrograms.check`."""
 
     fit: ProgramFit
-    reason: str = ""
+    reason: str = ""  # why it is not accepted, for people; empty if it is
 
 
 class SavedProgram(NamedTuple):
-    """A program as it is in a file.
-
-    Parameters
-    ----------
-    about : mapping of str to (str, int, float, bool, None, list or mapping of these)
-        What `IPrograms.check` needs to know, and whatever else is small. People see it, too.
-    parts : mapping of str to (bytes or ndarray, uint8)
-        Anything large, by name. Arrays that were read are read-only, begin at a multiple of 64
-        bytes and may be mapped from the file.
-    code : tuple of str
-        Names of the parts that hold machine code or anything else that is executed. They are read
-        as copies of what was checked, and not at all where the file's code is not trusted.
-    views : mapping of str to sequence of dict
-        How arrays lie in parts that are no code, by the part's name, as `packed_view` describes
-        them. A constant of the model that is among them is read from there, and is not written a
-        second time; others may be among them. A part that has none is compared as a whole.
-    """
+    """A program as it is in a file."""
 
     about: Mapping[str, object]
+    """What `IPrograms.check` needs to know, and whatever else is small. People see it, too."""
     parts: Mapping[str, bytes | Array]
+    """mapping of str to (bytes or ndarray, uint8). Anything large, by name. Arrays that were read
+    are read-only, begin at a multiple of 64 bytes and may be mapped from the file.
+    """
     code: tuple[str, ...] = ()
+    """Names of the parts that hold machine code or anything else that is executed. They are read as
+    copies of what was checked, and not at all where the file's code is not trusted.
+    """
     views: Mapping[str, Sequence[View]] = MappingProxyType({})
+    """How arrays lie in parts that are no code, by the part's name, as `packed_view` describes
+    them. A constant of the model that is among them is read from there, and is not written a second
+    time; others may be among them. A part that has none is compared as a whole.
+    """
 
 
 class SavedKernels(NamedTuple):
-    """Compiled code that models of many kinds have in common, for one target.
-
-    Parameters
-    ----------
-    about : mapping of str to (str, int, float, bool, None, list or mapping of these)
-        What the backend needs to know before it uses them; people see it, too.
-    kernels : mapping of str to bytes
-        Code by name.
-    """
+    """Compiled code that models of many kinds have in common, for one target."""
 
     about: Mapping[str, object]
-    kernels: Mapping[str, bytes]
+    """What the backend needs to know before it uses them; people see it, too."""
+    kernels: Mapping[str, bytes]  # code by name
 
 
 class IPrograms(ABC):
@@ -157,7 +138,6 @@ class IPrograms(ABC):
         ----------
         program : object
             What `load` gave.
-        info : WorkloadInfo
         options : mapping of str to value
             As for `check`.
         """
@@ -174,7 +154,6 @@ class IPrograms(ABC):
             What a program of this backend's was made of.
         target : str
             One of `targets`.
-        options : mapping of str to value
 
         Returns
         -------
@@ -194,7 +173,6 @@ class IPrograms(ABC):
             What programs of this backend's were made of.
         target : str
             One of `targets`.
-        options : mapping of str to value
 
         Returns
         -------

@@ -17,19 +17,11 @@ _LOCK = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Progress of a task of a backend.
-
-    Parameters
-    ----------
-    backend_id : str
-    task : str
-        What it does, for people, such as ``compiling kernels``.
-    done, total : int
-        Steps; a task is first reported with 0 done and ends with all.
-    """
+    """Progress of a task of a backend."""
 
     backend_id: BackendId
-    task: str
+    task: str  # what it does, for people, such as ``compiling kernels``
+    # Steps; a task is first reported with 0 done and ends with all.
     done: int
     total: int
 

@@ -13,35 +13,22 @@ from armpy.backend.profiling import IBackendProfiling
 
 @dataclass(frozen=True, eq=False, slots=True)
 class NetworkResources:
-    """Resources of a backend for one loaded network.
-
-    Parameters
-    ----------
-    memory_manager : IMemoryManager, optional
-        What `IBackendInternal.create_memory_manager` returned.
-    model_options : mapping of str to value
-        Every declared option of scope MODEL, checked; its default where the caller gave none.
-    model_context : IBackendModelContext, optional
-        What `IBackendInternal.create_backend_specific_model_context` returned.
-    allocator : ICustomAllocator, optional
-        The application's, for all working memory of this network on the backend.
-    profiling : IBackendProfiling, optional
-        Where measurements of this network go; None if it is not profiled.
-    profiling_context : IBackendProfilingContext, optional
-        What `IBackendInternal.create_backend_profiling_context` returned.
-    input_sources, output_sources : MemorySource
-        Kinds of memory that the network's inputs and outputs are imported from.
-    relaxed : bool
-        As of `PreparationRequest`.
-    """
+    """Resources of a backend for one loaded network."""
 
     memory_manager: IMemoryManager | None = None
+    """What `IBackendInternal.create_memory_manager` returned."""
     # From a function: before Python 3.12 dataclasses take the mapping for a mutable default.
     model_options: OptionValues = field(default_factory=lambda: NO_OPTIONS)
+    """Every declared option of scope MODEL, checked; its default where the caller gave none."""
     model_context: IBackendModelContext | None = None
+    """What `IBackendInternal.create_backend_specific_model_context` returned."""
     allocator: ICustomAllocator | None = None
+    """The application's, for all working memory of this network on the backend."""
     profiling: IBackendProfiling | None = None
+    """Where measurements of this network go; None if it is not profiled."""
     profiling_context: IBackendProfilingContext | None = None
+    """What `IBackendInternal.create_backend_profiling_context` returned."""
+    # Kinds of memory that the network's inputs and outputs are imported from.
     input_sources: MemorySource = MemorySource.UNDEFINED
     output_sources: MemorySource = MemorySource.UNDEFINED
-    relaxed: bool = False
+    relaxed: bool = False  # as of `PreparationRequest`

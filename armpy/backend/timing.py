@@ -67,12 +67,7 @@ def current_timing() -> ExecutionTiming | None:
 
 
 class timed_by:  # noqa: N801 - called like a function
-    """Let backends tell a timing what executions of this block take on their devices.
-
-    Parameters
-    ----------
-    timing : ExecutionTiming
-    """
+    """Let backends tell a timing what executions of this block take on their devices."""
 
     # No generator: what is measured is to take no longer.
     __slots__ = ("_timing", "_token")

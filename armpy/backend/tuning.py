@@ -16,51 +16,31 @@ from armpy.types import BackendId
 
 @dataclass(frozen=True, slots=True)
 class TunedChoice:
-    """One thing that a backend has several ways to do.
+    """One thing that a backend has several ways to do."""
 
-    Parameters
-    ----------
-    layer : str
-        Layers that it is about.
-    what : str
-        What is chosen, for people.
-    modelled, measured : str
-        The way that is taken without a measurement, and the fastest one; `measured` is empty if
-        there was no time to try.
-    modelled_us, measured_us : float
-        How long they take.
-    """
-
-    layer: str
-    what: str
+    layer: str  # layers that it is about
+    what: str  # what is chosen, for people
+    # The way that is taken without a measurement, and the fastest one; `measured` is empty if there
+    # was no time to try.
     modelled: str
     measured: str = ""
+    # How long they take.
     modelled_us: float = 0.0
     measured_us: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class TuningResult:
-    """Result of tuning one part of a network.
-
-    Parameters
-    ----------
-    backend_id : str
-    what : str
-        Which part, for people.
-    before_us, after_us : float
-        How long the whole part takes without and with what was found.
-    choices : sequence of TunedChoice
-    problem : str
-        Why nothing was measured, or why what was found is not kept; empty otherwise.
-    """
+    """Result of tuning one part of a network."""
 
     backend_id: BackendId
-    what: str
+    what: str  # which part, for people
+    # How long the whole part takes without and with what was found.
     before_us: float = 0.0
     after_us: float = 0.0
     choices: Sequence[TunedChoice] = ()
     problem: str = ""
+    """Why nothing was measured, or why what was found is not kept; empty otherwise."""
 
 
 class TuningRequest:
@@ -70,10 +50,6 @@ class TuningRequest:
     ----------
     seconds : float
         How long they may measure, all together; what has to be compiled for it comes on top.
-
-    Attributes
-    ----------
-    results : list of TuningResult
 
     Raises
     ------

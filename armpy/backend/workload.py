@@ -17,24 +17,15 @@ if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepa
 
 @dataclass(frozen=True, slots=True)
 class WorkloadInfo:
-    """Description of the layer that a workload is made for.
+    """Description of the layer that a workload is made for."""
 
-    Parameters
-    ----------
-    name : str
-        The layer's name.
-    inputs : tuple of (TensorInfo or None)
-        Fully shaped; None for an optional operand that is left out.
-    outputs : tuple of TensorInfo
-        Fully shaped, except for layers that need the capability ``DynamicOutputShapes``.
-    constants : tuple of (ndarray or None)
-        Per input, the elements of a constant; None for all others. Not to be written to.
-    """
-
-    name: str
+    name: str  # the layer's name
     inputs: tuple[TensorInfo | None, ...]
+    """Fully shaped; None for an optional operand that is left out."""
     outputs: tuple[TensorInfo, ...]
+    """Fully shaped, except for layers that need the capability ``DynamicOutputShapes``."""
     constants: tuple[Array | None, ...]
+    """Per input, the elements of a constant; None for all others. Not to be written to."""
 
 
 class IWorkload(ABC):

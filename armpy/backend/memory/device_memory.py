@@ -13,38 +13,19 @@ from armpy.tensor import TensorInfo
 class MemoryRole:
     """One use that a buffer is for: an input or output of a network of the backend's.
 
-    Parameters
-    ----------
-    network_id : int
-        As `IBackendContext.before_load_network` was told it.
-    name : str
-        Of the input or output.
-    frequency : float
-        How likely the buffer is to be used so, above 0 and at most 1.
-
     References
     ----------
     NNAPI HAL 1.3 ``BufferRole``.
     """
 
-    network_id: int
-    name: str
-    frequency: float = 1.0
+    network_id: int  # as `IBackendContext.before_load_network` was told it
+    name: str  # of the input or output
+    frequency: float = 1.0  # how likely the buffer is to be used so, above 0 and at most 1
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class DeviceMemoryRequest:
     """Request for a device buffer: tensor and roles that it serves.
-
-    Parameters
-    ----------
-    info : TensorInfo
-        Of the tensor in it, which is the same in all roles. The shape may not be known, or not all
-        of its dimensions: it comes with each use then.
-    inputs : tuple of MemoryRole
-        Where it is read.
-    outputs : tuple of MemoryRole
-        Where it is written.
 
     References
     ----------
@@ -52,8 +33,11 @@ class DeviceMemoryRequest:
     """
 
     info: TensorInfo
-    inputs: tuple[MemoryRole, ...] = ()
-    outputs: tuple[MemoryRole, ...] = ()
+    """Of the tensor in it, which is the same in all roles. The shape may not be known, or not all
+    of its dimensions: it comes with each use then.
+    """
+    inputs: tuple[MemoryRole, ...] = ()  # where it is read
+    outputs: tuple[MemoryRole, ...] = ()  # where it is written
 
 
 class IDeviceMemory(ABC):

@@ -47,22 +47,6 @@ class MemorySource(enum.Flag):
 class ExternalMemory:
     """Memory of somebody else that one tensor lies in.
 
-    Parameters
-    ----------
-    source : MemorySource
-        The one kind that it is of.
-    size_bytes : int
-        The tensor's.
-    array : ndarray, uint8, shape (size_bytes,), optional
-        The bytes; only of `MemorySource.MALLOC`. What cannot be written is only imported to be
-        read.
-    file_descriptor : int
-        Of all kinds that are one; -1 without.
-    offset_bytes : int
-        Where the tensor begins, counted from the beginning of the file.
-    keep_alive : object
-        Whatever has to live as long as the memory is used.
-
     Raises
     ------
     InvalidArgumentError
@@ -89,12 +73,15 @@ class ExternalMemory:
     array([1., 2.], dtype=float32)
     """
 
-    source: MemorySource
-    size_bytes: int
+    source: MemorySource  # the one kind that it is of
+    size_bytes: int  # the tensor's
     array: Array | None = None
-    file_descriptor: int = -1
-    offset_bytes: int = 0
-    keep_alive: object = None
+    """ndarray, uint8, shape (size_bytes,). The bytes; only of `MemorySource.MALLOC`. What cannot be
+    written is only imported to be read.
+    """
+    file_descriptor: int = -1  # of all kinds that are one; -1 without
+    offset_bytes: int = 0  # where the tensor begins, counted from the beginning of the file
+    keep_alive: object = None  # whatever has to live as long as the memory is used
 
     def __post_init__(self) -> None:
         is_one = isinstance(self.source, MemorySource) and self.source.value.bit_count() == 1
@@ -164,7 +151,6 @@ class ExternalMemory:
         ----------
         file_descriptor : int
             Stays open as long as the memory is used.
-        size_bytes, offset_bytes : int
         source : MemorySource
             Any kind but MALLOC.
         keep_alive : object
@@ -201,7 +187,6 @@ class ExternalMemory:
 
         Parameters
         ----------
-        size_bytes : int
         name : str
             For people who look at what a process has open.
 
@@ -361,7 +346,6 @@ def _unmappable(memory: ExternalMemory, reason: str) -> MemoryImportError:
 
 
 def _no_array(given: object) -> InvalidArgumentError:
-    """The error for what is no array."""
     return _unsound("the memory is no array", "a NumPy array", type(given).__name__)
 
 

@@ -24,35 +24,19 @@ class PackingType(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class MemBlock:
-    """One tensor's need of memory.
+    """One tensor's need of memory."""
 
-    Parameters
-    ----------
-    start, end : int
-        First and last step at which it must be there, both inclusive.
-    size_bytes : int
-    offset : int
-        Byte offset in its bin, as the strategy decides.
-    index : int
-        Says which tensor it is.
-    """
-
+    # First and last step at which it must be there, both inclusive.
     start: int
     end: int
     size_bytes: int
-    offset: int = 0
-    index: int = 0
+    offset: int = 0  # byte offset in its bin, as the strategy decides
+    index: int = 0  # says which tensor it is
 
 
 @dataclass(frozen=True, slots=True)
 class MemBin:
-    """A piece of memory and the blocks in it.
-
-    Parameters
-    ----------
-    blocks : tuple of MemBlock
-    size_bytes : int
-    """
+    """A piece of memory and the blocks in it."""
 
     blocks: tuple[MemBlock, ...]
     size_bytes: int

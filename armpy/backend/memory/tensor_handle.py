@@ -178,10 +178,6 @@ class DynamicTensorHandle(ITensorHandle):
     def resize(self, shape: tuple[int, ...]) -> Array:
         """Say which shape the output has, and get its memory.
 
-        Parameters
-        ----------
-        shape : tuple of int
-
         Returns
         -------
         ndarray, dtype of `info`, shape `shape`, C-contiguous

@@ -125,7 +125,6 @@ class ITensorHandleFactory(ABC):
 
         Parameters
         ----------
-        info : TensorInfo
         elements : ndarray, dtype and shape of `info`
             Not to be written to. Aligned and padded as the factory declares.
 
@@ -155,7 +154,6 @@ class ITensorHandleFactory(ABC):
         ----------
         info : TensorInfo
             Fully shaped.
-        memory : ExternalMemory
         read, write : bool
             What workloads do with it: inputs are read, outputs written.
 

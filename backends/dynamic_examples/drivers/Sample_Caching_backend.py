@@ -57,12 +57,7 @@ def backend_factory() -> IBackendInternal:
 
 
 class ProgramWorkload(IWorkload):
-    """Runs a program on what the handles map.
-
-    Parameters
-    ----------
-    program : Program
-    """
+    """Runs a program on what the handles map."""
 
     def __init__(self, program: Program) -> None:
         self._program = program

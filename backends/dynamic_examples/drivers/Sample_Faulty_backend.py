@@ -67,12 +67,7 @@ def backend_factory() -> IBackendInternal:
 
 
 class FaultyBackend(IBackendInternal):
-    """Compiles subgraphs into programs, unless something is to go wrong.
-
-    Parameters
-    ----------
-    faults : Faults
-    """
+    """Compiles subgraphs into programs, unless something is to go wrong."""
 
     def __init__(self, faults: Faults) -> None:
         self._faults = faults
@@ -136,12 +131,7 @@ class FaultyBackend(IBackendInternal):
 
 
 class FaultyPrograms(SamplePrograms):
-    """Writes programs down and reads them, or not.
-
-    Parameters
-    ----------
-    faults : Faults
-    """
+    """Writes programs down and reads them, or not."""
 
     def __init__(self, faults: Faults) -> None:
         self._faults = faults
@@ -172,12 +162,7 @@ def _shapes_of(view: SubgraphView, *, are_wider: bool) -> list[tuple[int, ...]]:
 
 
 class FaultyContext(IBackendContext):
-    """Is told that the runtime closes.
-
-    Parameters
-    ----------
-    faults : Faults
-    """
+    """Is told that the runtime closes."""
 
     def __init__(self, faults: Faults) -> None:
         self._faults = faults
@@ -188,12 +173,7 @@ class FaultyContext(IBackendContext):
 
 
 class FaultySupport(ILayerSupport):
-    """Answers as `SampleSupport`, or not.
-
-    Parameters
-    ----------
-    faults : Faults
-    """
+    """Answers as `SampleSupport`, or not."""
 
     def __init__(self, faults: Faults) -> None:
         self._faults = faults
@@ -211,12 +191,7 @@ class FaultySupport(ILayerSupport):
 
 
 class FaultyFactory(IWorkloadFactory):
-    """Prepares programs, or not.
-
-    Parameters
-    ----------
-    faults : Faults
-    """
+    """Prepares programs, or not."""
 
     def __init__(self, faults: Faults) -> None:
         self._faults = faults
@@ -231,13 +206,7 @@ class FaultyFactory(IWorkloadFactory):
 
 
 class FaultyWorkload(IWorkload):
-    """Runs a program, or not.
-
-    Parameters
-    ----------
-    program : Program
-    faults : Faults
-    """
+    """Runs a program, or not."""
 
     def __init__(self, program: Program, faults: Faults) -> None:
         self._program = program

@@ -66,10 +66,6 @@ def backend_factory() -> IBackendInternal:
 class BufferHandle(ITensorHandle):
     """A tensor in a buffer of the device.
 
-    Parameters
-    ----------
-    info : TensorInfo
-
     Attributes
     ----------
     buffer : ndarray
@@ -127,12 +123,7 @@ class BufferFactory(ITensorHandleFactory):
 
 
 class Completion(ICompletion):
-    """The end of a command.
-
-    Parameters
-    ----------
-    command : Future
-    """
+    """The end of a command."""
 
     def __init__(self, command: Future[None]) -> None:
         self._command = command
@@ -157,7 +148,6 @@ class QueueWorkload(IWorkload):
 
     Parameters
     ----------
-    operation : Operation
     queue : ThreadPoolExecutor
         With one thread, which keeps the order.
     """
@@ -197,12 +187,7 @@ def _buffer(handle: ITensorHandle) -> Floats:
 
 
 class QueueFactory(IWorkloadFactory):
-    """Makes the commands of one network.
-
-    Parameters
-    ----------
-    queue : ThreadPoolExecutor
-    """
+    """Makes the commands of one network."""
 
     def __init__(self, queue: ThreadPoolExecutor) -> None:
         self._queue = queue
@@ -213,12 +198,7 @@ class QueueFactory(IWorkloadFactory):
 
 
 class QueueContext(IBackendContext):
-    """Belongs to one runtime, with which the device is closed.
-
-    Parameters
-    ----------
-    queue : ThreadPoolExecutor
-    """
+    """Belongs to one runtime, with which the device is closed."""
 
     def __init__(self, queue: ThreadPoolExecutor) -> None:
         self._queue = queue

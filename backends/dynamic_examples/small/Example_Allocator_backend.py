@@ -48,12 +48,7 @@ def backend_factory() -> IBackendInternal:
 
 
 class FloatAllocator:
-    """The application's allocator in the terms of this backend: arrays of float32, used again.
-
-    Parameters
-    ----------
-    allocator : ICustomAllocator
-    """
+    """The application's allocator in the terms of this backend: arrays of float32, used again."""
 
     def __init__(self, allocator: ICustomAllocator) -> None:
         self._allocator = allocator
@@ -78,12 +73,7 @@ class FloatAllocator:
 
 
 class AllocatingFactory(IWorkloadFactory):
-    """Makes workloads with scratch memory.
-
-    Parameters
-    ----------
-    allocator : ICustomAllocator
-    """
+    """Makes workloads with scratch memory."""
 
     def __init__(self, allocator: ICustomAllocator) -> None:
         self._allocator = allocator

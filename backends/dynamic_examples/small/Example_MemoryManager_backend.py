@@ -77,10 +77,6 @@ class Manager(IMemoryManager):
 class Pool(ITensorArena):
     """The tensors of one execution at a time, placed without the core's plan.
 
-    Parameters
-    ----------
-    manager : Manager
-
     Attributes
     ----------
     size_bytes : int
@@ -135,8 +131,6 @@ class PoolHandle(ITensorHandle):
 
     Parameters
     ----------
-    pool : Pool
-    info : TensorInfo
     start : int
         Of its bytes.
     """
@@ -158,12 +152,7 @@ class PoolHandle(ITensorHandle):
 
 
 class PoolFactory(ITensorHandleFactory):
-    """Makes pools for one network.
-
-    Parameters
-    ----------
-    manager : Manager
-    """
+    """Makes pools for one network."""
 
     def __init__(self, manager: Manager) -> None:
         self._manager = manager

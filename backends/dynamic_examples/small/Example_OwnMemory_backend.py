@@ -59,7 +59,6 @@ class SpaceHandle(ITensorHandle):
 
     Parameters
     ----------
-    info : TensorInfo
     memory : ExternalMemory
         Where it lies, for others.
     mapped : ndarray of uint8
@@ -88,12 +87,7 @@ class SpaceHandle(ITensorHandle):
 
 
 class SpaceArena(ITensorArena):
-    """A space for the tensors of one execution at a time, which goes with the last of them.
-
-    Parameters
-    ----------
-    size_bytes : int
-    """
+    """A space for the tensors of one execution at a time, which goes with the last of them."""
 
     def __init__(self, size_bytes: int) -> None:
         self._space = ExternalMemory.shared(size_bytes, "armpy-example")

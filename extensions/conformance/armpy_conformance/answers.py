@@ -49,7 +49,6 @@ class Answers:
         return is_known and bool(self._oracle.ask(self._backend, layer))
 
     def _workload(self, layer: Layer) -> IWorkload:
-        """What runs a layer."""
         constants = tuple(None if value is None else value.data for value in layer.inputs)
         info = WorkloadInfo(layer.name, layer.input_infos, layer.output_infos, constants)
         return self._factory.create_workload(layer.operation, info)
@@ -68,7 +67,6 @@ def _fits(graph: Graph, feed: Mapping[str, Array]) -> bool:
 def _outputs(
     graph: Graph, steps: Sequence[tuple[Layer, IWorkload]], feed: Mapping[str, Array]
 ) -> dict[str, Array]:
-    """The outputs of one execution."""
     handles: dict[Value, ITensorHandle] = {}
 
     def handle(value: Value) -> ITensorHandle:

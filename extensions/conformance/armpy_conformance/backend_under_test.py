@@ -28,7 +28,6 @@ class BackendUnderTest:
 
     Parameters
     ----------
-    backend_id : str
     options : RuntimeOptions, optional
         Say where backends are found, and the backend's own options.
     soak : int
@@ -158,8 +157,6 @@ class BackendUnderTest:
 
         Parameters
         ----------
-        graph : Graph
-        feeds : sequence of mappings of str to ndarray
         specialized : Graph, optional
             What `specialize` makes of the graph, if it is there already.
         """

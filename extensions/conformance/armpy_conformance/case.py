@@ -14,36 +14,23 @@ from armpy_conformance.differences.description import describe
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CaseInput:
-    """One input of a case's layer.
-
-    Parameters
-    ----------
-    info : TensorInfo
-    data : ndarray, dtype and shape of `info`
-    is_constant : bool
-        Whether the network holds it; it is given at each execution otherwise.
-    """
+    """One input of a case's layer."""
 
     info: TensorInfo
-    data: Array
+    data: Array  # ndarray, dtype and shape of `info`
     is_constant: bool = False
+    """Whether the network holds it; it is given at each execution otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A layer in front of a case's layer or behind it, for backends that do not run it alone.
+    """A layer in front of a case's layer or behind it, for backends that do not run it alone."""
 
-    Parameters
-    ----------
-    name : str
-        For people.
-    add : callable
-        Adds the layer to a network and returns a value of the same shape, type and
-        quantisation as the one that it reads; raises an `ArmpyError` if there is none.
-    """
-
-    name: str
+    name: str  # for people
     add: Callable[[Network, Value], Value]
+    """Adds the layer to a network and returns a value of the same shape, type and quantisation as
+    the one that it reads; raises an `ArmpyError` if there is none.
+    """
 
 
 LAYER = "layer"
@@ -52,34 +39,21 @@ LAYER = "layer"
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Case:
-    """A network of one layer with inputs.
+    """A network of one layer with inputs."""
 
-    Parameters
-    ----------
-    id : str
-        ``Operation/what is special/data types``; unique, and the same in every run.
-    operation : Operation
-    inputs : tuple of (CaseInput or None)
-        None for an optional operand that is left out.
-    outputs : tuple of TensorInfo
-    expected : tuple of ndarray, optional
-        Outputs that were worked out by hand or follow from the operation's description; CpuRef
-        says them where this is None.
-    again : tuple of ndarray, optional
-        Inputs of the second execution, where the first ones in reverse order would not do.
-    is_exact : bool
-        Whether elements have to be equal: each step of the definition is exact for these inputs.
-    front, behind : Neighbour, optional
-        Stand in front of the first input that is given at run time, and behind the first output.
-    """
-
-    id: str
+    id: str  # ``Operation/what is special/data types``; unique, and the same in every run
     operation: Operation
-    inputs: tuple[CaseInput | None, ...]
+    inputs: tuple[CaseInput | None, ...]  # None for an optional operand that is left out
     outputs: tuple[TensorInfo, ...]
     expected: tuple[Array, ...] | None = None
+    """Outputs that were worked out by hand or follow from the operation's description; CpuRef says
+    them where this is None.
+    """
     again: tuple[Array, ...] | None = None
+    """Inputs of the second execution, where the first ones in reverse order would not do."""
     is_exact: bool = False
+    """Whether elements have to be equal: each step of the definition is exact for these inputs."""
+    # Stand in front of the first input that is given at run time, and behind the first output.
     front: Neighbour | None = None
     behind: Neighbour | None = None
 
@@ -125,7 +99,6 @@ class Case:
 
         Parameters
         ----------
-        net : Network
         values : sequence of (Value or None)
             One per input.
         name : str
@@ -155,7 +128,6 @@ class Case:
         return {self._name(index): array.copy() for index, array in enumerate(self.again)}
 
     def _name(self, index: int) -> str:
-        """Name of one input."""
         return f"{index}_{self.operation.input_operand(index).name}"
 
     def __str__(self) -> str:

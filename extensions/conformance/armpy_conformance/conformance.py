@@ -44,17 +44,11 @@ CASE_TIMEOUT_S = 300.0
 
 @dataclass(frozen=True, slots=True)
 class NamedCase:
-    """One case of either kind, ready to be judged.
-
-    Parameters
-    ----------
-    id : str
-    judge : callable
-        Takes the backend under test and gives the outcome.
-    """
+    """One case of either kind, ready to be judged."""
 
     id: str
     judge: Callable[[BackendUnderTest], CaseResult]
+    """Takes the backend under test and gives the outcome."""
 
 
 def all_cases() -> Iterator[NamedCase]:
@@ -92,8 +86,6 @@ def cases_of(
 
     Parameters
     ----------
-    backend_id : str
-    runtime_options : RuntimeOptions, optional
     filter : str or sequence of str
         As of `run_conformance`, which raises the same.
     """
@@ -116,7 +108,6 @@ def run_conformance(
 
     Parameters
     ----------
-    backend_id : str
     runtime_options : RuntimeOptions, optional
         Where backends are found, and the backend's options; its `backends` does not count.
     filter : str or sequence of str
@@ -195,12 +186,7 @@ def _selected(everything: Sequence[str], filter: str | Sequence[str]) -> list[st
 
 
 class _CasesHere:
-    """The cases for a backend, judged in this process.
-
-    Parameters
-    ----------
-    subject : BackendUnderTest
-    """
+    """The cases for a backend, judged in this process."""
 
     def __init__(self, subject: BackendUnderTest) -> None:
         self._subject = subject
@@ -211,7 +197,6 @@ class _CasesHere:
         return list(self._cases)
 
     def judged(self, chosen: Sequence[str]) -> Generator[CaseResult, None, None]:
-        """Results of some cases, as they come."""
         for case in chosen:
             yield self._cases[case].judge(self._subject)
 
@@ -224,7 +209,6 @@ class _CasesElsewhere:
 
     Parameters
     ----------
-    subject : BackendUnderTest
     options : RuntimeOptions
         Without a registry.
     jobs : int
@@ -263,7 +247,6 @@ class _CasesElsewhere:
                 return found
 
     def judged(self, chosen: Sequence[str]) -> Generator[CaseResult, None, None]:
-        """Results of some cases, as they come."""
         # Neighbours have samples and sizes in common, which a process then finds once.
         size = max(1, min(_BATCH, -(-len(chosen) // self._jobs)))
         batches = [chosen[i : i + size] for i in range(0, len(chosen), size)]
@@ -292,12 +275,7 @@ def crashed(lost: LostItem[str]) -> CaseResult:
 
 @dataclass(frozen=True, slots=True)
 class CaseIds:
-    """Ids of some of the cases for a backend.
-
-    Parameters
-    ----------
-    ids : tuple of str
-    """
+    """Ids of some of the cases for a backend."""
 
     ids: tuple[str, ...]
 
@@ -307,7 +285,6 @@ class JudgeById:
 
     Parameters
     ----------
-    backend_id : str
     options : RuntimeOptions
         Without a registry.
     soak : int

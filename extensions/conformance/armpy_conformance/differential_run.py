@@ -39,7 +39,6 @@ class FailureError(Exception):
 
     Parameters
     ----------
-    text : str
     placement : Placement, optional
         Where the layers ran that gave the answer.
     """
@@ -51,31 +50,18 @@ class FailureError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class DifferentialRun:
-    """A network, and what is to come out of two executions with different inputs.
-
-    Parameters
-    ----------
-    graph : Graph
-    feeds, expected : tuple of two mappings of str to ndarray
-        By name of the input, and of the output. An answer of the first execution that is given
-        again in the second one is found by this.
-    labels : sequence of str
-        What messages call the outputs.
-    is_exact : bool
-        Whether nothing is computed, so that elements have to be equal.
-    num_layers : int
-        Of which each may add its own error.
-    numerics : Numerics
-        What the device declares; it is held to everything else.
-    """
+    """A network, and what is to come out of two executions with different inputs."""
 
     graph: Graph
+    # By name of the input, and of the output. An answer of the first execution that is given again
+    # in the second one is found by this.
     feeds: tuple[Arrays, Arrays]
     expected: tuple[Arrays, Arrays]
-    labels: Sequence[str]
-    is_exact: bool = False
-    num_layers: int = 1
+    labels: Sequence[str]  # what messages call the outputs
+    is_exact: bool = False  # whether nothing is computed, so that elements have to be equal
+    num_layers: int = 1  # of which each may add its own error
     numerics: Numerics = field(default_factory=Numerics)
+    """What the device declares; it is held to everything else."""
 
 
 def run_trial(runtime: Runtime, trial: DifferentialRun) -> Placement | None:

@@ -18,7 +18,6 @@ def layers_run(placement: Placement | None, backend_id: BackendId) -> frozenset[
     ----------
     placement : Placement or None
         Of a network that has been executed; None if it never had a plan.
-    backend_id : str
 
     Notes
     -----

@@ -32,26 +32,14 @@ class _GivenBackError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CaseVerdict:
-    """Verdict on a case, and the network in which its layer ran.
-
-    Parameters
-    ----------
-    result : CaseResult
-    case : Case
-        With the neighbours that the backend asked for by giving the layer back alone.
-    """
+    """Verdict on a case, and the network in which its layer ran."""
 
     result: CaseResult
-    case: Case
+    case: Case  # with the neighbours that the backend asked for by giving the layer back alone
 
 
 def judge(subject: BackendUnderTest, case: Case) -> CaseResult:
     """Judge one case.
-
-    Parameters
-    ----------
-    subject : BackendUnderTest
-    case : Case
 
     Returns
     -------
@@ -147,7 +135,6 @@ def _run(
 
 
 def _names_of(layers: Sequence[Layer]) -> set[str]:
-    """Names of layers."""
     return {layer.name for layer in layers}
 
 

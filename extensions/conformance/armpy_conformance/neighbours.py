@@ -26,8 +26,6 @@ _MOST_CHANNELS = 1024
 
 
 def _activation(operation: Activation) -> Neighbour:
-    """An activation."""
-
     def add(net: Network, value: Value) -> Value:
         return net.add(operation, value, output=value.info)
 

@@ -24,20 +24,6 @@ MEMBER = "conformance_patterns"
 class Pattern:
     """A small network that a backend is tried with.
 
-    Parameters
-    ----------
-    name : str
-        Unique among the backend's.
-    network : Network or Graph
-    inputs : mapping of str to ndarray, optional
-        By name; made up of chance, always in the same way, if left out.
-    expected : mapping of str to ndarray, optional
-        Outputs by name for these inputs, for layers that CpuRef cannot run; where it can, it says
-        what is right, and these have to be the same.
-    again : (mapping, mapping), optional
-        Inputs and outputs of a second execution where CpuRef cannot say them: a backend that gives
-        an old answer again is found by it.
-
     Notes
     -----
     A backend that takes layers in certain company only, or has operations of its own, declares
@@ -48,11 +34,18 @@ class Pattern:
     operation and type runs in a pattern.
     """
 
-    name: str
+    name: str  # unique among the backend's
     network: Network | Graph
     inputs: Mapping[str, Array] | None = None
+    """By name; made up of chance, always in the same way, if left out."""
     expected: Mapping[str, Array] | None = None
+    """Outputs by name for these inputs, for layers that CpuRef cannot run; where it can, it says
+    what is right, and these have to be the same.
+    """
     again: tuple[Mapping[str, Array], Mapping[str, Array]] | None = None
+    """Inputs and outputs of a second execution where CpuRef cannot say them: a backend that gives
+    an old answer again is found by it.
+    """
 
     @property
     def graph(self) -> Graph:

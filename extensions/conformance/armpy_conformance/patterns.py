@@ -30,10 +30,8 @@ def judge_pattern(subject: BackendUnderTest, case: str, pattern: Pattern) -> Cas
 
     Parameters
     ----------
-    subject : BackendUnderTest
     case : str
         Id in results.
-    pattern : Pattern
 
     Returns
     -------

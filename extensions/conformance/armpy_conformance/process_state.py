@@ -39,15 +39,9 @@ Settings = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class ProcessState:
-    """Settings of the process and of the calling thread.
+    """Settings of the process and of the calling thread."""
 
-    Parameters
-    ----------
-    settings : mapping of str to object
-        By name, for messages.
-    """
-
-    settings: Settings
+    settings: Settings  # by name, for messages
 
     @classmethod
     def current(cls) -> ProcessState:
@@ -138,7 +132,6 @@ def _of_system() -> Settings:
 
 
 def _name_of(number: int) -> str:
-    """Name of a signal."""
     with suppress(ValueError):
         return signal.Signals(number).name
     return f"signal {number}"
@@ -167,15 +160,9 @@ def _affinities() -> Settings:
 
 @dataclass(slots=True)
 class CapturedText:
-    """Text that was written while output was captured.
+    """Text that was written while output was captured."""
 
-    Parameters
-    ----------
-    texts : dict of str to str
-        By stream.
-    """
-
-    texts: dict[str, str] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)  # by stream
 
     def __str__(self) -> str:
         return " and ".join(f"{text[:80]!r} to {name}" for name, text in self.texts.items())

@@ -39,53 +39,29 @@ class Outcome(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """One case's outcome.
+    """One case's outcome."""
 
-    Parameters
-    ----------
-    case : str
-        Its id.
-    operation : str
-        Name of the operation, or ``contract``.
-    data_type : str
-        Of the first input.
-    outcome : Outcome
-    text : str
-        Why: the backend's own reason for what is unsupported, what is wrong with what failed.
-    claimed, ran : tuple of str
-        Of each layer that the backend said it supports and has to show here, and of each that
-        ran on it: operation and data type.
-    """
-
-    case: str
-    operation: str
-    data_type: str
+    case: str  # its id
+    operation: str  # name of the operation, or ``contract``
+    data_type: str  # of the first input
     outcome: Outcome
     text: str = ""
+    """Why: the backend's own reason for what is unsupported, what is wrong with what failed."""
+    # Of each layer that the backend said it supports and has to show here, and of each that ran on
+    # it: operation and data type.
     claimed: tuple[str, ...] = ()
     ran: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ConformanceResult:
-    """All outcomes of a run.
-
-    Parameters
-    ----------
-    backend : str
-    backend_version, api_version : str
-    results : tuple of CaseResult
-        In the order of the run.
-    unused_known_failures : tuple of str
-        Ids listed as known failures that did not fail.
-    duration_s : float
-    """
+    """All outcomes of a run."""
 
     backend: BackendId
     backend_version: str
     api_version: str
-    results: tuple[CaseResult, ...]
-    unused_known_failures: tuple[str, ...] = ()
+    results: tuple[CaseResult, ...]  # in the order of the run
+    unused_known_failures: tuple[str, ...] = ()  # ids listed as known failures that did not fail
     duration_s: float = field(default=0.0, compare=False)
 
     @property
@@ -240,7 +216,6 @@ def _verdict(result: ConformanceResult) -> Text:
 
 
 def _case_table(caption: str, results: Iterable[CaseResult]) -> Table:
-    """A table of cases."""
     rows = [
         (Mark(result.outcome.value, _kind(result.outcome)), result.case, result.text)
         for result in results

@@ -37,13 +37,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def _subject(config: pytest.Config) -> BackendUnderTest:
-    """The backend under test, one for all cases.
-
-    Raises
-    ------
-    ArmpyError
-        If none is named, or it cannot be used, or its patterns cannot be read.
-    """
     if _SUBJECT not in config.stash:
         backend_id = config.getoption("armpy_backend")
         if backend_id is None:

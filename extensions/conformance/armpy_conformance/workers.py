@@ -32,13 +32,7 @@ _MOST_OUTPUT = 200
 
 @dataclass(frozen=True, slots=True)
 class LostItem(Generic[ItemT]):
-    """An item whose worker died or hung.
-
-    Parameters
-    ----------
-    item : object
-    reason : str
-    """
+    """An item whose worker died or hung."""
 
     item: ItemT
     reason: str
@@ -140,7 +134,6 @@ class JudgingWorker(Generic[ItemT]):
         return PlainReader().read(kind, answer.get("result"), "result")
 
     def _begin(self) -> Worker:
-        """A worker that has its judge."""
         worker = self._worker = Worker(_HANDLER)
         if self._is_stopped:
             worker.kill("the run was stopped")

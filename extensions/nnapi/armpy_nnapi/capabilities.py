@@ -14,17 +14,6 @@ from armpy_nnapi.codes import OPERAND_TRAITS, OperandCode
 class Capabilities:
     """Figures of a device against the reference; lower is better.
 
-    Parameters
-    ----------
-    relaxed_scalar, relaxed_tensor : PerformanceFigures
-        Of FLOAT32 and TENSOR_FLOAT32 that may be computed as float16.
-    operand_performance : mapping of OperandCode to PerformanceFigures
-        Of operations whose first input is of the type.
-    extension_performance : mapping of str to PerformanceFigures
-        The same for types of vendor extensions, by their names.
-    if_performance, while_performance : PerformanceFigures
-        What IF and WHILE take beside the models that they run.
-
     Notes
     -----
     `UNKNOWN_PERFORMANCE`, the largest float32 twice, stands for what is not known.
@@ -34,10 +23,14 @@ class Capabilities:
     NNAPI ``V1_3::Capabilities``.
     """
 
+    # Of FLOAT32 and TENSOR_FLOAT32 that may be computed as float16.
     relaxed_scalar: PerformanceFigures
     relaxed_tensor: PerformanceFigures
     operand_performance: Mapping[OperandCode, PerformanceFigures]
+    """Of operations whose first input is of the type."""
     extension_performance: Mapping[str, PerformanceFigures]
+    """The same for types of vendor extensions, by their names."""
+    # What IF and WHILE take beside the models that they run.
     if_performance: PerformanceFigures
     while_performance: PerformanceFigures
 
@@ -75,7 +68,6 @@ def capabilities_from(figures: DeviceFigures | None) -> Capabilities:
 
 
 def _performance(figures: DeviceFigures, code: OperandCode) -> PerformanceFigures:
-    """The figures of one type."""
     traits = OPERAND_TRAITS[code]
     # MODEL operands are graphs; IF and WHILE have figures of their own.
     if traits.data_type is None:

@@ -46,30 +46,16 @@ class OperandCode(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class OperandTraits:
-    """Traits of operands of one type.
+    """Traits of operands of one type."""
 
-    Parameters
-    ----------
-    data_type : DataType or None
-        The core's type with these elements; None for a model.
-    is_tensor : bool
-        Whether it has dimensions.
-    feature_level : int
-        Lowest feature level that has the type.
-    zero_points : tuple of int
-        Lowest and highest zero point; both 0 where there is none.
-    needs_scale : bool or None
-        Whether the scale is above 0 (True), 0 (False), or either (None).
-    short_name : str
-        For graph dumps.
-    """
-
-    data_type: DataType | None
-    is_tensor: bool
-    feature_level: int
+    data_type: DataType | None  # the core's type with these elements; None for a model
+    is_tensor: bool  # whether it has dimensions
+    feature_level: int  # lowest feature level that has the type
     zero_points: tuple[int, int] = (0, 0)
+    """Lowest and highest zero point; both 0 where there is none."""
     needs_scale: bool | None = False
-    short_name: str = ""
+    """Whether the scale is above 0 (True), 0 (False), or either (None)."""
+    short_name: str = ""  # for graph dumps
 
     @property
     def size_bytes(self) -> int:

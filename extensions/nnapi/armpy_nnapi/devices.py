@@ -74,7 +74,6 @@ class Device:
 
     Parameters
     ----------
-    backend : BackendProxy
     manager : DeviceManager
         Whose device it is.
 
@@ -461,7 +460,6 @@ class DeviceManager:
         return found
 
     def _found_registry(self) -> BackendRegistry:
-        """The registry that backends come from."""
         if self._registry is None:
             self._registry = BackendRegistry.discover(self._options.plugin_options())
         return self._registry

@@ -297,7 +297,6 @@ class Memory:
         return view[offset : offset + length]
 
     def _bytes(self) -> memoryview:
-        """Its elements' bytes."""
         return self._open_view()
 
     def _check_filled(self, where: str) -> None:
@@ -331,7 +330,6 @@ class Memory:
                 mapping.close()
 
     def _open_view(self) -> memoryview:
-        """All of the memory."""
         if self._view is None:
             raise bad_state("the memory is closed", where="Memory")
         return self._view

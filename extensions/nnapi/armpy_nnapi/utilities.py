@@ -96,10 +96,6 @@ def convert_to(
     feature_level : int
         27 to 30.
 
-    Returns
-    -------
-    ModelDescription or Capabilities
-
     Raises
     ------
     NnapiError
@@ -133,7 +129,6 @@ def convert_to(
 
 
 def _level(feature_level: int, where: str) -> FeatureLevel:
-    """Check a feature level."""
     require_data(
         feature_level in tuple(FeatureLevel),
         "there is no such feature level",

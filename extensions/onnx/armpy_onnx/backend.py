@@ -132,9 +132,7 @@ class OnnxBackend(Backend):  # type: ignore[misc]  # the package has no types
 
         Parameters
         ----------
-        model : onnx.ModelProto
         device : {"CPU"}
-        backends : sequence of str, optional
         runtime : Runtime, optional
             As of `armpy.load`.
 

@@ -14,12 +14,7 @@ from armpy.types import DataType
 
 
 class NodeBuilder:
-    """Adds layers to a network, each under a name of its own.
-
-    Parameters
-    ----------
-    network : Network
-    """
+    """Adds layers to a network, each under a name of its own."""
 
     def __init__(self, network: Network) -> None:
         self._network = network

@@ -155,7 +155,6 @@ def find_location(folder: Path, location: str) -> Path | None:
 
 
 def _packed(tensor: onnx.TensorProto, part: memoryview) -> onnx.TensorProto:
-    """A tensor with its elements in it."""
     return TensorProto(data_type=tensor.data_type, dims=tensor.dims, raw_data=bytes(part))
 
 

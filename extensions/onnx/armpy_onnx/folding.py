@@ -48,19 +48,11 @@ _BOUNDS = {activation.bounds: activation for activation in FusedActivation}
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Group:
-    """An operator with what quantises its output.
-
-    Parameters
-    ----------
-    node : onnx.NodeProto
-    activation : FusedActivation
-    quantize : onnx.NodeProto
-        Reads what comes out.
-    """
+    """An operator with what quantises its output."""
 
     node: onnx.NodeProto
     activation: FusedActivation
-    quantize: onnx.NodeProto
+    quantize: onnx.NodeProto  # reads what comes out
 
 
 def fold_pairs(graph: onnx.GraphProto, version: int) -> list[onnx.NodeProto]:
@@ -137,7 +129,6 @@ class _Folder:
         return _Group(node, activation, reader)
 
     def _only_reader(self, name: str) -> onnx.NodeProto | None:
-        """The one node that reads a tensor."""
         readers = self._readers.get(name, ())
         return readers[0] if len(readers) == 1 and name not in self._kept else None
 
@@ -176,7 +167,6 @@ class _Folder:
 
         Parameters
         ----------
-        node : onnx.NodeProto
         axis : int, optional
             Of weights; others may not have several scales.
         """

@@ -70,7 +70,6 @@ def _is_onnx(data: memoryview) -> bool:
 
 
 def _parse(file: ModelFile, settings: ParseSettings) -> Network:
-    """The network of an .onnx file."""
     from armpy_onnx.parser import parse_file
 
     return parse_file(file, settings)

@@ -66,20 +66,13 @@ def spec_of_pads(pads: Pads) -> PaddingSpec:
 
 @dataclass(frozen=True, slots=True)
 class WindowAttributes:
-    """Windows over the spatial axes of an image.
+    """Windows over the spatial axes of an image."""
 
-    Parameters
-    ----------
-    kernel, stride, dilation : tuple of int
-        Per spatial axis.
-    pads : pairs of int
-        Before and after each spatial axis.
-    """
-
+    # Per spatial axis.
     kernel: tuple[int, ...]
     stride: tuple[int, ...]
     dilation: tuple[int, ...]
-    pads: Pads
+    pads: Pads  # before and after each spatial axis
 
     @property
     def extents(self) -> tuple[int, ...]:
@@ -118,7 +111,6 @@ def window_attributes(
 
     Parameters
     ----------
-    node : Node
     sizes : sequence of int
         Of the image's spatial axes.
     kernel : sequence of int, optional

@@ -26,17 +26,11 @@ from armpy_onnx.structures.walking import Scope, Walker
 
 @dataclass(frozen=True, slots=True)
 class TiedDimensions(Composite):
-    """Inputs as they are, once their dimensions that share a name have one size.
-
-    Attributes
-    ----------
-    input_names : tuple of str
-    dimensions : tuple of (tuple of str)
-        Per input, names of its dimensions; empty for those that nothing is said of.
-    """
+    """Inputs as they are, once their dimensions that share a name have one size."""
 
     input_names: tuple[str, ...]
     dimensions: tuple[tuple[str, ...], ...]
+    """Per input, names of its dimensions; empty for those that nothing is said of."""
 
     @property
     def num_outputs(self) -> int:
@@ -84,7 +78,6 @@ class Inputs:
 
     Parameters
     ----------
-    network : Network
     settings : ParseSettings
         Its option ``structures`` says what sequences and optionals hold, ``dimensions`` how large
         dimensions are that have a name.
@@ -134,7 +127,6 @@ class Inputs:
             The model's inputs.
         scope : Scope
             Gets the inputs whose dimensions have been checked.
-        walker : Walker
         """
         tensors = {
             value.name: tuple(map(dimension_name, value.type.tensor_type.shape.dim))
@@ -155,7 +147,6 @@ class Inputs:
             scope.values.update(zip(tied, checked, strict=True))
 
     def _of_type(self, kind: onnx.TypeProto, name: str) -> Item:
-        """What a name stands for."""
         which, where = kind.WhichOneof("value"), f"input '{name}'"
         if which == "tensor_type":
             return self._network.input(name, self._tensor_info(kind.tensor_type, name))
@@ -202,7 +193,6 @@ _MOST_ELEMENTS = 4096
 
 
 def _check_known(option: str, given: Iterable[str], known: Iterable[str], what: str) -> None:
-    """Check that the names that an option gives are known."""
     names = list(dict.fromkeys(known))
     for name in given:
         if name not in names:

@@ -13,17 +13,10 @@ from armpy.types import DataType
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ValueList:
-    """A sequence, whose length is always known.
-
-    Parameters
-    ----------
-    values : tuple of Value
-    data_type : DataType
-        Of its tensors, also where it has none.
-    """
+    """A sequence, whose length is always known."""
 
     values: tuple[Value, ...]
-    data_type: DataType
+    data_type: DataType  # of its tensors, also where it has none
 
 
 Item: TypeAlias = "Value | ValueList | None"
@@ -38,7 +31,6 @@ class UnknownElements(Exception):  # noqa: N818 - it is no error: the node waits
 
     Parameters
     ----------
-    decisive : sequence of Value
     what : str
         What they decide, for messages.
     """

@@ -36,7 +36,6 @@ def read_metadata(file: ModelFile, signature: str | None) -> ModelMetadata:
 
     Parameters
     ----------
-    file : ModelFile
     signature : None
         ONNX has no signatures.
 

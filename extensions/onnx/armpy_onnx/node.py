@@ -32,28 +32,15 @@ _MOST = int(np.iinfo(np.int64).max)
 
 @dataclass(frozen=True, eq=False, slots=True)
 class NodeData:
-    """Node as the file states it.
-
-    Parameters
-    ----------
-    kind : str
-        ``Conv``; with the domain before it where that is not ONNX's own: ``com.microsoft.Gelu``.
-    name : str
-        Of the node; made up where the file gives none.
-    version : int
-        Of the domain's operator set.
-    attributes : mapping of str to onnx.AttributeProto
-    num_outputs : int
-    used_outputs : tuple of bool
-        Which of them have a name.
-    """
+    """Node as the file states it."""
 
     kind: str
-    name: str
-    version: int
+    """``Conv``; with the domain before it where that is not ONNX's own: ``com.microsoft.Gelu``."""
+    name: str  # of the node; made up where the file gives none
+    version: int  # of the domain's operator set
     attributes: Mapping[str, onnx.AttributeProto]
     num_outputs: int
-    used_outputs: tuple[bool, ...]
+    used_outputs: tuple[bool, ...]  # which of them have a name
 
     @property
     def label(self) -> str:
@@ -106,7 +93,6 @@ class Node(Layers):
     ----------
     build : LayerBuilder
         Where layers are added.
-    data : NodeData
     inputs : sequence of (Value or None)
         None for one that is left out.
 
@@ -187,7 +173,6 @@ class Node(Layers):
         default: object,
         kind: type | tuple[type, ...],
     ) -> Any:  # Any: of the kind
-        """An attribute of a kind, or its default."""
         value = self.attribute(name, default)
         if value is None:
             raise self.error(f"the attribute '{name}' is missing")
@@ -301,21 +286,15 @@ Converter: TypeAlias = Callable[[Node], "Value | Sequence[Value]"]
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """Conversion of nodes of one kind to layers.
-
-    Parameters
-    ----------
-    convert : callable
-    decides : tuple of int
-        Inputs whose elements must be known: what says *how* (a shape, axes). The node waits until
-        they are.
-    types : tuple of TypeSpec
-        Data types of the outputs, for nodes that wait; further outputs are as the last one.
-    """
+    """Conversion of nodes of one kind to layers."""
 
     convert: Converter
     decides: tuple[int, ...] = ()
+    """Inputs whose elements must be known: what says *how* (a shape, axes). The node waits until
+    they are.
+    """
     types: tuple[TypeSpec, ...] = (0,)
+    """Data types of the outputs, for nodes that wait; further outputs are as the last one."""
 
 
 OperatorTable: TypeAlias = Mapping[str, Operator]
@@ -324,13 +303,7 @@ OperatorTable: TypeAlias = Mapping[str, Operator]
 
 @dataclass(frozen=True, slots=True)
 class OnnxNode(Composite):
-    """A node whose layers wait until shapes, or what decides, are known.
-
-    Attributes
-    ----------
-    data : NodeData
-    operator : Operator
-    """
+    """A node whose layers wait until shapes, or what decides, are known."""
 
     data: NodeData
     operator: Operator
@@ -366,7 +339,6 @@ class OnnxNode(Composite):
 
 
 def _type_of(data: NodeData, spec: TypeSpec, types: Sequence[DataType | None]) -> DataType:
-    """The data type that a spec stands for."""
     if isinstance(spec, DataType):
         return spec
     if callable(spec):

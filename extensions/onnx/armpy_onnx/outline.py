@@ -109,7 +109,6 @@ class _Outline:
 
         Parameters
         ----------
-        graph : onnx.GraphProto
         around : mapping of str to FileTensor
             Tensors of graphs around it, by name.
         labels : mapping of str to str

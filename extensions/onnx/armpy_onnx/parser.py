@@ -26,11 +26,6 @@ from armpy_onnx.structures.walking import Refusals, Scope, Walker
 def parse_file(file: ModelFile, settings: ParseSettings) -> Network:
     """Turn an .onnx file into a network.
 
-    Parameters
-    ----------
-    file : ModelFile
-    settings : ParseSettings
-
     Returns
     -------
     Network
@@ -96,7 +91,6 @@ def _parsed(
 
 
 def _output_type(value: onnx.ValueInfoProto) -> DataType | None:
-    """The data type of an output that is a tensor."""
     if value.type.WhichOneof("value") != "tensor_type":
         return None
     kind = value.type.tensor_type.elem_type

@@ -66,7 +66,6 @@ def quantization_of(
 
     Parameters
     ----------
-    node : Node
     scale, zero_point : int
         Numbers of the inputs; a zero point that is left out is 0.
     rank : int
@@ -136,12 +135,10 @@ def quantized_bias(node: Node, index: int, scale: float, weights: Quantization) 
 
     Parameters
     ----------
-    node : Node
     index : int
         Of the input, which is constant: int32 in these steps already, or floats.
     scale : float
         Of what is multiplied by the weights.
-    weights : Quantization
     """
     if not node.has(index):
         return None
@@ -218,7 +215,6 @@ def quantized_weights(
 
     Parameters
     ----------
-    node : Node
     data : ndarray, int8 or uint8
     quantization : Quantization
         As it is of `data`; several scales have no zero points.
@@ -260,7 +256,6 @@ def spread(node: Node, value: Value, shape: tuple[int, ...], axis: int, block_si
 
     Parameters
     ----------
-    node : Node
     value : Value
         One element, one per index along the axis, or one per block of the tensor.
     shape : tuple of int

@@ -275,7 +275,6 @@ def free_names(graph: onnx.GraphProto, known: FreeNames | None = None) -> Iterab
 
     Parameters
     ----------
-    graph : onnx.GraphProto
     known : dict, optional
         What has been found of graphs before, which is asked and added to: graphs lie in each
         other, and each would be looked through for every graph around it.

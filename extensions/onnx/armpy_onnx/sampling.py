@@ -23,20 +23,13 @@ Float64Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class AxisScaling:
-    """Lengths of an axis before and after.
-
-    Parameters
-    ----------
-    size, out_size : int
-    scale : float
-        Elements of the output per element of the input; the output's size is rounded down.
-    start, end : float
-        Of the region that is shown, as shares of the axis; only ``tf_crop_and_resize`` looks.
-    """
+    """Lengths of an axis before and after."""
 
     size: int
     out_size: int
     scale: float
+    """Elements of the output per element of the input; the output's size is rounded down."""
+    # Of the region that is shown, as shares of the axis; only ``tf_crop_and_resize`` looks.
     start: float = 0.0
     end: float = 1.0
 
@@ -48,37 +41,21 @@ class AxisScaling:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Interpolation filter for elements between those of the input.
-
-    Parameters
-    ----------
-    mode : {"linear", "cubic"}
-    sharpness : float
-        Of cubic interpolation; negative.
-    antialias : bool
-        Whether the filter is stretched where the output is shorter.
-    exclude_outside : bool
-        Whether what lies beyond the ends has no weight. Otherwise it is as the ends.
-    """
+    """Interpolation filter for elements between those of the input."""
 
     mode: str
-    sharpness: float = -0.75
-    antialias: bool = False
+    sharpness: float = -0.75  # of cubic interpolation; negative
+    antialias: bool = False  # whether the filter is stretched where the output is shorter
     exclude_outside: bool = False
+    """Whether what lies beyond the ends has no weight. Otherwise it is as the ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class Taps:
-    """Elements of the input that each element of the output is the weighted sum of.
+    """Elements of the input that each element of the output is the weighted sum of."""
 
-    Parameters
-    ----------
-    indices : ndarray, int64, shape (out, taps)
-    weights : ndarray, float64, shape (out, taps)
-    """
-
-    indices: Int64Array
-    weights: Float64Array
+    indices: Int64Array  # ndarray, int64, shape (out, taps)
+    weights: Float64Array  # ndarray, float64, shape (out, taps)
 
     @property
     def centres(self) -> Float64Array:

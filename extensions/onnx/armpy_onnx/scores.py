@@ -121,7 +121,6 @@ def label_type(integers: str) -> Callable[[NodeData, Sequence[DataType | None]],
 
 
 def _looked_up(node: Node, numbers: Value, labels: Labels) -> Value:
-    """Labels by their numbers."""
     is_text = isinstance(labels[0], str)
     constant = node.constant([*labels], DataType.STRING if is_text else DataType.SIGNED64)
     return gathered(node, constant, numbers)

@@ -35,23 +35,16 @@ MODES = {
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Trees:
-    """An ensemble.
+    """An ensemble."""
 
-    Parameters
-    ----------
-    features, comparisons, thresholds, missing, if_true, if_false : ndarray, shape (m,)
-        As of `DecisionTrees`; nodes that are no leaves.
-    roots : ndarray of int64, shape (t,)
-    num_leaves : int
-    """
-
+    # ndarray, shape (m,). As of `DecisionTrees`; nodes that are no leaves.
     features: Integers
     comparisons: Integers
     thresholds: Numbers
     missing: npt.NDArray[np.bool_]
     if_true: Integers
     if_false: Integers
-    roots: Integers
+    roots: Integers  # ndarray of int64, shape (t,)
     num_leaves: int
 
     def check(self, node: Node, num_features: int) -> None:
@@ -153,13 +146,7 @@ def read_trees(node: Node) -> tuple[Trees, PlacesOfLeaves]:
 
 
 class PlacesOfLeaves:
-    """Places of nodes, by the numbers of their trees and their own.
-
-    Parameters
-    ----------
-    node : Node
-    tree_ids, node_ids : ndarray of int64
-    """
+    """Places of nodes, by the numbers of their trees and their own."""
 
     def __init__(self, node: Node, tree_ids: Integers, node_ids: Integers) -> None:
         self._node = node

@@ -56,8 +56,6 @@ def array_of_bytes(
     ----------
     name : str
         Of the tensor, for messages.
-    datatype : str
-    shape : sequence of int
     raw : bytes-like
         Elements, outermost dimension first, little-endian, without gaps; those of BYTES behind
         their lengths, of 4 bytes.
@@ -239,7 +237,6 @@ def contents_of(datatype: str, array: Array) -> tuple[str, list[bool | int | flo
     ----------
     datatype : str
         None of `RAW_ONLY`.
-    array : ndarray
     """
     elements: list[Any] = array.ravel().tolist()
     if datatype == "BYTES":
@@ -350,7 +347,6 @@ def _as_floats(where: str, datatype: str, given: Array) -> Array:
 
 
 def _no_numbers(where: str, datatype: str, actual: str) -> InvalidArgumentError:
-    """The error for data that are not numbers of a datatype."""
     return InvalidArgumentError(
         f"the data are no {datatype}",
         where=where,

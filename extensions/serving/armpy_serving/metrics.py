@@ -28,25 +28,15 @@ _ALL: WeakSet[ModelMetrics] = WeakSet()
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """Metric as it is now.
-
-    Parameters
-    ----------
-    name, description : str
-    kind : {"counter", "gauge", "histogram"}
-    labels : mapping of str to str
-    value : float
-        Of a histogram, the sum of all that was observed.
-    buckets : tuple of (float, int)
-        Of a histogram: upper bounds and how many were not above each; the last bound is infinity.
-    """
+    """Metric as it is now."""
 
     name: str
     description: str
     kind: str
-    value: float
+    value: float  # of a histogram, the sum of all that was observed
     labels: dict[str, str] = field(default_factory=dict)
     buckets: tuple[tuple[float, int], ...] = ()
+    """Of a histogram: upper bounds and how many were not above each; the last bound is infinity."""
 
 
 class Histogram:

@@ -67,7 +67,6 @@ class ArmpyRuntime(mlserver.MLModel):
         return True
 
     def _output(self, name: str, array: Array) -> ResponseOutput:
-        """An output as MLServer has it."""
         datatype = self.served.output_datatypes[name]
         data = numbers_of(name, array)
         return ResponseOutput(name=name, shape=[*array.shape], datatype=datatype, data=data)

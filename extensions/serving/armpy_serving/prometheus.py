@@ -19,10 +19,6 @@ from armpy_serving.metrics import KernelCounter, Metric, all_metrics
 class PrometheusCollector:
     """Hands all models' metrics, and the process's, to a registry.
 
-    Parameters
-    ----------
-    kernels : KernelCounter, optional
-
     Examples
     --------
     >>> from prometheus_client import REGISTRY                # doctest: +SKIP

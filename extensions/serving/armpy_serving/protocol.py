@@ -46,26 +46,17 @@ _OF_DTYPE = {dtype: name for name, dtype in _DTYPES.items() if name != "BF16"}
 
 @dataclass(frozen=True, slots=True)
 class ProtocolTensor:
-    """Metadata of an input or output.
-
-    Parameters
-    ----------
-    name : str
-    datatype : str
-        In the protocol's words, such as ``FP32``.
-    shape : tuple of int
-        -1 for a dimension that the caller can choose.
-    parameters : mapping of str to str, bool, int or float
-        What the protocol has no place for: ``data_type`` in armpy's words where it is another than
-        the datatype's, and ``scale`` and ``zero_point`` of quantised tensors, or ``scales``
-        and ``zero_points``, separated by commas, and their ``axis``; ``unknown_rank`` where the
-        number of dimensions is the caller's choice, too.
-    """
+    """Metadata of an input or output."""
 
     name: str
-    datatype: str
-    shape: tuple[int, ...]
+    datatype: str  # in the protocol's words, such as ``FP32``
+    shape: tuple[int, ...]  # -1 for a dimension that the caller can choose
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    """What the protocol has no place for: ``data_type`` in armpy's words where it is another than
+    the datatype's, and ``scale`` and ``zero_point`` of quantised tensors, or ``scales`` and
+    ``zero_points``, separated by commas, and their ``axis``; ``unknown_rank`` where the number of
+    dimensions is the caller's choice, too.
+    """
 
     def document(self) -> dict[str, object]:
         """The same as JSON has it."""
@@ -94,8 +85,6 @@ def model_metadata(
 
     Parameters
     ----------
-    name : str
-    inputs, outputs : sequence of TensorSpec
     versions : sequence of str
         Those that are served.
     """

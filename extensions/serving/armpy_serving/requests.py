@@ -28,30 +28,14 @@ _NOTHING = memoryview(b"")
 
 @dataclass(frozen=True, slots=True)
 class InferenceRequest:
-    """Request of an inference.
-
-    Parameters
-    ----------
-    inputs : mapping of str to ndarray
-    datatypes : mapping of str to str
-        What each input was called to be.
-    outputs : tuple of str
-        Those that are asked for; all if empty.
-    binary_outputs : frozenset of str
-        Those that are wanted as bytes.
-    all_binary : bool
-        Whether that holds for all others, too.
-    id : str
-        Empty if the request has none.
-    parameters : mapping of str to str, bool, int or float
-    """
+    """Request of an inference."""
 
     inputs: Mapping[str, Array]
-    datatypes: Mapping[str, str]
-    outputs: tuple[str, ...] = ()
-    binary_outputs: frozenset[str] = frozenset()
-    all_binary: bool = False
-    id: str = ""
+    datatypes: Mapping[str, str]  # what each input was called to be
+    outputs: tuple[str, ...] = ()  # those that are asked for; all if empty
+    binary_outputs: frozenset[str] = frozenset()  # those that are wanted as bytes
+    all_binary: bool = False  # whether that holds for all others, too
+    id: str = ""  # empty if the request has none
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
 
     @property
@@ -85,7 +69,6 @@ def read_request(
 
     Parameters
     ----------
-    body : bytes-like
     header_length : int, optional
         What the header `HEADER` says; the body is all JSON without it.
 
@@ -196,11 +179,8 @@ def write_answer(
 
     Parameters
     ----------
-    request : InferenceRequest
-    outputs : mapping of str to ndarray
     data_types : mapping of str to DataType
         Of the outputs.
-    model_name, model_version : str
 
     Returns
     -------

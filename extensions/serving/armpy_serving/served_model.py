@@ -84,7 +84,6 @@ class ServedModel:
 
         Parameters
         ----------
-        inputs : mapping of str to ndarray
         datatypes : mapping of str to str, optional
             What the request calls them, which has to be what they are.
         outputs : sequence of str
@@ -124,7 +123,6 @@ class ServedModel:
 
         Parameters
         ----------
-        body : bytes-like
         header_length : int, optional
             What the header ``Inference-Header-Content-Length`` says.
 
@@ -189,7 +187,6 @@ class ServedModel:
                 )
 
     def _unavailable(self) -> ModelUnavailableError:
-        """The error for a model that was closed."""
         return ModelUnavailableError(
             "the model is not loaded any more",
             where=f"model '{self.name}'",

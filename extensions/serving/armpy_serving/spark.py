@@ -120,7 +120,6 @@ def _flat(answers: Array) -> Array:
 
 
 def _row_shape(spec: TensorSpec) -> tuple[int, ...]:
-    """The shape of a row, which has to be known."""
     row = (spec.shape or (None, None))[1:]
     known = tuple([size for size in row if size is not None])
     if len(known) < len(row):
@@ -134,7 +133,6 @@ def _row_shape(spec: TensorSpec) -> tuple[int, ...]:
 
 
 def _return_type(outputs: Mapping[str, TensorSpec], real: bool) -> Any:  # Any: Spark's own
-    """The type of the result."""
     kinds = {name: _type(spec, real) for name, spec in outputs.items()}
     if len(kinds) == 1:
         return next(iter(kinds.values()))

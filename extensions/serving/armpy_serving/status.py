@@ -32,20 +32,11 @@ from armpy.errors import (
 
 @dataclass(frozen=True, slots=True)
 class ErrorStatus:
-    """Status with which a server answers.
-
-    Parameters
-    ----------
-    http : int
-    grpc : str
-        Name of a code of gRPC.
-    triton : str
-        Name of a code of Triton's Python backend (``pb_utils.TritonError``).
-    """
+    """Status with which a server answers."""
 
     http: int
-    grpc: str
-    triton: str
+    grpc: str  # name of a code of gRPC
+    triton: str  # name of a code of Triton's Python backend (``pb_utils.TritonError``)
 
     @property
     def can_be_tried_again(self) -> bool:

@@ -21,20 +21,13 @@ Bounds: TypeAlias = tuple[float | None, float | None]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Windows:
-    """How a convolution's windows lie over its input.
+    """How a convolution's windows lie over its input."""
 
-    Parameters
-    ----------
-    extent, stride, dilation : (int, int)
-        Along height and width; the extent is the window's with its dilation.
-    padding : pairs of int
-        (before, after) per axis of the image.
-    """
-
+    # Along height and width; the extent is the window's with its dilation.
     extent: tuple[int, int]
     stride: tuple[int, int]
     dilation: tuple[int, int]
-    padding: tuple[tuple[int, int], ...]
+    padding: tuple[tuple[int, int], ...]  # (before, after) per axis of the image
 
     def rows(self, image: Floats) -> Floats:
         """Each window's elements in a row, channels outermost."""
@@ -47,22 +40,12 @@ class Windows:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Program:
-    """A weighted layer with its activation: one matrix product.
+    """A weighted layer with its activation: one matrix product."""
 
-    Parameters
-    ----------
-    weights : ndarray, float32, shape (depth, units)
-    bias : ndarray, float32, shape (units,)
-    windows : Windows or None
-        None for FullyConnected, whose input is a matrix already.
-    bounds : sequence of (lowest, highest)
-        What the layer's and the activation's clamps are, in this order.
-    """
-
-    weights: Floats
-    bias: Floats
-    windows: Windows | None
-    bounds: tuple[Bounds, ...]
+    weights: Floats  # ndarray, float32, shape (depth, units)
+    bias: Floats  # ndarray, float32, shape (units,)
+    windows: Windows | None  # None for FullyConnected, whose input is a matrix already
+    bounds: tuple[Bounds, ...]  # what the layer's and the activation's clamps are, in this order
 
     @property
     def size_bytes(self) -> int:

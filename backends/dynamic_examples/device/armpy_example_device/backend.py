@@ -37,12 +37,7 @@ LEAST_MEMORY_BYTES = 1 << 16
 
 
 class DeviceContext(IBackendContext):
-    """Belongs to one runtime, with which the device is closed.
-
-    Parameters
-    ----------
-    device : Device
-    """
+    """Belongs to one runtime, with which the device is closed."""
 
     def __init__(self, device: Device) -> None:
         self._device = device

@@ -63,7 +63,6 @@ class Device:
 
     Parameters
     ----------
-    memory_bytes : int
     faults : str
         See `Faults`.
     is_mappable : bool
@@ -71,9 +70,6 @@ class Device:
 
     Attributes
     ----------
-    counters : Counters
-    faults : Faults
-    queue : Queue
     file_descriptor : int
         Of the memory, for others that map parts of it; -1 if they cannot.
     """

@@ -30,13 +30,7 @@ FACTORY_ID = "armpy/example-device"
 
 
 class RegisteredTensorHandle(ITensorHandle):
-    """A tensor in memory of the host that the device uses where it lies.
-
-    Parameters
-    ----------
-    info : TensorInfo
-    region : Region
-    """
+    """A tensor in memory of the host that the device uses where it lies."""
 
     __slots__ = ("_info", "region")
 
@@ -65,9 +59,6 @@ class DeviceTensorHandle(RegisteredTensorHandle):
 
     Parameters
     ----------
-    info : TensorInfo
-    region : Region
-    device : Device
     transfers : Transfers
         Moves the elements, and counts for one network.
     """
@@ -135,14 +126,7 @@ class DeviceTensorHandle(RegisteredTensorHandle):
 
 
 class DeviceArena(ITensorArena):
-    """A piece of the device's memory in which the tensors of one execution lie as was planned.
-
-    Parameters
-    ----------
-    size_bytes : int
-    device : Device
-    transfers : Transfers
-    """
+    """A piece of the device's memory in which the tensors of one execution lie as was planned."""
 
     def __init__(self, size_bytes: int, device: Device, transfers: Transfers) -> None:
         self._region: Region | None = device.alloc(size_bytes)
@@ -164,14 +148,7 @@ class DeviceArena(ITensorArena):
 
 
 class AllocatedArena(ITensorArena):
-    """An arena in an application's memory, which the device uses where it lies.
-
-    Parameters
-    ----------
-    size_bytes : int
-    device : Device
-    allocator : ICustomAllocator
-    """
+    """An arena in an application's memory, which the device uses where it lies."""
 
     def __init__(self, size_bytes: int, device: Device, allocator: ICustomAllocator) -> None:
         memory = allocator.allocate(size_bytes, ALIGNMENT_BYTES)
@@ -199,7 +176,6 @@ class DeviceBuffer(IDeviceMemory):
     ----------
     info : TensorInfo
         Fully shaped.
-    device : Device
     """
 
     def __init__(self, info: TensorInfo, device: Device) -> None:
@@ -220,8 +196,6 @@ class DeviceHandleFactory(ITensorHandleFactory):
 
     Parameters
     ----------
-    device : Device
-    transfers : Transfers
     allocator : ICustomAllocator, optional
         Where arenas come from in place of the device's memory.
     sources : MemorySource

@@ -21,7 +21,6 @@ class Transfers:
 
     Parameters
     ----------
-    device : Device
     profiling : IBackendProfiling, optional
         None if the network is not profiled.
     """

@@ -27,38 +27,19 @@ _TICK_S = 0.001
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Command:
-    """Something for the device to do.
-
-    Parameters
-    ----------
-    name : str
-    run : callable
-        Makes the tiles, as an iterator: the device looks between two of them whether to stop.
-    output : ndarray
-        What it writes.
-    cancellation : Cancellation, optional
-        That of the execution that it belongs to.
-    report : callable, optional
-        Is told what it has taken.
-    keep_alive : object
-        Has to live as long as the command.
-    """
+    """Something for the device to do."""
 
     name: str
     run: Callable[[], Iterator[None]]
-    output: Array
-    cancellation: Cancellation | None = None
-    report: Callable[[Measurement], None] | None = None
-    keep_alive: object = None
+    """Makes the tiles, as an iterator: the device looks between two of them whether to stop."""
+    output: Array  # what it writes
+    cancellation: Cancellation | None = None  # that of the execution that it belongs to
+    report: Callable[[Measurement], None] | None = None  # is told what it has taken
+    keep_alive: object = None  # has to live as long as the command
 
 
 class Completion(ICompletion):
-    """The end of a command.
-
-    Parameters
-    ----------
-    command : Command
-    """
+    """The end of a command."""
 
     def __init__(self, command: Command) -> None:
         self.command = command
@@ -122,10 +103,6 @@ class Completion(ICompletion):
 
 class Queue:
     """Runs commands in the order in which they come.
-
-    Parameters
-    ----------
-    faults : Faults
 
     Notes
     -----

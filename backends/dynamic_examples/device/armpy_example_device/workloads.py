@@ -98,13 +98,7 @@ class DeviceWorkload(IWorkload):
 
 
 class DeviceWorkloadFactory(IWorkloadFactory):
-    """Prepares the layers of one network.
-
-    Parameters
-    ----------
-    device : Device
-    transfers : Transfers
-    """
+    """Prepares the layers of one network."""
 
     def __init__(self, device: Device, transfers: Transfers) -> None:
         self._device = device

@@ -76,22 +76,12 @@ PLACES = ("load", "open", "support", "optimize", "prepare", "execute", "save", "
 
 @dataclass(eq=False, slots=True)
 class Fault:
-    """One thing that goes wrong.
-
-    Parameters
-    ----------
-    place : str
-    kind : str
-    number : int
-        Which time alone, counted from 1; 0 for always.
-    value : float, optional
-        Only if the first element that is executed on is this.
-    """
+    """One thing that goes wrong."""
 
     place: str
     kind: str
-    number: int = 0
-    value: float | None = None
+    number: int = 0  # which time alone, counted from 1; 0 for always
+    value: float | None = None  # only if the first element that is executed on is this
     num_asked: int = 0
 
 
@@ -136,7 +126,6 @@ class Faults:
 
 
 def _fault(part: str) -> Fault:
-    """One part of the text."""
     place, _, rest = part.partition("=")
     rest, _, value = rest.partition("@")
     kind, _, number = rest.partition(":")

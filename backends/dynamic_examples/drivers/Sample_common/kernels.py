@@ -28,18 +28,10 @@ Bounds: TypeAlias = tuple[float | None, float | None]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One operation as the device knows it.
+    """One operation as the device knows it."""
 
-    Parameters
-    ----------
-    function : str
-        A key of `FUNCTIONS`.
-    bounds : (lowest, highest)
-        What results are clamped to, where it is not None.
-    """
-
-    function: str
-    bounds: Bounds = (None, None)
+    function: str  # a key of `FUNCTIONS`
+    bounds: Bounds = (None, None)  # what results are clamped to, where it is not None
 
 
 def _multiply_rows(rows: Floats, weights: Floats, bias: Floats | None = None) -> Floats:

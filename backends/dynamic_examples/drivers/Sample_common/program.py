@@ -30,25 +30,14 @@ class Instruction:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Program:
-    """A subgraph as the device runs it.
-
-    Parameters
-    ----------
-    num_inputs : int
-        The first slots are the inputs, then come the constants, then what is computed.
-    constants : tuple of ndarray, float32
-    shapes : tuple of tuple of int
-        Of what is computed.
-    instructions : tuple of Instruction
-    outputs : tuple of int
-        Slots.
-    """
+    """A subgraph as the device runs it."""
 
     num_inputs: int
-    constants: tuple[Floats, ...]
-    shapes: tuple[tuple[int, ...], ...]
+    """The first slots are the inputs, then come the constants, then what is computed."""
+    constants: tuple[Floats, ...]  # tuple of ndarray, float32
+    shapes: tuple[tuple[int, ...], ...]  # of what is computed
     instructions: tuple[Instruction, ...]
-    outputs: tuple[int, ...]
+    outputs: tuple[int, ...]  # slots
 
     @classmethod
     def compile(cls, view: SubgraphView) -> Program:

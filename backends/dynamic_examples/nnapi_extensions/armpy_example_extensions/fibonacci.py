@@ -35,13 +35,7 @@ Outputs: 0, the numbers: `TENSOR_QUANT64_ASYMM` or TENSOR_FLOAT32, of one dimens
 
 @dataclass(frozen=True)
 class QuantParams:
-    """What is attached to a `TENSOR_QUANT64_ASYMM`: elements are ``value / scale + zero_point``.
-
-    Parameters
-    ----------
-    scale : float
-    zero_point : int
-    """
+    """What is attached to a `TENSOR_QUANT64_ASYMM`: elements are ``value / scale + zero_point``."""
 
     scale: float
     zero_point: int
@@ -73,21 +67,12 @@ class QuantParams:
 
 @dataclass(frozen=True, slots=True)
 class Fibonacci(Operation):
-    """FIBONACCI as a layer.
-
-    Attributes
-    ----------
-    count : int or float, optional
-        How many numbers, as the operand holds it. None while only the operand tells.
-    scale : float
-        Of the output's elements; 0 where they are floats.
-    zero_point : int
-        Of the output's elements.
-    """
+    """FIBONACCI as a layer."""
 
     count: float | None = None
-    scale: float = 0.0
-    zero_point: int = 0
+    """How many numbers, as the operand holds it. None while only the operand tells."""
+    scale: float = 0.0  # of the output's elements; 0 where they are floats
+    zero_point: int = 0  # of the output's elements
 
     extension: ClassVar[str] = NAME
     inputs: ClassVar[tuple[Operand, ...]] = (

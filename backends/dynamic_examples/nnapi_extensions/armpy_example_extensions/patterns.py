@@ -85,7 +85,6 @@ def _pattern(
 
 
 def _floats(values: list[float]) -> Array:
-    """A float32 vector."""
     return np.array(values, np.float32)
 
 

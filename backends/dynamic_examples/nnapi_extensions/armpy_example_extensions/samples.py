@@ -41,17 +41,10 @@ Outputs: 0, `TENSOR_INT24` of the same shape.
 
 @dataclass(frozen=True, slots=True)
 class Dequantize64(Operation):
-    """DEQUANTIZE64 as a layer.
-
-    Attributes
-    ----------
-    scale : float
-    zero_point : int
-        Of the input's elements.
-    """
+    """DEQUANTIZE64 as a layer."""
 
     scale: float
-    zero_point: int
+    zero_point: int  # of the input's elements
 
     extension: ClassVar[str] = NAME
     type_rules: ClassVar[tuple[TypeRule, ...]] = (rule([DataType.UNSIGNED64], [DataType.FLOAT32]),)
@@ -70,17 +63,13 @@ class Dequantize64(Operation):
 class Amplify(Operation):
     """AMPLIFY as a layer.
 
-    Attributes
-    ----------
-    factor : float
-        Full scale of the input against that of the output, by which the gain is multiplied.
-
     Notes
     -----
     Elements of three bytes are carried byte by byte: samples uint8 (..., 3); gain ().
     """
 
     factor: float
+    """Full scale of the input against that of the output, by which the gain is multiplied."""
 
     extension: ClassVar[str] = NAME
     inputs: ClassVar[tuple[Operand, ...]] = (Operand("samples"), Operand("gain", ranks=(0,)))

@@ -37,7 +37,6 @@ Converter = Callable[[ModelWriter, Layer], None]
 
 
 def _value(layer: Layer, index: int = 0) -> Value:
-    """An input that is there."""
     return cast(Value, layer.inputs[index])  # the operation says that it cannot be left out
 
 

@@ -74,7 +74,6 @@ def _binary(operation: Operation, inputs: OperandInfos) -> Support:
 
 
 def _activation(operation: Operation, inputs: OperandInfos) -> Support:
-    """All that is converted."""
     assert isinstance(operation, Activation)
     if operation.function is ActivationFunction.MISH:
         return Support.no(ReasonCode.ATTRIBUTE, "the function is MISH")

@@ -41,12 +41,7 @@ def add(lhs: Floats, rhs: Floats, out: Floats) -> None:
 
 
 class ElementwiseSupport(ILayerSupport):
-    """Takes one operation of two tensors of float32 that have one shape.
-
-    Parameters
-    ----------
-    operation : ElementwiseBinary
-    """
+    """Takes one operation of two tensors of float32 that have one shape."""
 
     def __init__(self, operation: ElementwiseBinary) -> None:
         self._operation = operation
@@ -68,12 +63,7 @@ class ElementwiseSupport(ILayerSupport):
 
 
 class ElementwiseWorkload(IWorkload):
-    """Maps two tensors to read and one to write, and calls a kernel.
-
-    Parameters
-    ----------
-    kernel : callable
-    """
+    """Maps two tensors to read and one to write, and calls a kernel."""
 
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
@@ -91,12 +81,7 @@ class ElementwiseWorkload(IWorkload):
 
 
 class ElementwiseFactory(IWorkloadFactory):
-    """Makes the workloads of one network.
-
-    Parameters
-    ----------
-    kernel : callable
-    """
+    """Makes the workloads of one network."""
 
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
@@ -111,7 +96,6 @@ class ElementwiseBackend(IBackendInternal):
 
     Parameters
     ----------
-    backend_id : str
     operation : ElementwiseBinary, optional
         Addition by default.
     kernel : callable, optional

@@ -57,6 +57,5 @@ class ExampleLayerSupport(ILayerSupport):
 
 
 def _refused(name: str, allowed: Sequence[str]) -> Support:
-    """The refusal of a function."""
     text = f"{name} is not supported, only {', '.join(allowed)}"
     return Support.no(ReasonCode.ATTRIBUTE, text)

@@ -12,23 +12,12 @@ from armpy_conformance.accuracy.report import ModelAccuracy, Status
 
 @dataclass(frozen=True, slots=True)
 class AccuracyRun:
-    """All models.
-
-    Parameters
-    ----------
-    backend : str
-    models : tuple of ModelAccuracy
-    machine : mapping of str to str
-        What it ran on.
-    settings : mapping of str to str
-        How.
-    duration_s : float
-    """
+    """All models."""
 
     backend: BackendId
     models: tuple[ModelAccuracy, ...]
-    machine: dict[str, str] = field(default_factory=dict)
-    settings: dict[str, str] = field(default_factory=dict)
+    machine: dict[str, str] = field(default_factory=dict)  # what it ran on
+    settings: dict[str, str] = field(default_factory=dict)  # how
     duration_s: float = field(default=0.0, compare=False)
 
     @property

@@ -17,21 +17,13 @@ PEER = "LiteRT"
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Engine:
-    """A model that is ready to run.
-
-    Parameters
-    ----------
-    name, version : str
-    run : callable
-        Takes inputs by name and gives the outputs in order.
-    reset : callable
-        Lets a model that keeps state begin anew.
-    """
+    """A model that is ready to run."""
 
     name: str
     version: str
     run: Callable[[Mapping[str, Array]], Sequence[Array]]
-    reset: Callable[[], object]
+    """Takes inputs by name and gives the outputs in order."""
+    reset: Callable[[], object]  # lets a model that keeps state begin anew
 
 
 def engine_of_model(name: str, version: str, model: Model) -> Engine:

@@ -27,37 +27,20 @@ _FIRST = 5
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ExpectedResult:
-    """Expected result of one sample.
+    """Expected result of one sample."""
 
-    Parameters
-    ----------
-    sample : str
-        Name, for messages.
-    arrays : mapping of str to ndarray
-        By ``class``, ``words``, ``cepstra``, or ``out0``, ``out1`` and so on.
-    """
-
-    sample: str
+    sample: str  # name, for messages
     arrays: Mapping[str, Array]
+    """By ``class``, ``words``, ``cepstra``, or ``out0``, ``out1`` and so on."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ExpectedResults:
-    """Expected results of a model's samples.
+    """Expected results of a model's samples."""
 
-    Parameters
-    ----------
-    results : tuple of ExpectedResult
-        One for each sample; empty if the file has none.
-    labels : tuple of str
-        Of the last axis of the first output, for words.
-    source : str
-        The file.
-    """
-
-    results: tuple[ExpectedResult, ...] = ()
-    labels: tuple[str, ...] = ()
-    source: str = ""
+    results: tuple[ExpectedResult, ...] = ()  # one for each sample; empty if the file has none
+    labels: tuple[str, ...] = ()  # of the last axis of the first output, for words
+    source: str = ""  # the file
 
     def scores(self, answers: Sequence[Sequence[Array]]) -> dict[str, float]:
         """Measure answers by every kind of result that is expected.

@@ -57,7 +57,6 @@ def _name(model: ModelAccuracy) -> str:
 
 
 def _error(engine: EngineReport | None) -> str:
-    """The relative error of an engine."""
     return "-" if engine is None or engine.errors is None else _number(engine.errors.relative)
 
 
@@ -132,7 +131,6 @@ def model_details(model: ModelAccuracy) -> Details:
 
 
 def _scores(engine: EngineReport, measures: Sequence[str]) -> list[str]:
-    """The scores of one engine by some measures."""
     return [_number(engine.scores[name]) if name in engine.scores else "-" for name in measures]
 
 

@@ -29,30 +29,16 @@ class Status(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EngineReport:
-    """One engine on one model.
-
-    Parameters
-    ----------
-    name, version : str
-    errors : ErrorStats or None
-        Against the float reference; None if there is no answer.
-    latency : Latency or None
-        None if it was not timed.
-    times_ms : tuple of float
-        Of each execution, in order.
-    text : str
-        Why something is missing.
-    scores : mapping of str to float
-        Of answers against expected results, by measure; empty if there are none.
-    """
+    """One engine on one model."""
 
     name: str
     version: str = ""
-    errors: ErrorStats | None = None
-    latency: Latency | None = None
-    times_ms: tuple[float, ...] = ()
-    text: str = ""
+    errors: ErrorStats | None = None  # against the float reference; None if there is no answer
+    latency: Latency | None = None  # None if it was not timed
+    times_ms: tuple[float, ...] = ()  # of each execution, in order
+    text: str = ""  # why something is missing
     scores: Mapping[str, float] = field(default_factory=dict)
+    """Of answers against expected results, by measure; empty if there are none."""
 
     def to_document(self) -> dict[str, object]:
         """As plain dictionaries and lists."""
@@ -77,31 +63,17 @@ class EngineReport:
 
 @dataclass(frozen=True, slots=True)
 class ModelAccuracy:
-    """One model.
+    """One model."""
 
-    Parameters
-    ----------
-    model : str
-        The file.
-    status : Status
-    text : str
-        Why.
-    reference : str
-        What the errors are counted from: real numbers, or CpuRef where there is no float twin.
-    num_layers, num_taken : int
-        How many layers it has, and how many of them the backend runs.
-    engines : tuple of EngineReport
-        The backend, CpuRef, and the peer.
-    num_samples : int
-    """
-
-    model: str
+    model: str  # the file
     status: Status
-    text: str = ""
+    text: str = ""  # why
     reference: str = ""
+    """What the errors are counted from: real numbers, or CpuRef where there is no float twin."""
+    # How many layers it has, and how many of them the backend runs.
     num_layers: int = 0
     num_taken: int = 0
-    engines: tuple[EngineReport, ...] = ()
+    engines: tuple[EngineReport, ...] = ()  # the backend, CpuRef, and the peer
     num_samples: int = 0
 
     def to_document(self) -> dict[str, object]:

@@ -52,31 +52,18 @@ Progress = Callable[[ModelAccuracy], None]
 
 @dataclass(frozen=True, slots=True)
 class AccuracySettings:
-    """Settings of an accuracy run.
-
-    Parameters
-    ----------
-    num_samples : int, optional
-        Inputs of each model; if left out, all of its file, or `RANDOM_SAMPLES`.
-    seed : int
-        Of inputs made of chance.
-    inputs : str
-        A directory with ``<model>.npz`` for models that have inputs of their own, and expected
-        results; that of each model if empty.
-    seconds : float
-        How long each model is timed.
-    num_threads : int
-        Of the backend and the peer.
-    tolerance : float
-        How many times CpuRef's error the backend may have.
-    """
+    """Settings of an accuracy run."""
 
     num_samples: int | None = None
-    seed: int = 0
+    """Inputs of each model; if left out, all of its file, or `RANDOM_SAMPLES`."""
+    seed: int = 0  # of inputs made of chance
     inputs: str = ""
-    seconds: float = 2.0
-    num_threads: int = 1
-    tolerance: float = 1.25
+    """A directory with ``<model>.npz`` for models that have inputs of their own, and expected
+    results; that of each model if empty.
+    """
+    seconds: float = 2.0  # how long each model is timed
+    num_threads: int = 1  # of the backend and the peer
+    tolerance: float = 1.25  # how many times CpuRef's error the backend may have
 
 
 def run_accuracy(
@@ -92,11 +79,8 @@ def run_accuracy(
 
     Parameters
     ----------
-    models : sequence of path
-    backend_id : str
     runtime_options : RuntimeOptions, optional
         Where backends are found, and their options; `backends` and `registry` do not count.
-    settings : AccuracySettings, optional
     timeout_s : float
         How long one model may take.
     progress : callable, optional
@@ -163,14 +147,7 @@ def _machine() -> dict[str, str]:
 
 
 class ModelJudge:
-    """Runs one model on everything.
-
-    Parameters
-    ----------
-    backend_id : str
-    options : RuntimeOptions
-    settings : AccuracySettings
-    """
+    """Runs one model on everything."""
 
     def __init__(
         self, backend_id: BackendId, options: RuntimeOptions, settings: AccuracySettings
@@ -321,7 +298,6 @@ class ModelJudge:
 
 
 def _real(outputs: Sequence[Array], infos: Sequence[object]) -> list[Array]:
-    """Real numbers of outputs."""
     return [real_numbers(o, info) for o, info in zip(outputs, infos, strict=True)]  # type: ignore[arg-type]
 
 
@@ -350,7 +326,6 @@ def samples_of(path: Path, names: Sequence[str], most: int | None = None) -> lis
     path : Path
         An ``.npz`` file: an array per input by its name, or several samples as ``<sample>/in0``,
         ``<sample>/in1`` in the order of the model's inputs.
-    names : sequence of str
     most : int, optional
         How many samples are taken; all if left out.
 

@@ -79,7 +79,6 @@ def case_templates() -> Iterator[CaseTemplate]:
 
 
 def _of_15_bits(inputs: object, data_type: DataType) -> Quantization:
-    """Numbers from -1 to 1 in 16 bits."""
     return Quantization.per_tensor(2.0**-15)
 
 

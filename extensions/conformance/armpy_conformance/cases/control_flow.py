@@ -134,7 +134,6 @@ def control_flow_cases() -> tuple[Case, ...]:
 
 
 def _choices() -> Iterator[Case]:
-    """Cases of If."""
     yes_no = (FLAG, True, False)
     for label, info in _LABELS.items():
         yield from _choices_in(label, info)
@@ -184,7 +183,6 @@ def _choices_in(label: str, info: TensorInfo) -> Iterator[Case]:
 
 
 def _two_times(net: Network, x: Value) -> tuple[Value, ...]:
-    """One value as two outputs."""
     value = binary(net, x, x)
     return value, value
 
@@ -223,7 +221,6 @@ def _nested(info: TensorInfo) -> If:
 
 
 def _loops() -> Iterator[Case]:
-    """Cases of While."""
     yield _case("counter/signed32", loop((COUNT,), lambda *_: (), _TURNS), (COUNT, 0, 2))
     yield _case("no-turn-first/signed32", loop((COUNT,), lambda *_: (), 4), (COUNT, 9, 1))
     many = loop((COUNT, COUNT), lambda net, i, x: (binary(net, x, i),), _MANY_TURNS)

@@ -119,7 +119,6 @@ def _on_boxes() -> Iterator[CaseTemplate]:
 
 
 def _post_processing() -> Iterator[CaseTemplate]:
-    """DetectionPostProcess."""
     anchors = ((0.5, 0.5, 1, 1), (0.5, 0.625, 1, 1), (0.25, 0.25, 0.5, 0.5), (0.75, 0.5, 0.5, 1))
     post = DetectionPostProcess(2, 2, 2, 0.3, 0.5, scale_y=10.0, scale_x=10.0)
     for label, operation in {

@@ -105,7 +105,6 @@ def _bytes_of_float32_seeds(types: Types) -> bool:
 
 
 def _normalizations() -> Iterator[CaseTemplate]:
-    """Normalization and InstanceNormalization."""
     image, scales = (2, 3, 4, 5), (Scale(1 / 32, 0.1),)
     local = Normalization(2, 0.25, 0.75, 1.5)
     yield CaseTemplate("basic", local, (image,), every, scales=scales)

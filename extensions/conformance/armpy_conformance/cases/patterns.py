@@ -52,13 +52,7 @@ _WEIGHT_SCALE = 1 / 64
 
 
 class Builder:
-    """Builds one pattern for one type, with weights made of chance.
-
-    Parameters
-    ----------
-    name : str
-    data_type : DataType
-    """
+    """Builds one pattern for one type, with weights made of chance."""
 
     def __init__(self, name: str, data_type: DataType) -> None:
         self.net = Network(name)
@@ -188,7 +182,6 @@ def _pairs() -> dict[str, Callable[[Builder], Value]]:
 
 
 def _with_itself(b: Builder, x: Value) -> Value:
-    """A value added to itself."""
     return b.binary(x, x)
 
 
@@ -339,7 +332,6 @@ def _far_numbers() -> Pattern:
 
 
 def _made(name: str, build: Callable[[Builder], Value], data_type: DataType) -> Pattern:
-    """One pattern in one type."""
     name = f"{name}/{data_type.name.lower()}"
     builder = Builder(name, data_type)
     builder.net.output("y", build(builder))

@@ -156,14 +156,12 @@ def halves(rng: np.random.Generator, info: TensorInfo) -> Array:
 
 
 def _scaled_integers(template: CaseTemplate, types: Types) -> list[TensorInfo | None]:
-    """An int32 tensor with a scale."""
     return [
         TensorInfo(shape, types[0], Quantization.per_tensor(1 / 64)) for shape in template.shapes
     ]
 
 
 def _dequantize() -> Iterator[CaseTemplate]:
-    """Dequantize."""
     yield CaseTemplate(
         "plain",
         Dequantize(),

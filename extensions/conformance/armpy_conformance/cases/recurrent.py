@@ -28,7 +28,6 @@ def case_templates() -> Iterator[CaseTemplate]:
 
 
 def _svdf() -> Iterator[CaseTemplate]:
-    """Svdf."""
     shapes = ((2, 3), (4, 3), (4, 5), (2,), (2, 20))
     line = CaseTemplate(
         "basic",
@@ -171,7 +170,6 @@ _CONSTANTS = tuple(
 
 
 def _lstm() -> Iterator[CaseTemplate]:
-    """UnidirectionalSequenceLstm."""
     variants: Mapping[str, tuple[Operation, list[tuple[int, ...] | None]]] = {
         "basic": (_integer_lstm(), _lstm_shapes(left_out=_PLAIN)),
         "projection": (

@@ -85,7 +85,6 @@ _PARTS = ("input_gate", "peephole", "projection")
 
 
 def _float_variants() -> Iterator[tuple[Operation, Optional]]:
-    """Float operations and which of their optional parts they have."""
     tanh = RecurrentActivation.TANH
     yield Rnn(tanh), ()
     yield UnidirectionalSequenceRnn(tanh), ()
@@ -183,7 +182,6 @@ def _qlstm(**options: float) -> Operation:
 
 
 def _quantized() -> Iterator[CaseTemplate]:
-    """QuantizedLstm."""
     operation = QuantizedLstm()
     weights = _shapes(operation, (), "bi", {})
     line = CaseTemplate(

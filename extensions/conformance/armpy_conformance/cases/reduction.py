@@ -90,7 +90,6 @@ def _reductions(operation: ReduceOperation) -> Iterator[CaseTemplate]:
 
 
 def _types(operation: ReduceOperation, thorough: bool) -> Selection:
-    """Types that a reduction is tried with."""
     if operation in _LOGICAL:
         return of(DataType.BOOLEAN)
     if thorough:

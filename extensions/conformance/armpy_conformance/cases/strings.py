@@ -46,13 +46,7 @@ _WORDS = [["a", "Straße", " b "], ["", "日本語", "\U0001f600\0x"]]
 
 @dataclass(frozen=True, slots=True)
 class Elements:
-    """A tensor written down.
-
-    Parameters
-    ----------
-    values : nested lists
-    data_type : DataType
-    """
+    """A tensor written down."""
 
     values: npt.ArrayLike
     data_type: DataType = _S

@@ -246,7 +246,6 @@ def _zeros_first(asymmetric: bool) -> Values:
 
 
 def _convolutions() -> Iterator[CaseTemplate]:
-    """Convolution2d."""
     kernel, bias = (4, 3, 3, 3), (4,)
     plain = line("basic", Convolution2d(), ((2, 6, 5, 3), kernel, bias), _not_hybrid)
     yield plain
@@ -284,7 +283,6 @@ def _convolutions() -> Iterator[CaseTemplate]:
 
 
 def _depthwise() -> Iterator[CaseTemplate]:
-    """DepthwiseConvolution2d."""
     kernel, bias = (1, 3, 3, 4), (4,)
     shapes = ((2, 6, 5, 4), kernel, bias)
     plain = line("basic", DepthwiseConvolution2d(), shapes, _not_hybrid)
@@ -315,7 +313,6 @@ def _depthwise() -> Iterator[CaseTemplate]:
 
 
 def _transposed() -> Iterator[CaseTemplate]:
-    """TransposeConvolution2d."""
     kernel, bias = (4, 3, 3, 3), (4,)
     shapes = ((1, 4, 3, 3), kernel, bias)
     make = TransposeConvolution2d
@@ -344,7 +341,6 @@ def _transposed() -> Iterator[CaseTemplate]:
 
 
 def _fully_connected() -> Iterator[CaseTemplate]:
-    """FullyConnected."""
     weights, bias = (7, 5), (7,)
     shapes = ((3, 5), weights, bias)
     plain = line("basic", FullyConnected(), shapes, _not_hybrid)
@@ -374,7 +370,6 @@ def _fully_connected() -> Iterator[CaseTemplate]:
 
 
 def _matrix_products() -> Iterator[CaseTemplate]:
-    """BatchMatMul."""
     for label, operation, x, y, types in (
         ("basic", BatchMatMul(), (3, 5), (5, 4), every),
         ("transpose-x", BatchMatMul(transpose_x=True), (5, 3), (5, 4), common),

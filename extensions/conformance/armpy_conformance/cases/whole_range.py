@@ -206,7 +206,6 @@ _PARAMETERS = {
 
 
 def _activations() -> Iterator[CaseTemplate]:
-    """Activation functions."""
     for function in ActivationFunction:
         a, b = _PARAMETERS.get(function, (0.0, 0.0))
         values = (thorough_positive if function is ActivationFunction.SQRT else thorough,)

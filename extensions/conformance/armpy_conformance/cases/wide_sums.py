@@ -247,7 +247,6 @@ def _slightly_above_quarters(rng: np.random.Generator, info: TensorInfo) -> Arra
 
 
 def _ones(rng: np.random.Generator, info: TensorInfo) -> Array:
-    """Elements that are all one."""
     return np.ones(info.known_shape, info.data_type.dtype)
 
 

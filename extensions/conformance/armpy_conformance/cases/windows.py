@@ -71,7 +71,6 @@ def case_templates() -> Iterator[CaseTemplate]:
 
 
 def _pooling() -> Iterator[CaseTemplate]:
-    """Pooling2d."""
     for algorithm in PoolingAlgorithm:
         name = algorithm.name.lower()
         is_l2 = algorithm is PoolingAlgorithm.L2

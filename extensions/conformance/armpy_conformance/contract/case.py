@@ -27,16 +27,9 @@ Check = Callable[[BackendUnderTest], None]
 
 @dataclass(frozen=True, slots=True)
 class ContractCase:
-    """One rule of the contract.
+    """One rule of the contract."""
 
-    Parameters
-    ----------
-    id : str
-        ``contract/area/rule``.
-    check : callable
-    """
-
-    id: str
+    id: str  # ``contract/area/rule``
     check: Check
 
 

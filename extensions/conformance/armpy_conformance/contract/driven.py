@@ -41,14 +41,7 @@ POISON = 0x55
 
 @dataclass(frozen=True, eq=False, slots=True)
 class DrivenLayer:
-    """One layer: what the backend made of it, and what it reads and writes.
-
-    Parameters
-    ----------
-    workload : IWorkload
-    inputs : tuple of (Value or None)
-    outputs : tuple of Value
-    """
+    """One layer: what the backend made of it, and what it reads and writes."""
 
     workload: IWorkload
     inputs: tuple[Value | None, ...]
@@ -88,14 +81,11 @@ class Driven:
 
     Parameters
     ----------
-    backend : BackendProxy
     bench : Bench
         All of its layers run on the backend.
-    resources : NetworkResources, optional
 
     Attributes
     ----------
-    steps : list of DrivenLayer
     factory : ITensorHandleFactory
         The one that the backend prefers.
     declared : HandleFactoryProxy
@@ -200,8 +190,6 @@ class ExecutionTensors:
 
     Parameters
     ----------
-    driven : Driven
-    resources : NetworkResources
     guard_bytes : int
         How far tensors are apart at least.
 

@@ -58,28 +58,17 @@ if _heap_figures is not None:
 
 @dataclass(frozen=True, slots=True)
 class Repetition:
-    """An action that must not leave anything when it is repeated.
-
-    Parameters
-    ----------
-    action : callable
-    name : str
-        Of many, for messages.
-    count : int
-        Repetitions between two measurements, fewer if they take longer than `budget_s`.
-    object_bytes : int
-        Memory of Python and NumPy that each may keep: less is the interpreter's own.
-    data_bytes : int
-        Size of the largest object that each could keep; 0 if it is too small to be found in the
-        process's memory.
-    budget_s : float
-    """
+    """An action that must not leave anything when it is repeated."""
 
     action: Callable[[], object]
-    name: str
-    count: int
+    name: str  # of many, for messages
+    count: int  # repetitions between two measurements, fewer if they take longer than `budget_s`
     object_bytes: int = 48
+    """Memory of Python and NumPy that each may keep: less is the interpreter's own."""
     data_bytes: int = 0
+    """Size of the largest object that each could keep; 0 if it is too small to be found in the
+    process's memory.
+    """
     budget_s: float = 0.5
 
 

@@ -43,7 +43,6 @@ class LentMemory:
     ----------
     source : MemorySource
         MALLOC or SHARED_MEMORY.
-    info : TensorInfo
     declared : HandleFactoryProxy
         Says where tensors begin, and how long their memory is.
     shift_bytes : int

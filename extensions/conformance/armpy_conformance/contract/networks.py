@@ -31,13 +31,7 @@ _APART = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """A network with inputs and the right answers.
-
-    Parameters
-    ----------
-    graph : Graph
-    feeds, expected : mapping of str to ndarray
-    """
+    """A network with inputs and the right answers."""
 
     graph: Graph
     feeds: Mapping[str, Array]
@@ -95,7 +89,6 @@ def _find_samples(subject: BackendUnderTest, are_shaped: bool, are_telling: bool
 
     Parameters
     ----------
-    subject : BackendUnderTest
     are_shaped : bool
         Whether the outputs' shapes are known before an execution.
     are_telling : bool
@@ -260,7 +253,6 @@ class ChainBuilder:
         self.source: Value = source
 
     def _add_input(self, number: int, item: CaseInput) -> Value:
-        """Add one input of the case, or its constant."""
         name, info = f"in_{number}", item.info
         if not item.is_constant:
             return self.net.input(name, info)

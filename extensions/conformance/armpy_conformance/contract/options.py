@@ -17,7 +17,6 @@ from armpy_conformance.contract.networks import sample_bench, samples
 
 
 def _declared(subject: BackendUnderTest) -> tuple[BackendOption, ...]:
-    """The backend's options."""
     options = tuple(subject.backend.options)
     if not options:
         raise NothingToKeepError("it declares no options")

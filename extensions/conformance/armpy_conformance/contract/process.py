@@ -203,18 +203,10 @@ def _run_all(runtime: Runtime, loaded: list[tuple[Bench, int]]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _ChildEnd:
-    """End of a forked child.
+    """End of a forked child."""
 
-    Parameters
-    ----------
-    text : str
-        What was wrong; where the child was if it is late.
-    is_late : bool
-        Whether it did not end in time.
-    """
-
-    text: str
-    is_late: bool = False
+    text: str  # what was wrong; where the child was if it is late
+    is_late: bool = False  # whether it did not end in time
 
 
 def _in_a_forked_child(action: Callable[[], str]) -> _ChildEnd:

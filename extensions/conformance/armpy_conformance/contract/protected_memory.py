@@ -25,7 +25,6 @@ def protected(memory: ExecutionTensors, values: Iterable[Value]) -> Iterator[Non
 
     Parameters
     ----------
-    memory : ExecutionTensors
     values : iterable of Value
         Tensors in host memory; all others stay as they are.
 

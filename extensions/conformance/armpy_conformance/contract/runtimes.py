@@ -24,7 +24,6 @@ from armpy_conformance.contract.options import allowed_values
 
 
 def _run(subject: BackendUnderTest, backend: BackendProxy, when: str) -> None:
-    """Run a network on a backend."""
     driven = Driven(backend, sample_bench(subject, samples(subject)[0]))
     memory = driven.memory()
     driven.run(memory, when)
@@ -143,7 +142,6 @@ def allocators_do_not_stick(subject: BackendUnderTest) -> None:
 
 
 def _for_allocator(subject: BackendUnderTest, allocator: _CountingAllocator) -> BackendProxy:
-    """The backend as it is for a runtime with an allocator."""
     backend = BackendProxy(subject.raw_backend).for_runtime(options_of(subject))
     try:
         takes_it = backend.use_custom_memory_allocator(allocator)

@@ -97,7 +97,6 @@ class _NeverHeardOf(Operation):
     """An operation that no backend knows."""
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
-        """As the input."""
         return (inputs[0].shape,)
 
 

@@ -49,18 +49,11 @@ def hurried() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class _SharedNetwork:
-    """A network with inputs and answers for each thread.
+    """A network with inputs and answers for each thread."""
 
-    Parameters
-    ----------
-    benches : tuple of Bench
-        All of one graph.
-    """
-
-    benches: tuple[Bench, ...]
+    benches: tuple[Bench, ...]  # all of one graph
 
     def of(self, thread: int) -> Bench:
-        """What a thread executes."""
         return self.benches[thread % len(self.benches)]
 
 

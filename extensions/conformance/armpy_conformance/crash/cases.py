@@ -37,22 +37,17 @@ Announce = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class CrashCase:
-    """One thing that is done.
-
-    Parameters
-    ----------
-    id : str
-    run : callable
-        Takes the scene and a callable by which it announces that it may be killed; what it
-        returns says what was done. It raises FailureError if something is wrong.
-    is_killed : bool
-        Whether its process is killed at a random time after the announcement; the case
-        `AFTERWARDS` has to succeed then.
-    """
+    """One thing that is done."""
 
     id: str
     run: Callable[[Scene, Announce], str]
+    """Takes the scene and a callable by which it announces that it may be killed; what it returns
+    says what was done. It raises FailureError if something is wrong.
+    """
     is_killed: bool = False
+    """Whether its process is killed at a random time after the announcement; the case `AFTERWARDS`
+    has to succeed then.
+    """
 
 
 def _in_threads(works: Sequence[Callable[[], object]]) -> None:

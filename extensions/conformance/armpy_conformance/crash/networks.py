@@ -73,7 +73,6 @@ def _activation(batch: int, data_type: DataType) -> Graph:
 
 
 def _products(batch: int, data_type: DataType) -> Graph:
-    """A matrix product."""
     net = Network("products")
     x = net.input("x", _info(batch, (_DEPTH,), data_type))
     weights = _weights(net, (16, _DEPTH), data_type)

@@ -28,19 +28,9 @@ _END_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Task of a process; it can be pickled.
+    """Task of a process; it can be pickled."""
 
-    Parameters
-    ----------
-    case : str
-        Id of a case.
-    network : str
-    backend_id : str
-    options : RuntimeOptions
-    seed : int
-    """
-
-    case: str
+    case: str  # id of a case
     network: str
     backend_id: BackendId
     options: RuntimeOptions = field(repr=False)
@@ -49,19 +39,11 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class ProcessEnd:
-    """End of a process: outcome and last output.
-
-    Parameters
-    ----------
-    outcome : CrashOutcome
-    text : str
-    output : str
-        The last that it wrote.
-    """
+    """End of a process: outcome and last output."""
 
     outcome: CrashOutcome
     text: str
-    output: str = ""
+    output: str = ""  # the last that it wrote
 
 
 def run_apart(task: Task, timeout_s: float, kill_after_s: float | None = None) -> ProcessEnd:
@@ -69,7 +51,6 @@ def run_apart(task: Task, timeout_s: float, kill_after_s: float | None = None) -
 
     Parameters
     ----------
-    task : Task
     timeout_s : float
         After this it hangs.
     kill_after_s : float, optional

@@ -26,48 +26,24 @@ class CrashOutcome(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CrashResult:
-    """One case's outcome.
+    """One case's outcome."""
 
-    Parameters
-    ----------
-    case : str
-        ``what happens/network``.
-    outcome : CrashOutcome
-    text : str
-        What was done, or what went wrong.
-    duration_s : float
-        With the start of the process.
-    output : str
-        The last that the process wrote, such as the traceback of a fault.
-    """
-
-    case: str
+    case: str  # ``what happens/network``
     outcome: CrashOutcome
-    text: str = ""
-    duration_s: float = field(default=0.0, compare=False)
-    output: str = ""
+    text: str = ""  # what was done, or what went wrong
+    duration_s: float = field(default=0.0, compare=False)  # with the start of the process
+    output: str = ""  # the last that the process wrote, such as the traceback of a fault
 
 
 @dataclass(frozen=True, slots=True)
 class CrashRun:
-    """All outcomes of a run.
-
-    Parameters
-    ----------
-    backend : str
-    seed : int
-        With which the run can be repeated.
-    results : tuple of CrashResult
-        The first one is of the question which networks the backend takes layers of.
-    left_out : tuple of str
-        Networks of which the backend takes no layer.
-    duration_s : float
-    """
+    """All outcomes of a run."""
 
     backend: BackendId
-    seed: int
+    seed: int  # with which the run can be repeated
     results: tuple[CrashResult, ...]
-    left_out: tuple[str, ...] = ()
+    """The first one is of the question which networks the backend takes layers of."""
+    left_out: tuple[str, ...] = ()  # networks of which the backend takes no layer
     duration_s: float = field(default=0.0, compare=False)
 
     @property

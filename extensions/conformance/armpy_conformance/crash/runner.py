@@ -42,7 +42,6 @@ def run_crash(
 
     Parameters
     ----------
-    backend_id : str
     runtime_options : RuntimeOptions, optional
         Where backends are found, and their options; `backends` and `registry` do not count.
     filter : str or sequence of str
@@ -55,10 +54,6 @@ def run_crash(
         Processes at a time; as many as there are cores if left out.
     progress : callable, optional
         Is given each `CrashResult` as it comes.
-
-    Returns
-    -------
-    CrashRun
 
     Raises
     ------

@@ -37,12 +37,10 @@ class Scene:
 
     Parameters
     ----------
-    backend_id : str
     options : RuntimeOptions
         Where backends are found, and their options.
     network : str
         A key of `builders`.
-    seed : int
     """
 
     def __init__(

@@ -67,10 +67,6 @@ def with_expected(case: Case) -> Case:
 def in_real_arithmetic(case: Case) -> Case | None:
     """A copy of a case of quantised elements whose outputs were computed with real numbers.
 
-    Parameters
-    ----------
-    case : Case
-
     Returns
     -------
     Case or None

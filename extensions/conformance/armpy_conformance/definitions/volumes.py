@@ -20,7 +20,6 @@ from armpy_conformance.definitions.functions import (
 
 
 def _channels_last(operation: Any, volume: Numbers) -> Numbers:  # Any: what has a layout
-    """A volume with the channels last."""
     is_first = operation.data_layout is DataLayout.NCDHW
     return np.moveaxis(volume, 1, 4) if is_first else volume
 

@@ -38,34 +38,19 @@ TOGETHER = "together"
 
 @dataclass(frozen=True, slots=True)
 class LayerDifference:
-    """The first layer whose output leaves the tolerance.
+    """The first layer whose output leaves the tolerance."""
 
-    Parameters
-    ----------
-    number, num_layers : int
-        Of the layer in order of execution, from 0; and how many there are.
-    layer, operation : str
-        The layer's name, and its operation with attributes.
-    inputs : str
-        What it reads: types and shapes.
-    tensor : str
-        Name of the output that differs.
-    how : {"alone", "together"}
-        Whether the layer is wrong on the right inputs, or only behind the layers before it.
-    difference : Difference
-        Worst element, and how many elements leave the tolerance.
-    backend, against : str
-        Where the layer ran on either side; what a backend refuses runs elsewhere.
-    """
-
+    # Of the layer in order of execution, from 0; and how many there are.
     number: int
     num_layers: int
+    # The layer's name, and its operation with attributes.
     layer: str
     operation: str
-    inputs: str
-    tensor: str
-    how: str
-    difference: Difference
+    inputs: str  # what it reads: types and shapes
+    tensor: str  # name of the output that differs
+    how: str  # whether the layer is wrong on the right inputs, or only behind the layers before it
+    difference: Difference  # worst element, and how many elements leave the tolerance
+    # Where the layer ran on either side; what a backend refuses runs elsewhere.
     backend: BackendId
     against: BackendId
 
@@ -80,27 +65,15 @@ class LayerDifference:
 
 @dataclass(frozen=True, slots=True)
 class ModelDifference:
-    """Difference of two backends on a model.
-
-    Parameters
-    ----------
-    model : str
-    backend, against : str
-    first : LayerDifference or None
-        None if all outputs agree.
-    num_layers : int
-    num_taken : int
-        How many of them `backend` runs; with none there is nothing to compare.
-    backend_placement, against_placement : str
-        Where the layers of the whole model run on either side.
-    """
+    """Difference of two backends on a model."""
 
     model: str
     backend: BackendId
     against: BackendId
-    first: LayerDifference | None
+    first: LayerDifference | None  # None if all outputs agree
     num_layers: int
-    num_taken: int
+    num_taken: int  # how many of them `backend` runs; with none there is nothing to compare
+    # Where the layers of the whole model run on either side.
     backend_placement: str
     against_placement: str
 
@@ -137,10 +110,6 @@ def first_difference(
         is behind that (`behind_floats`).
     runtime_options : RuntimeOptions, optional
         Where backends are found, and their options.
-
-    Returns
-    -------
-    ModelDifference
 
     Raises
     ------

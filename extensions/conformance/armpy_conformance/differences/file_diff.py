@@ -34,25 +34,16 @@ FILE_TOLERANCE = 1e-4
 
 @dataclass(frozen=True, slots=True)
 class FileDifference:
-    """Difference of two files.
-
-    Parameters
-    ----------
-    model, other : str
-    is_same : bool
-        Whether the outputs agree.
-    last_same : tuple of str, or None
-        The nearest layer in front of the first that differs whose output the other file has, too,
-        and what makes it there.
-    first : str or None
-        The first layer that differs; None if the outputs agree.
-    """
+    """Difference of two files."""
 
     model: str
     other: str
-    is_same: bool
+    is_same: bool  # whether the outputs agree
     last_same: tuple[str, str] | None
-    first: str | None
+    """The nearest layer in front of the first that differs whose output the other file has, too,
+    and what makes it there.
+    """
+    first: str | None  # the first layer that differs; None if the outputs agree
 
 
 def first_file_difference(
@@ -68,18 +59,12 @@ def first_file_difference(
 
     Parameters
     ----------
-    model_path, other_path : path
     seed : int
         Of the inputs, which are numbers made of chance, several times.
     tolerance : float
         How far elements may differ, relative to a tensor's largest one.
-    runtime_options : RuntimeOptions, optional
     inputs : mapping of str to ndarray, optional
         By the name that the first file has; those missing are made of chance.
-
-    Returns
-    -------
-    FileDifference
 
     Raises
     ------
@@ -159,7 +144,6 @@ def _last_same(
 
 
 def _specialized(sides: Sides, graph: Graph, arrays: Sequence[Array], name: str) -> Graph:
-    """A graph with all its shapes."""
     found = specialize(graph, [array.shape for array in arrays], evaluator=sides.evaluator)
     if not found.is_fully_shaped or found.variables:
         raise UnimplementedError(

@@ -24,18 +24,10 @@ _DECIBELS = 10 / math.log(10) * math.sqrt(2)
 
 @dataclass(frozen=True, slots=True)
 class WordErrors:
-    """Edits that turn recognised words into the spoken ones.
+    """Edits that turn recognised words into the spoken ones."""
 
-    Parameters
-    ----------
-    edits : int
-        Substitutions, insertions and deletions, as few as possible.
-    num_words : int
-        Spoken words.
-    """
-
-    edits: int
-    num_words: int
+    edits: int  # substitutions, insertions and deletions, as few as possible
+    num_words: int  # spoken words
 
     @property
     def rate(self) -> float:

@@ -30,20 +30,11 @@ class FoundError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class GuidedFindings:
-    """Findings of atheris.
+    """Findings of atheris."""
 
-    Parameters
-    ----------
-    inputs : tuple of bytes
-        Failures, still to be looked at.
-    num_models : int
-    problem : str
-        Why it has not worked; empty if it has.
-    """
-
-    inputs: tuple[bytes, ...]
+    inputs: tuple[bytes, ...]  # failures, still to be looked at
     num_models: int
-    problem: str = ""
+    problem: str = ""  # why it has not worked; empty if it has
 
 
 def is_available() -> bool:
@@ -56,8 +47,6 @@ def explore(search: Search, seed: int, count: int | None, seconds: float | None)
 
     Parameters
     ----------
-    search : Search
-    seed : int
     count : int, optional
         How many models at most.
     seconds : float, optional

@@ -26,8 +26,6 @@ class BytesJudge:
 
     Parameters
     ----------
-    backend_id : str
-    options : RuntimeOptions
     folder : Path
         Where the smallest parts of failures are kept as test vectors.
     """
@@ -47,21 +45,12 @@ class BytesJudge:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Search for failures: the backend under test, and the folder of findings.
-
-    Parameters
-    ----------
-    backend_id : str
-    options : RuntimeOptions
-    folder : Path
-    arguments : tuple of str
-        The command line's, by which backends are found.
-    """
+    """Search for failures: the backend under test, and the folder of findings."""
 
     backend_id: BackendId
     options: RuntimeOptions
     folder: Path
-    arguments: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()  # the command line's, by which backends are found
 
     def finding(self, data: bytes, result: CaseResult) -> Finding:
         """Keep the bytes of a failure, and say how it is seen again."""

@@ -9,57 +9,26 @@ from armpy.types import BackendId
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A model on which a backend fails.
+    """A model on which a backend fails."""
 
-    Parameters
-    ----------
-    outcome : str
-        ``failed`` or ``crashed``.
-    operation : str
-        Of the model, if it has one.
-    text : str
-        What is wrong, and its smallest part.
-    file : str
-        Holds the bytes that make the model.
-    reproducer : str
-        The command that shows it again.
-    """
-
-    outcome: str
-    operation: str
-    text: str
-    file: str
-    reproducer: str
+    outcome: str  # ``failed`` or ``crashed``
+    operation: str  # of the model, if it has one
+    text: str  # what is wrong, and its smallest part
+    file: str  # holds the bytes that make the model
+    reproducer: str  # the command that shows it again
 
 
 @dataclass(frozen=True, slots=True)
 class FuzzRun:
-    """A search.
-
-    Parameters
-    ----------
-    backend : str
-    engine : str
-        ``atheris`` where it has guided the search, else ``seeded``.
-    seed : int
-        With which a seeded search is repeated.
-    num_models : int
-        How many were tried.
-    num_run : int or None
-        On how many of them layers ran on the backend; None if that is not known.
-    findings : tuple of Finding
-    shortcomings : tuple of str
-        Why the run proves nothing.
-    duration_s : float
-    """
+    """A search."""
 
     backend: BackendId
-    engine: str
-    seed: int
-    num_models: int
-    num_run: int | None
+    engine: str  # ``atheris`` where it has guided the search, else ``seeded``
+    seed: int  # with which a seeded search is repeated
+    num_models: int  # how many were tried
+    num_run: int | None  # on how many of them layers ran on the backend; None if that is not known
     findings: tuple[Finding, ...]
-    shortcomings: tuple[str, ...] = ()
+    shortcomings: tuple[str, ...] = ()  # why the run proves nothing
     duration_s: float = field(default=0.0, compare=False)
 
     @property

@@ -48,13 +48,11 @@ def run_fuzz(
 
     Parameters
     ----------
-    backend_id : str
     runtime_options : RuntimeOptions, optional
         Where backends are found, and their options; `backends` and `registry` do not count.
     engine : {"atheris", "seeded"}, optional
         atheris where it is installed, if left out. It goes by the coverage of the backend's code
         in Python and ends with its first finding.
-    seed : int
     count, seconds : optional
         How many models and how long at most; 1,000 models if both are left out.
     most_findings : int

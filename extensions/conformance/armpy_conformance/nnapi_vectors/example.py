@@ -30,36 +30,18 @@ Json: TypeAlias = dict[str, Any]  # Any: what a file holds is checked where it i
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One published example: a model, inputs for it, and the outputs expected.
-
-    Parameters
-    ----------
-    name : str
-    file : str
-        Where it comes from, for messages.
-    model : ModelDescription
-        Inputs and outputs without elements.
-    inputs : tuple of (ndarray or None)
-        In the model's order; None for one that is left out.
-    outputs : tuple of (ndarray or None)
-        In the model's order, flat where dimensions are not known; None for one that is not
-        compared.
-    expects_failure : bool
-        Whether compilation or execution must fail.
-    multinomial_tolerance : float
-        Above 0, outputs are samples, and frequencies are compared.
-    feature_level : int
-        Lowest feature level that has all of the model.
-    """
+    """One published example: a model, inputs for it, and the outputs expected."""
 
     name: str
-    file: str
-    model: ModelDescription
-    inputs: tuple[Array | None, ...]
+    file: str  # where it comes from, for messages
+    model: ModelDescription  # inputs and outputs without elements
+    inputs: tuple[Array | None, ...]  # in the model's order; None for one that is left out
     outputs: tuple[Array | None, ...]
-    expects_failure: bool = False
-    multinomial_tolerance: float = 0.0
-    feature_level: int = 27
+    """In the model's order, flat where dimensions are not known; None for one that is not compared.
+    """
+    expects_failure: bool = False  # whether compilation or execution must fail
+    multinomial_tolerance: float = 0.0  # above 0, outputs are samples, and frequencies are compared
+    feature_level: int = 27  # lowest feature level that has all of the model
 
     @property
     def operations(self) -> tuple[str, ...]:
@@ -136,7 +118,6 @@ _LEVELS: Mapping[str, int] = {
 
 
 def _example(item: Json, file: str) -> Example:
-    """One example of a file."""
     main = item["main"]
     operands = main["operands"]
     model = ModelDescription(

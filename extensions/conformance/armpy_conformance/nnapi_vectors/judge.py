@@ -39,21 +39,14 @@ _MOBILENET = Tolerance(3.0)
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """One way to run an example.
-
-    Parameters
-    ----------
-    example : Example
-    has_unknown_outputs : bool
-        Whether all dimensions of the outputs are left unknown in the model.
-    is_signed_twin : bool
-        Whether its signed twin is run instead, whose outputs must also be those of the example less
-        128.
-    """
+    """One way to run an example."""
 
     example: Example
-    has_unknown_outputs: bool
+    has_unknown_outputs: bool  # whether all dimensions of the outputs are left unknown in the model
     is_signed_twin: bool = False
+    """Whether its signed twin is run instead, whose outputs must also be those of the example less
+    128.
+    """
 
     @property
     def case(self) -> str:
@@ -82,7 +75,6 @@ class VectorJudge:
 
     Parameters
     ----------
-    backend_id : str
     options : RuntimeOptions, optional
         Where backends are found, and their options.
     compare_elements : callable, optional
@@ -338,7 +330,6 @@ def compare_published(example: Example, position: int, expected: Array, actual: 
 
     Parameters
     ----------
-    example : Example
     position : int
         Of the output.
     expected, actual : ndarray, of the output's type, shape (n,)

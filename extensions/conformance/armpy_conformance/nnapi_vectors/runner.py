@@ -80,7 +80,6 @@ def run_vectors(
     ----------
     directory : path
         With files ``*.json.gz``, also in directories below it.
-    backend_id : str
     runtime_options : RuntimeOptions, optional
         Where backends are found, and their options; `backends` and `registry` do not count.
     filter : str or sequence of str
@@ -167,7 +166,6 @@ def collect(
 def _judge_all(
     variations: Sequence[Variation], backend_id: BackendId, options: RuntimeOptions, jobs: int
 ) -> Iterator[CaseResult]:
-    """Results of all variations as they come."""
     batches = [variations[i : i + _BATCH] for i in range(0, len(variations), _BATCH)]
     make_judge = partial(VectorJudge, backend_id, options)
     for result in judge_in_workers(batches, make_judge, CaseResult, jobs=jobs):

@@ -90,12 +90,10 @@ def signed_elements(elements: Array) -> Array:
 
 
 def _signed_graph(graph: Subgraph) -> Subgraph:
-    """A graph with signed tensors."""
     return replace(graph, operands=tuple(map(_signed_operand, graph.operands)))
 
 
 def _signed_operand(operand: Operand) -> Operand:
-    """An operand as it is in the twin."""
     if operand.type != _UNSIGNED:
         return operand
     data = operand.data
@@ -154,7 +152,6 @@ def _outputs(
     description: ModelDescription,
     inputs: Sequence[Array | None],
 ) -> list[Array]:
-    """The outputs of a model."""
     model = Model.from_description(description, manager)
     compilation = Compilation.create_for_devices(model, list(devices))
     compilation.finish()

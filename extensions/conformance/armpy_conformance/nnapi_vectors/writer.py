@@ -24,7 +24,6 @@ def write_examples(path: Path, examples: Sequence[Example]) -> None:
     ----------
     path : Path
         Ends in ``.json.gz``; folders above it are made.
-    examples : sequence of Example
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with gzip.open(path, "wt", encoding="utf-8") as file:
@@ -32,7 +31,6 @@ def write_examples(path: Path, examples: Sequence[Example]) -> None:
 
 
 def _item(example: Example) -> Json:
-    """One example."""
     main = example.model.main
     elements = dict(zip(main.inputs, example.inputs, strict=True))
     elements.update(zip(main.outputs, example.outputs, strict=True))

@@ -16,7 +16,6 @@ def build_model(description: ModelDescription, manager: DeviceManager | None = N
     description : ModelDescription
         Operands of lifetime SUBGRAPH stand for referenced graphs that do not refer to
         themselves.
-    manager : DeviceManager, optional
 
     Raises
     ------

@@ -30,20 +30,12 @@ _SYMMETRIC = (OperandCode.TENSOR_QUANT8_SYMM, OperandCode.TENSOR_QUANT8_SYMM_PER
 
 @dataclass(eq=False, slots=True)
 class Source:
-    """An operand that a random model may use: its description, and elements if it has any.
-
-    Parameters
-    ----------
-    operand : Operand
-    data : ndarray or None
-        Elements of an input or a constant; None for what an operation gives.
-    made_by : OperationCode or None
-        What gives it.
-    """
+    """An operand that a random model may use: its description, and elements if it has any."""
 
     operand: Operand
     data: Array | None = None
-    made_by: OperationCode | None = None
+    """Elements of an input or a constant; None for what an operation gives."""
+    made_by: OperationCode | None = None  # what gives it
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -53,36 +45,18 @@ class Source:
 
 @dataclass(eq=False, slots=True)
 class RandomOperation:
-    """Call of an operation, which a recipe fills in.
-
-    Parameters
-    ----------
-    definition : OperationDefinition
-    form : Form
-    row : TypeRow
-        What the operands must be.
-    random : numpy.random.Generator
-    pool : sequence of Source
-        What earlier operations give, for `data`.
-    given : dict of str to list of Source
-        What arguments have been given.
-    quantized : dict of str to (float, int)
-        Scales and zero points of outputs; others have those of the first input of their type.
-    private : set of str
-        Outputs that no other operation is to read.
-    num_outputs : int
-        More than the form has arguments where the last one is variadic.
-    """
+    """Call of an operation, which a recipe fills in."""
 
     definition: OperationDefinition
     form: Form
-    row: TypeRow
+    row: TypeRow  # what the operands must be
     random: np.random.Generator
-    pool: Sequence[Source] = ()
-    given: dict[str, list[Source]] = field(default_factory=dict)
+    pool: Sequence[Source] = ()  # what earlier operations give, for `data`
+    given: dict[str, list[Source]] = field(default_factory=dict)  # what arguments have been given
     quantized: dict[str, tuple[float, int]] = field(default_factory=dict)
-    private: set[str] = field(default_factory=set)
-    num_outputs: int = 1
+    """Scales and zero points of outputs; others have those of the first input of their type."""
+    private: set[str] = field(default_factory=set)  # outputs that no other operation is to read
+    num_outputs: int = 1  # more than the form has arguments where the last one is variadic
 
     def has(self, name: str) -> bool:
         """Whether the form has an argument."""
@@ -208,7 +182,6 @@ class RandomOperation:
     def _random_elements(
         self, code: OperandCode, shape: tuple[int, ...], low: float | None, high: float | None
     ) -> Array:
-        """Elements of a type."""
         dtype = OPERAND_TRAITS[code].dtype
         if dtype == np.bool_:
             return self.random.random(shape) < 0.5

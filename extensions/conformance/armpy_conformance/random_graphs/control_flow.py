@@ -39,7 +39,6 @@ class _GraphMaker:
     nodes: list[OperationNode] = field(default_factory=list)
 
     def add(self, operand: Operand) -> int:
-        """Add an operand."""
         self.operands.append(operand)
         return len(self.operands) - 1
 
@@ -182,7 +181,6 @@ class _ControlFlow:
         return graph.finish([following, result])
 
     def _chain_graph(self) -> Subgraph:
-        """A graph of its own with a chain."""
         graph = _GraphMaker()
         tensor = graph.add(_as(self._kind, Lifetime.SUBGRAPH_INPUT))
         return graph.finish([self._chain(graph, tensor)])

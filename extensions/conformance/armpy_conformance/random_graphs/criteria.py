@@ -20,18 +20,11 @@ from armpy_nnapi.description.model_description import Lifetime, Operand, Subgrap
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """Largest errors of elements, of each one and on average.
+    """Largest errors of elements, of each one and on average."""
 
-    Parameters
-    ----------
-    tolerance : Tolerance
-        Of each element.
-    bias, mean_square : float
-        Largest mean of the errors and of their squares. Errors of quantised elements count in
-        steps; those of floats relative to the expected element where that is above 1.
-    """
-
-    tolerance: Tolerance
+    tolerance: Tolerance  # of each element
+    # Largest mean of the errors and of their squares. Errors of quantised elements count in steps;
+    # those of floats relative to the expected element where that is above 1.
     bias: float = np.inf
     mean_square: float = np.inf
 

@@ -87,7 +87,6 @@ def _other_elements(editor: Editor) -> None:
 
 
 def _odd_elements(dtype: np.dtype[np.generic], random: np.random.Generator) -> Array:
-    """One odd element."""
     if dtype.kind == "f":
         with np.errstate(over="ignore"):
             return np.asarray([random.choice(_ODD_FLOATS)]).astype(dtype)
@@ -170,7 +169,6 @@ def damaged_model(seed: int) -> RandomModel:
 
 
 def _elements(operand: Operand, random: np.random.Generator) -> Array:
-    """Elements for an input."""
     shape = tuple(dim or int(random.integers(1, 4)) for dim in operand.dimensions)
     try:
         dtype = operand.data_type.dtype

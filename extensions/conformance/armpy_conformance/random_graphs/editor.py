@@ -16,16 +16,8 @@ class Editor:
 
     Parameters
     ----------
-    description : ModelDescription
     random : numpy.random.Generator
         Says what is changed.
-
-    Attributes
-    ----------
-    operands : list of Operand
-    nodes : list of OperationNode
-    inputs, outputs : list of int
-    referenced : list of Subgraph
     """
 
     def __init__(self, description: ModelDescription, random: np.random.Generator) -> None:

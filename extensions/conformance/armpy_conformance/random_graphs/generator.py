@@ -21,14 +21,7 @@ _SIZES = ((1, 0.4), (3, 0.3), (8, 0.2), (20, 0.1))
 
 @dataclass(frozen=True, slots=True)
 class RandomModel:
-    """A model and what to run it with.
-
-    Parameters
-    ----------
-    seed : int
-    description : ModelDescription
-    inputs : tuple of ndarray
-    """
+    """A model and what to run it with."""
 
     seed: int
     description: ModelDescription

@@ -84,21 +84,14 @@ _OF_DESCRIBED_CONTROL_FLOW: tuple[Mutate, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One way to make a model invalid.
-
-    Parameters
-    ----------
-    mutate : callable
-    has_control_flow : bool
-        Whether it needs a model with IF or WHILE.
-    is_buildable : bool
-        Whether an application can try it with the methods of `armpy_nnapi.Model`; otherwise
-        it takes a description.
-    """
+    """One way to make a model invalid."""
 
     mutate: Mutate
-    has_control_flow: bool = False
+    has_control_flow: bool = False  # whether it needs a model with IF or WHILE
     is_buildable: bool = True
+    """Whether an application can try it with the methods of `armpy_nnapi.Model`; otherwise it takes
+    a description.
+    """
 
 
 KINDS: Mapping[str, Kind] = MappingProxyType(
@@ -112,18 +105,10 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """An invalid model.
-
-    Parameters
-    ----------
-    seed : int
-    kind : str
-        One of `KINDS`.
-    description : ModelDescription
-    """
+    """An invalid model."""
 
     seed: int
-    kind: str
+    kind: str  # one of `KINDS`
     description: ModelDescription
 
     @property

@@ -41,8 +41,6 @@ class GraphJudge:
 
     Parameters
     ----------
-    backend_id : str
-    options : RuntimeOptions, optional
     folder : Path, optional
         Where failures are kept.
     """
@@ -78,7 +76,6 @@ class GraphJudge:
 
         Parameters
         ----------
-        model : RandomModel
         name : str
             For the result, and for the file where a failure is kept.
         """
@@ -179,7 +176,6 @@ def run_random_graphs(
 
     Parameters
     ----------
-    backend_id : str
     count : int
         Number of models.
     seed : int

@@ -16,13 +16,7 @@ from armpy_nnapi.description.model_description import (
 
 @dataclass(frozen=True, slots=True)
 class ModelPart:
-    """Some operations of a model as a model of their own.
-
-    Parameters
-    ----------
-    description : ModelDescription
-    inputs : tuple of ndarray
-    """
+    """Some operations of a model as a model of their own."""
 
     description: ModelDescription
     inputs: tuple[Array, ...]

@@ -75,7 +75,6 @@ def _emptied(call: RandomOperation) -> list[str]:
 
 
 def _slice() -> OperationDefinition:
-    """SLICE."""
     return definitions()[_C.SLICE]
 
 

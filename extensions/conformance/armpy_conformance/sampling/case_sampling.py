@@ -39,7 +39,6 @@ def drawn(template: CaseTemplate, seed: int) -> CaseTemplate:
 
     Parameters
     ----------
-    template : CaseTemplate
     seed : int
         The same line and seed give the same.
 

@@ -26,20 +26,16 @@ Selection: TypeAlias = Callable[[Types], bool]
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """A quantisation that fits any quantised type.
-
-    Parameters
-    ----------
-    step : float
-        Scale of an 8-bit type; one of 16 bits has the 256th part, so that both stand for
-        the same real range.
-    where : float
-        Where in the type's range the zero point is, from -1 (lowest) to 1 (highest).
-        Symmetric types have it at 0.
-    """
+    """A quantisation that fits any quantised type."""
 
     step: float
+    """Scale of an 8-bit type; one of 16 bits has the 256th part, so that both stand for the same
+    real range.
+    """
     where: float = 0.0
+    """Where in the type's range the zero point is, from -1 (lowest) to 1 (highest). Symmetric types
+    have it at 0.
+    """
 
     def of(self, data_type: DataType) -> Quantization:
         """The quantisation for a type."""
@@ -87,50 +83,32 @@ OutputScale: TypeAlias = Callable[[Sequence[TensorInfo | None], DataType], Quant
 
 @dataclass(frozen=True, eq=False)
 class CaseTemplate:
-    """One line of a family's table.
+    """One line of a family's table."""
 
-    Parameters
-    ----------
-    label : str
-        What is special about it, for the case's id.
-    operation : Operation
-    shapes : sequence of (tuple of int or None)
-        One per data operand; None leaves an optional one out.
-    types : callable
-        Selects combinations of input types from those that the type rules allow (all data
-        types where there are no rules).
-    values : sequence of Values
-        How inputs are filled; the last entry holds for further inputs.
-    scales : sequence of Scale
-        Of quantised inputs; the last entry holds for further inputs.
-    output : Scale, optional
-        Of quantised outputs; the first input's quantisation if left out.
-    output_types : sequence of DataType, optional
-        Types that the first output is to have where it does not follow from the inputs.
-    constants : tuple of int
-        Numbers of the inputs that are part of the network.
-    infos, output_scale : callable, optional
-        Make the inputs' infos, and an output's quantisation, where these hang together.
-    gives_sums : bool
-        Whether products of bytes are the output as they are, in SIGNED32; a line is for
-        that or for all else.
-    is_exact : bool
-        As of `Case`.
-    """
-
-    label: str
+    label: str  # what is special about it, for the case's id
     operation: Operation
     shapes: Sequence[tuple[int, ...] | None]
+    """One per data operand; None leaves an optional one out."""
     types: Selection = common
+    """Selects combinations of input types from those that the type rules allow (all data types
+    where there are no rules).
+    """
     values: Sequence[Values] = (anything,)
+    """How inputs are filled; the last entry holds for further inputs."""
     scales: Sequence[Scale] = (Scale(1 / 16, 0.1),)
-    output: Scale | None = None
+    """Of quantised inputs; the last entry holds for further inputs."""
+    output: Scale | None = None  # of quantised outputs; the first input's quantisation if left out
     output_types: Sequence[DataType] | None = None
-    constants: tuple[int, ...] = ()
+    """Types that the first output is to have where it does not follow from the inputs."""
+    constants: tuple[int, ...] = ()  # numbers of the inputs that are part of the network
+    # Make the inputs' infos, and an output's quantisation, where these hang together.
     infos: Infos | None = None
     output_scale: OutputScale | None = None
     gives_sums: bool = False
-    is_exact: bool = False
+    """Whether products of bytes are the output as they are, in SIGNED32; a line is for that or for
+    all else.
+    """
+    is_exact: bool = False  # as of `Case`
 
     def cases(self, seed: int = 0) -> Iterator[Case]:
         """One case per selected combination of types.
@@ -172,7 +150,6 @@ class CaseTemplate:
                 yield (first, *single[1:])
 
     def _case(self, types: Types, output_types: tuple[DataType | None, ...], seed: int) -> Case:
-        """The case of one combination of types."""
         inputs = (self.infos or _input_infos)(self, types)
         while inputs and inputs[-1] is None:
             inputs.pop()

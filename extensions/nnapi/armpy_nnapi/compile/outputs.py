@@ -96,8 +96,6 @@ class OutputShapes:
         ----------
         buffers : sequence of (ndarray or None)
             Contiguous, of any type; None for an output that is not wanted.
-        results : sequence of ndarray
-        where : str
 
         Raises
         ------

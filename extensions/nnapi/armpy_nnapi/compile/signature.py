@@ -29,7 +29,6 @@ class ArgumentSlot:
 
     Parameters
     ----------
-    operand : Operand
     is_written : bool
         Whether it is an output.
 
@@ -115,7 +114,6 @@ class ArgumentSlot:
             As the application gives it.
         data, dimensions
             What `given` says of it.
-        where : str
 
         Raises
         ------
@@ -150,7 +148,6 @@ class ArgumentSlot:
 
     @property
     def _num_bytes(self) -> int:
-        """Bytes of all elements."""
         return math.prod(self.shape or ()) * self._dtype.itemsize
 
     def output_array(
@@ -208,11 +205,6 @@ class ExecutionSignature:
     ----------
     main : Subgraph
         The model's main graph.
-
-    Attributes
-    ----------
-    inputs, outputs : tuple of ArgumentSlot
-    has_control_flow : bool
     """
 
     def __init__(self, main: Subgraph) -> None:
@@ -239,7 +231,6 @@ class ExecutionSignature:
         ----------
         values : sequence of (ndarray or None)
             One per input; None for one that is left out.
-        where : str
 
         Raises
         ------

@@ -19,7 +19,6 @@ def readable_bytes(value: object, operand: Operand, where: str) -> memoryview:
     ----------
     value : ndarray, bytes-like, int, float or bool
         An array of the operand's dtype; bytes; a number for a scalar.
-    operand : Operand
     where : str
         For messages.
 

@@ -48,61 +48,34 @@ class ChannelQuant:
 
 @dataclass(frozen=True, slots=True)
 class ExtensionTypeInformation:
-    """Description of an operand type of a device's own.
+    """Description of an operand type of a device's own."""
 
-    Parameters
-    ----------
-    type : int
-        Number within the extension.
-    is_tensor : bool
-    size_bytes : int
-        Of one element.
-    """
-
-    type: int
+    type: int  # number within the extension
     is_tensor: bool
-    size_bytes: int
+    size_bytes: int  # of one element
 
 
 @dataclass(frozen=True, slots=True)
 class Operand:
     """One operand of a model.
 
-    Parameters
-    ----------
-    type : int
-        An `OperandCode`, or the code of an extension's type.
-    dimensions : tuple of int
-        0 where not known; empty for a scalar, and for a tensor of unknown rank.
-    scale : float
-    zero_point : int
-    lifetime : Lifetime
-    data : bytes-like, optional
-        Elements of a constant, little-endian, C order.
-    channel_quant : ChannelQuant, optional
-        For TENSOR_QUANT8_SYMM_PER_CHANNEL.
-    extension_data : bytes, optional
-        What is attached to an operand of an extension's type.
-    subgraph : int, optional
-        Index of the referenced graph that a MODEL operand stands for.
-    extension_type : ExtensionTypeInformation, optional
-        Of an operand of an extension's type.
-
     References
     ----------
     NNAPI HAL 1.3 ``Operand``.
     """
 
-    type: int
+    type: int  # an `OperandCode`, or the code of an extension's type
     dimensions: tuple[int, ...] = ()
+    """0 where not known; empty for a scalar, and for a tensor of unknown rank."""
     scale: float = 0.0
     zero_point: int = 0
     lifetime: Lifetime = Lifetime.TEMPORARY_VARIABLE
     data: bytes | memoryview | None = field(default=None, repr=False)
-    channel_quant: ChannelQuant | None = None
-    extension_data: bytes | None = None
-    subgraph: int | None = None
-    extension_type: ExtensionTypeInformation | None = None
+    """Elements of a constant, little-endian, C order."""
+    channel_quant: ChannelQuant | None = None  # for TENSOR_QUANT8_SYMM_PER_CHANNEL
+    extension_data: bytes | None = None  # what is attached to an operand of an extension's type
+    subgraph: int | None = None  # index of the referenced graph that a MODEL operand stands for
+    extension_type: ExtensionTypeInformation | None = None  # of an operand of an extension's type
 
     @property
     def is_tensor(self) -> bool:
@@ -236,39 +209,21 @@ class OperationNode:
 
 @dataclass(frozen=True, slots=True)
 class Subgraph:
-    """A graph of a model: the main one, or one that control flow refers to.
-
-    Parameters
-    ----------
-    operands : tuple of Operand
-    operations : tuple of OperationNode
-        In an order in which they can run.
-    inputs, outputs : tuple of int
-        Indexes of operands.
-    """
+    """A graph of a model: the main one, or one that control flow refers to."""
 
     operands: tuple[Operand, ...]
-    operations: tuple[OperationNode, ...]
+    operations: tuple[OperationNode, ...]  # in an order in which they can run
+    # Indexes of operands.
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ModelDescription:
-    """A model with all that it refers to; HAL 1.3 ``Model``.
-
-    Parameters
-    ----------
-    main : Subgraph
-    referenced : tuple of Subgraph
-        What MODEL operands stand for, by index.
-    relaxed : bool
-        Whether float32 may be computed with the range and precision of float16.
-    extensions : mapping of int to str
-        Name of each extension that is used, by prefix.
-    """
+    """A model with all that it refers to; HAL 1.3 ``Model``."""
 
     main: Subgraph
-    referenced: tuple[Subgraph, ...] = ()
-    relaxed: bool = False
+    referenced: tuple[Subgraph, ...] = ()  # what MODEL operands stand for, by index
+    relaxed: bool = False  # whether float32 may be computed with the range and precision of float16
     extensions: Mapping[int, str] = field(default_factory=dict)
+    """Name of each extension that is used, by prefix."""

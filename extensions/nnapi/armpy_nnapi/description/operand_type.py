@@ -19,15 +19,6 @@ from armpy_nnapi.results import bad_data, check_kind, require_data, unexpected_n
 class OperandType:
     """Type, dimensions and quantisation of an operand.
 
-    Parameters
-    ----------
-    type : int
-        An `OperandCode`, or the code of an extension's type.
-    dimensions : tuple of int
-        0 where not known; empty for a scalar, and for a tensor of unknown rank.
-    scale : float
-    zero_point : int
-
     Raises
     ------
     NnapiError
@@ -38,8 +29,9 @@ class OperandType:
     NNAPI ``ANeuralNetworksOperandType``.
     """
 
-    type: int
+    type: int  # an `OperandCode`, or the code of an extension's type
     dimensions: tuple[int, ...] = ()
+    """0 where not known; empty for a scalar, and for a tensor of unknown rank."""
     scale: float = 0.0
     zero_point: int = 0
 
@@ -74,7 +66,6 @@ class OperandType:
 
         Parameters
         ----------
-        array : ndarray
         scale, zero_point : float, int
             Needed for quantised types.
         type : OperandCode, optional
@@ -139,7 +130,6 @@ def validate_operand_type(
 
     Parameters
     ----------
-    operand_type : OperandType
     extension : ExtensionTypeInformation, optional
         What is known of an extension's type.
     where : str

@@ -11,18 +11,10 @@ from armpy_nnapi.results import bad_data, require_data
 
 @dataclass(frozen=True, slots=True)
 class RequestArgument:
-    """An input or output of one execution; HAL ``RequestArgument``.
+    """An input or output of one execution; HAL ``RequestArgument``."""
 
-    Parameters
-    ----------
-    data : memoryview of bytes, optional
-        Elements, or where they go; None if it has no value.
-    dimensions : tuple of int
-        As far as the application gives them; 0 where not known.
-    """
-
-    data: memoryview | None
-    dimensions: tuple[int, ...] = ()
+    data: memoryview | None  # elements, or where they go; None if it has no value
+    dimensions: tuple[int, ...] = ()  # as far as the application gives them; 0 where not known
 
     @property
     def has_no_value(self) -> bool:
@@ -47,8 +39,6 @@ def check_dimensions(
     ----------
     operand : Operand
         As the model has it.
-    given : OperandType, optional
-    where : str
     allow_unspecified : bool
         Whether dimensions may be left unknown.
 
@@ -109,7 +99,6 @@ def validate_request(graph: Subgraph, request: Request, *, allow_unspecified: bo
     ----------
     graph : Subgraph
         The model's main graph.
-    request : Request
     allow_unspecified : bool
         Whether outputs may have unknown dimensions.
 
@@ -143,7 +132,6 @@ def validate_request(graph: Subgraph, request: Request, *, allow_unspecified: bo
 def _check_argument(
     operand: Operand, argument: RequestArgument, where: str, allow_unspecified: bool
 ) -> None:
-    """Check one argument of a request."""
     if argument.has_no_value:  # whether the operation can go without is no matter of the request
         require_data(
             not argument.dimensions,

@@ -17,15 +17,6 @@ _COMMENT = re.compile(r"(^|\s)#.*")
 class AllowList:
     """The applications that may use vendor extensions.
 
-    Parameters
-    ----------
-    path : str
-        The file that says it.
-    entries : frozenset of str
-        Paths of programs, which begin with a slash, and names of applications.
-    problem : str
-        Why the file cannot be read; nobody is allowed then.
-
     Notes
     -----
     It guards against extensions that are used by accident, not against an application that
@@ -36,9 +27,10 @@ class AllowList:
     NNAPI vendor extensions, ``nnapi_extensions_app_allowlist``.
     """
 
-    path: str
+    path: str  # the file that says it
     entries: frozenset[str]
-    problem: str = ""
+    """Paths of programs, which begin with a slash, and names of applications."""
+    problem: str = ""  # why the file cannot be read; nobody is allowed then
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> AllowList:

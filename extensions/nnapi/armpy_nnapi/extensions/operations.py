@@ -29,8 +29,6 @@ def create_operation(
         See `ExtensionLookup`.
     names : mapping of int to str
         The model's extensions by prefix.
-    code : int
-    inputs, outputs : sequence of Operand
 
     Raises
     ------
@@ -72,7 +70,6 @@ def _named(names: Mapping[int, str], code: int) -> str:
 
 
 def _extension_operand(names: Mapping[int, str], operand: Operand) -> ExtensionOperand:
-    """An operand as an extension sees it."""
     own = operand.extension_type
     return ExtensionOperand(
         operand.info,
@@ -86,7 +83,6 @@ def _extension_operand(names: Mapping[int, str], operand: Operand) -> ExtensionO
 def _check_created(
     made: object, name: str, used: Iterable[str], num_outputs: int, where: str
 ) -> None:
-    """Check what an extension created."""
     if not isinstance(made, Operation):
         raise BackendError(
             "what it creates is no operation",

@@ -70,7 +70,6 @@ def _check_graph(
     names: Mapping[int, str],
     facts: dict[int, ExtensionTypeInformation],
 ) -> None:
-    """Check the codes of one graph."""
     for index, operand in enumerate(graph.operands):
         place = f"{where}operand {index}"
         _check_prefix(operand.type, names, place)

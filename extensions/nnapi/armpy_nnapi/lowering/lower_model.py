@@ -32,17 +32,10 @@ from armpy_nnapi.validation.versions import Levels
 
 @dataclass(frozen=True, slots=True)
 class NnapiOperation(Composite):
-    """An NNAPI operation whose shapes or parameters are not known yet.
-
-    Attributes
-    ----------
-    definition : OperationDefinition
-    arguments : Arguments
-        Its operands as the model declares them.
-    """
+    """An NNAPI operation whose shapes or parameters are not known yet."""
 
     definition: OperationDefinition
-    arguments: Arguments
+    arguments: Arguments  # its operands as the model declares them
 
     @property
     def name(self) -> str:
@@ -209,7 +202,6 @@ class _ModelLowerer:
         self._referenced: dict[tuple[int, tuple[int, ...]], Graph] = {}
 
     def lower(self, subgraph: Subgraph, name: str, omitted: Collection[int] = ()) -> Graph:
-        """Lower one graph."""
         net = Network(name)
         values: dict[int, Value | None] = {}
         for position, index in enumerate(subgraph.inputs):
@@ -242,7 +234,6 @@ class _ModelLowerer:
         number: int,
         values: dict[int, Value | None],
     ) -> Sequence[Value]:
-        """Add one operation."""
         ins = [subgraph.operands[index] for index in node.inputs]
         outs = [subgraph.operands[index] for index in node.outputs]
         inputs = [values[index] for index in node.inputs]
@@ -324,7 +315,6 @@ def _check_carried(omitted: tuple[int, ...], num_carried: int, number: int) -> N
 
 
 def _definition(code: int) -> OperationDefinition:
-    """The definition of an operation that armpy has."""
     definition = definitions().get(code)
     if definition is None:
         raise BackendCapabilityError("no backend has this operation", where=operation_name(code))

@@ -72,7 +72,6 @@ def supported_operations(
     ----------
     description : ModelDescription
         Valid.
-    runtimes : callable
     extensions : callable
         Gives the extensions of the devices.
     levels : sequence of sequence of int, optional

@@ -270,11 +270,9 @@ class DescribedMemory(Memory):
     # What `Memory.copy` asks.
 
     def _bytes(self) -> memoryview:
-        """Its elements' bytes."""
         return np.ascontiguousarray(self.read()).reshape(-1).view(np.uint8).data
 
     def _check_filled(self, where: str) -> None:
-        """Check that it has elements."""
         self._check_open()
         require_data(self._is_initialized, "the source has no elements yet", where=where)
 

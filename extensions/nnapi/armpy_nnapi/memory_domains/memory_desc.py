@@ -82,7 +82,6 @@ class MemoryDesc(IMemoryDesc[DescribedMemory]):
     def _add(
         self, compilation: Compilation, index: int, frequency: float, *, is_output: bool
     ) -> None:
-        """Add a role."""
         kind = "output" if is_output else "input"
         where = f"MemoryDesc.add_{kind}_role({index})"
         if compilation is None:
@@ -197,7 +196,6 @@ class MemoryDesc(IMemoryDesc[DescribedMemory]):
         return op_failed(failed, where=where, actual=str(self._dimensions), fix=fix)
 
     def _tensor_roles(self) -> list[TensorRole]:
-        """The roles as the runtime has them."""
         found = []
         pairs = zip(self._roles.items(), self._compilations, strict=True)
         for (role, frequency), compilation in pairs:

@@ -113,7 +113,6 @@ class MemoryUses:
 
         Parameters
         ----------
-        network : LoadedNetwork
         arrays : sequence of (ndarray or None)
             The inputs, None for no value.
 

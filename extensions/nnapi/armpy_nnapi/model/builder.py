@@ -49,18 +49,10 @@ _TRUTH_VALUES = frozenset(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelOperand:
-    """An operand of a model under construction.
-
-    Parameters
-    ----------
-    builder : ModelBuilder
-    index : int
-        In the model.
-    type : OperandType
-    """
+    """An operand of a model under construction."""
 
     builder: ModelBuilder
-    index: int
+    index: int  # in the model
     type: OperandType
 
     def __repr__(self) -> str:
@@ -201,8 +193,6 @@ class ModelBuilder:
         condition : ModelOperand, TENSOR_BOOL8 of dimensions (1,)
         then_model, else_model : Model
             Finished; they take the inputs and give the outputs.
-        inputs : sequence of ModelOperand
-        outputs : sequence of OperandType
 
         Raises
         ------
@@ -232,7 +222,6 @@ class ModelBuilder:
             Finished; takes the inputs and gives one TENSOR_BOOL8 of dimensions (1,).
         body_model : Model
             Finished; takes the inputs and gives the next turn's, or the first of them.
-        inputs : sequence of ModelOperand
         outputs : sequence of OperandType
             The first of what the body gives.
 
@@ -297,7 +286,6 @@ class ModelBuilder:
     def _call(
         self, definition: OperationDefinition, given: Mapping[str, object], outputs: object
     ) -> ModelOperand | tuple[ModelOperand, ...]:
-        """Add an operation."""
         # None says the same as leaving it out, and lets shorter forms match.
         given = {name: value for name, value in given.items() if value is not None}
         asked: Sequence[OperandType | None] | None = None
@@ -316,7 +304,6 @@ class ModelBuilder:
         return made[0] if len(made) == 1 else made
 
     def _operand(self, call: OperationCall, argument: Argument, value: object) -> ModelOperand:
-        """The operand for a value that was given for an argument."""
         if isinstance(value, ModelOperand):
             require_data(
                 value.builder is self,
@@ -391,13 +378,11 @@ class ModelBuilder:
         return made
 
     def _model_operand(self, model: Model) -> int:
-        """An operand that stands for a model."""
         index = self._model.add_operand(OperandType(OperandCode.MODEL))
         self._model.set_operand_value_from_model(index, model)
         return index
 
     def _add(self, operand_type: OperandType) -> ModelOperand:
-        """Add an operand."""
         return ModelOperand(self, self._model.add_operand(operand_type), operand_type)
 
 

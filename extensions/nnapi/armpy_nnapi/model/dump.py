@@ -107,8 +107,6 @@ def draw(description: ModelDescription, name: str = "model", find: Find = lambda
 
     Parameters
     ----------
-    description : ModelDescription
-    name : str
     find : callable
         Gives the name of an extension's type or operation, as far as it is known.
     """
@@ -149,7 +147,6 @@ def _names_of(model: IModel | ModelDescription) -> Find:
 
 
 def _graph(graph: Subgraph, named: NameOf, prefix: str, indent: str) -> Iterator[str]:
-    """The lines of one graph."""
     edges = {index: f"input[{k}]" for k, index in enumerate(graph.inputs)}
     edges |= {index: f"output[{k}]" for k, index in enumerate(graph.outputs)}
     for index, operand in enumerate(graph.operands):
@@ -183,7 +180,6 @@ def _position(position: int, count: int) -> str:
 
 
 def _operand_label(operand: Operand, named: NameOf, name: str) -> str:
-    """The label of an operand."""
     kind = _KINDS.get(operand.lifetime)
     text = f"{name}: {kind}" if kind else name
     if operand.subgraph is not None:

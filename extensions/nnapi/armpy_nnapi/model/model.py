@@ -136,7 +136,6 @@ class Model(IModel):
 
         Parameters
         ----------
-        index : int
         value : ndarray, bytes-like, number or None
             Elements; None for an optional operand that is left out. More than 128 bytes are
             copied when the model is finished and must not change until then.
@@ -205,7 +204,6 @@ class Model(IModel):
         ----------
         scales : iterable of float
             One per index along the channel dimension, above 0.
-        channel_dim : int
 
         Raises
         ------

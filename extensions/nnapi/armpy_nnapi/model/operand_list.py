@@ -148,7 +148,6 @@ def _check_known(operand: Operand, where: str) -> None:
 
 
 def _check_length(operand: Operand, length: int, where: str) -> None:
-    """Check the length of a value."""
     require_data(
         length == operand.size_bytes,
         "the value has the wrong length",

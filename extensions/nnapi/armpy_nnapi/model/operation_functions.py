@@ -39,21 +39,13 @@ SIGNED_OFFSET = 128
 
 @dataclass(frozen=True, slots=True)
 class OperationCall:
-    """Call of an operation's function, matched to a form and a row of types.
-
-    Parameters
-    ----------
-    definition : OperationDefinition
-    form : Form
-    row : TypeRow
-    inputs : tuple of (Argument, object)
-        Each input with what was given for it; None for one without a value.
-    """
+    """Call of an operation's function, matched to a form and a row of types."""
 
     definition: OperationDefinition
     form: Form
     row: TypeRow
     inputs: tuple[tuple[Argument, object], ...]
+    """Each input with what was given for it; None for one without a value."""
 
 
 @cache
@@ -139,7 +131,6 @@ def documentation(definition: OperationDefinition) -> str:
 
 
 def _type_text(definition: OperationDefinition, argument: Argument) -> str:
-    """The types that an argument can have."""
     codes = dict.fromkeys(argument.code(row) for _, row in definition.signatures())
     text = ", ".join(code.name for code in codes)
     return f"{text}, optional" if _may_be_missing(argument) else text
@@ -157,7 +148,6 @@ def resolve(
     ----------
     given : mapping of str to object
         By argument; those left out are not in it.
-    num_outputs : int, optional
     code_of : callable
         The operand type that something given has; None if it has none of its own.
 
@@ -195,7 +185,6 @@ def resolve(
 
 
 def _pairs(form: Form, given: Mapping[str, object]) -> Iterator[tuple[Argument, object]]:
-    """Each input of a form with what is given for it."""
     for argument in form.inputs:
         value = given.get(argument.name, _default(argument))
         if not argument.variadic:
@@ -213,7 +202,6 @@ def _pairs(form: Form, given: Mapping[str, object]) -> Iterator[tuple[Argument, 
 def _no_form(
     definition: OperationDefinition, given: Mapping[str, object], num_outputs: int | None
 ) -> NnapiError:
-    """The error for arguments that no form has."""
     unknown = [name for name in given if name not in {a.name for a in _arguments(definition)}]
     forms = dict.fromkeys(", ".join(form.input_names) for form in definition.forms)
     actual = ", ".join(given)

@@ -36,7 +36,6 @@ class References:
 
         Parameters
         ----------
-        description : ModelDescription
         prefix_of : callable, optional
             Gives the prefix that an extension of this name has here; the model's own if left out.
 

@@ -38,7 +38,6 @@ _UNSIGNED, _SIGNED = _C.TENSOR_QUANT8_ASYMM, _C.TENSOR_QUANT8_ASYMM_SIGNED
 
 
 def _activation_rows(unsigned_level: int = 27) -> tuple[TypeRow, ...]:
-    """The types of the oldest activations."""
     return rows(
         "T",
         (_C.TENSOR_FLOAT32, 27),
@@ -72,7 +71,6 @@ def _rectifier(code: OperationCode) -> OperationDefinition:
 
 
 def _lower_logistic(lower: LoweringContext) -> Value:
-    """LOGISTIC."""
     # The kernel multiplies by scale * 2**27 in fixed point, which has to be above 1.
     _check_fine_scale(lower, 27)
     # The whole range of the type stands for 0 to 1.
@@ -81,7 +79,6 @@ def _lower_logistic(lower: LoweringContext) -> Value:
 
 
 def _lower_tanh(lower: LoweringContext) -> Value:
-    """TANH."""
     _check_fine_scale(lower, 27)
     output = lower.fixed_output(1 / 128, _zero_point_of_128ths(lower))
     return lower.add(Activation(_F.TANH, 1.0, 1.0), lower["input"], output=output)
@@ -123,7 +120,6 @@ def _lower_elu(lower: LoweringContext) -> Value:
 
 
 def _lower_hard_swish(lower: LoweringContext) -> Value:
-    """HARD_SWISH."""
     source, target = lower["input"].info, lower.output_info()
     if source.data_type.is_quantized and source.num_elements:
         # The kernel shifts the quotient of the two to the right only.
@@ -137,7 +133,6 @@ def _lower_hard_swish(lower: LoweringContext) -> Value:
 
 
 def _lower_softmax(lower: LoweringContext) -> Value:
-    """SOFTMAX."""
     beta, axis = float(lower.number("beta")), lower.integer("axis")
     operand = lower.output_operand()
     if lower["input"].info.data_type.is_quantized and lower["input"].info.num_elements:
@@ -173,13 +168,11 @@ def _level_by_rank(arguments: Arguments, first_ranks: tuple[int, ...]) -> int:
 
 
 def _lower_log_softmax(lower: LoweringContext) -> Value:
-    """LOG_SOFTMAX."""
     operation = LogSoftmax(float(lower.number("beta")), lower.integer("axis"))
     return lower.add(operation, lower["input"])
 
 
 def _lower_l2_normalization(lower: LoweringContext) -> Value:
-    """L2_NORMALIZATION."""
     output: TensorInfo = lower.fixed_output(1 / 128, _zero_point_of_128ths(lower))
     return lower.add(L2Normalization(lower.integer("axis")), lower["input"], output=output)
 

@@ -42,7 +42,6 @@ def _output_forms(inputs: tuple[Argument, ...], outputs: tuple[Operand, ...]) ->
 
 
 def _lower_lstm(lower: LoweringContext) -> Sequence[Value]:
-    """BIDIRECTIONAL_SEQUENCE_LSTM."""
     operation = BidirectionalSequenceLstm(
         recurrent_activation(lower),
         cell_clip=float(lower.number("cell_clip")),
@@ -54,7 +53,6 @@ def _lower_lstm(lower: LoweringContext) -> Sequence[Value]:
 
 
 def _lower_rnn(lower: LoweringContext) -> Sequence[Value]:
-    """BIDIRECTIONAL_SEQUENCE_RNN."""
     operation = BidirectionalSequenceRnn(
         recurrent_activation(lower),
         time_major=bool(lower.number("time_major")),

@@ -22,13 +22,11 @@ _OUTPUTS = (Argument("output", "T"),)
 
 
 def _lower_depth(lower: LoweringContext, kind: type[DepthToSpace] | type[SpaceToDepth]) -> Value:
-    """DEPTH_TO_SPACE, SPACE_TO_DEPTH."""
     operation = kind(lower.integer("block_size"), data_layout(lower))
     return lower.add(operation, lower["input"], output=quantized_like(lower))
 
 
 def _lower_batch_to_space(lower: LoweringContext) -> Value:
-    """BATCH_TO_SPACE_ND."""
     block = vector(lower, "block_shape", 2)
     # NNAPI's operation has no crops.
     operation = BatchToSpaceNd(block, ((0, 0), (0, 0)), data_layout(lower))
@@ -36,7 +34,6 @@ def _lower_batch_to_space(lower: LoweringContext) -> Value:
 
 
 def _lower_space_to_batch(lower: LoweringContext) -> Value:
-    """SPACE_TO_BATCH_ND."""
     block = vector(lower, "block_shape", 2)
     operation = SpaceToBatchNd(block, padding_pairs(lower), data_layout(lower))
     return lower.add(operation, lower["input"], output=quantized_like(lower))

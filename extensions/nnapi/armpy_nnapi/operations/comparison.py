@@ -68,7 +68,6 @@ def _lower_comparison(lower: LoweringContext, kind: ComparisonOperation) -> Valu
 
 
 def _comparison(code: OperationCode) -> OperationDefinition:
-    """The definition of a comparison."""
     kind, relation = _COMPARISONS[code]
     return OperationDefinition(
         code,
@@ -80,7 +79,6 @@ def _comparison(code: OperationCode) -> OperationDefinition:
 
 
 def _logic(code: OperationCode) -> OperationDefinition:
-    """The definition of a logical operation."""
     kind, summary = _LOGIC[code]
     return OperationDefinition(
         code,

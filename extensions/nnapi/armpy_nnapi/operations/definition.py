@@ -21,31 +21,16 @@ Lower: TypeAlias = Callable[[LoweringContext], Any]  # Any: a Value, or a sequen
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OperationDefinition:
-    """All that armpy knows of an NNAPI operation.
-
-    Parameters
-    ----------
-    code : OperationCode
-    summary : str
-        One line for documentation.
-    forms : tuple of Form
-    type_rows : tuple of TypeRow
-        Empty if the forms' types are all fixed.
-    lower : callable
-        See `Lower`.
-    check : callable, optional
-        See `Check`. Raises LayerValidationError.
-    allows_zero_sized : bool
-        Whether inputs may have a dimension of 0.
-    """
+    """All that armpy knows of an NNAPI operation."""
 
     code: OperationCode
-    summary: str
+    summary: str  # one line for documentation
     forms: tuple[Form, ...]
-    type_rows: tuple[TypeRow, ...]
-    lower: Lower
+    type_rows: tuple[TypeRow, ...]  # empty if the forms' types are all fixed
+    lower: Lower  # see `Lower`
     check: Check | None = None
-    allows_zero_sized: bool = False
+    """See `Check`. Raises LayerValidationError."""
+    allows_zero_sized: bool = False  # whether inputs may have a dimension of 0
 
     @property
     def name(self) -> str:

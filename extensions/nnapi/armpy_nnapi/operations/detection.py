@@ -78,7 +78,6 @@ def _nms_kernel(code: int) -> NmsKernel:
 
 
 def _lower_nms_limit(lower: LoweringContext) -> Sequence[Value]:
-    """BOX_WITH_NMS_LIMIT."""
     require_box_scale(lower, "rois")
     operation = BoxWithNmsLimit(
         score_threshold=float(lower.number("score_threshold")),
@@ -129,7 +128,6 @@ _NMS_LIMIT = OperationDefinition(
 
 
 def _lower_proposals(lower: LoweringContext) -> Sequence[Value]:
-    """GENERATE_PROPOSALS."""
     require_box_scale(lower, "anchors", "image_info")
     operation = GenerateProposals(
         height_stride=float(lower.number("height_stride")),

@@ -42,7 +42,6 @@ _ARITHMETIC_FORMS = forms(
 
 
 def _arithmetic_rows(float_level: int, *integers: tuple[int, ...]) -> tuple[TypeRow, ...]:
-    """The types of arithmetic."""
     return rows(
         "T",
         (_C.TENSOR_FLOAT32, float_level),
@@ -132,7 +131,6 @@ def _check_product_scale(arguments: Arguments) -> int:
 
 
 def _arithmetic(code: OperationCode) -> OperationDefinition:
-    """The definition of one of the four."""
     kind, type_rows = _ARITHMETIC[code]
     return OperationDefinition(
         code,

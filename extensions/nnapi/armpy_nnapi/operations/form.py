@@ -12,37 +12,21 @@ from armpy_nnapi.description.model_description import Operand
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One input or output of an operation's form.
+    """One input or output of an operation's form."""
 
-    Parameters
-    ----------
-    name : str
-        Standard name: ``input``, ``filter``, ``padding_left``.
-    type : OperandCode or str
-        A type, or the name of a column of the operation's type rows.
-    text : str
-        What it is, for documentation, where the name does not say it.
-    optional : bool
-        Whether the operand may be there without a value (lifetime NO_VALUE).
-    decisive : bool
-        Whether the elements of a tensor must be known before the operation can be lowered
-        (a shape, axes, paddings). Scalars always must.
-    ranks : tuple of int
-        Ranks that are allowed; empty if any is.
-    variadic : bool
-        Whether it stands for one or more operands of the type; one argument per list may.
-    default : object
-        The value that means the same as leaving a trailing scalar out; None if there is none.
-    """
-
-    name: str
-    type: OperandCode | str
-    text: str = ""
-    optional: bool = False
+    name: str  # standard name: ``input``, ``filter``, ``padding_left``
+    type: OperandCode | str  # a type, or the name of a column of the operation's type rows
+    text: str = ""  # what it is, for documentation, where the name does not say it
+    optional: bool = False  # whether the operand may be there without a value (lifetime NO_VALUE)
     decisive: bool = False
-    ranks: tuple[int, ...] = ()
+    """Whether the elements of a tensor must be known before the operation can be lowered (a shape,
+    axes, paddings). Scalars always must.
+    """
+    ranks: tuple[int, ...] = ()  # ranks that are allowed; empty if any is
     variadic: bool = False
+    """Whether it stands for one or more operands of the type; one argument per list may."""
     default: object = None
+    """The value that means the same as leaving a trailing scalar out; None if there is none."""
 
     def code(self, row: TypeRow) -> OperandCode:
         """The type that the argument has in a row."""
@@ -53,18 +37,11 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One list of arguments that an operation can be called with.
-
-    Parameters
-    ----------
-    inputs, outputs : tuple of Argument
-    feature_level : int
-        Lowest feature level that has the form.
-    """
+    """One list of arguments that an operation can be called with."""
 
     inputs: tuple[Argument, ...]
     outputs: tuple[Argument, ...]
-    feature_level: int = FeatureLevel.LEVEL_1
+    feature_level: int = FeatureLevel.LEVEL_1  # lowest feature level that has the form
 
     @property
     def input_names(self) -> tuple[str, ...]:
@@ -138,18 +115,11 @@ def spread(arguments: Sequence[Argument], count: int) -> list[Argument] | None:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The form and types that an operation was called with.
-
-    Parameters
-    ----------
-    form : Form
-    row : TypeRow
-    inputs, outputs : tuple of Argument
-        What each operand is; a variadic argument is repeated.
-    """
+    """The form and types that an operation was called with."""
 
     form: Form
     row: TypeRow
+    # What each operand is; a variadic argument is repeated.
     inputs: tuple[Argument, ...]
     outputs: tuple[Argument, ...]
 
@@ -180,13 +150,7 @@ class Match:
 
 
 class Arguments:
-    """The operands of one operation by name, for checks.
-
-    Parameters
-    ----------
-    match : Match
-    inputs, outputs : sequence of Operand
-    """
+    """The operands of one operation by name, for checks."""
 
     def __init__(self, match: Match, inputs: Sequence[Operand], outputs: Sequence[Operand]) -> None:
         self.match = match

@@ -21,7 +21,6 @@ _C = OperandCode
 
 
 def _lower_hashtable(lower: LoweringContext) -> Sequence[Value]:
-    """HASHTABLE_LOOKUP."""
     # Hits are plain numbers, 0 and 1.
     outputs = [output_like(lower, "values"), lower.fixed_output(1.0, 0, 1)]
     inputs = [lower[name] for name in ("lookups", "keys", "values")]
@@ -29,7 +28,6 @@ def _lower_hashtable(lower: LoweringContext) -> Sequence[Value]:
 
 
 def _lower_projection(lower: LoweringContext) -> Value:
-    """LSH_PROJECTION."""
     code = lower.integer("projection_type")
     if code not in {kind.value for kind in LshProjectionType}:
         raise LayerValidationError(
@@ -50,13 +48,11 @@ def _lower_projection(lower: LoweringContext) -> Value:
 
 
 def _lower_multinomial(lower: LoweringContext) -> Value:
-    """RANDOM_MULTINOMIAL."""
     operation = RandomMultinomial(lower.integer("num_samples"))
     return lower.add(operation, lower["logits"], lower["seeds"])
 
 
 def _lower_topk(lower: LoweringContext) -> Sequence[Value]:
-    """TOPK_V2."""
     k = lower.integer("k")
     require(k >= 1, "k is too small", expected="1 or more", actual=k)
     # Of equal elements NNAPI's reference puts the one with the larger index first.
@@ -65,7 +61,6 @@ def _lower_topk(lower: LoweringContext) -> Sequence[Value]:
 
 
 def _lower_shuffle(lower: LoweringContext) -> Value:
-    """CHANNEL_SHUFFLE."""
     operation = ChannelShuffle(lower.integer("num_groups"), lower.integer("axis"))
     return lower.add(operation, lower["input"], output=output_like(lower, "input"))
 

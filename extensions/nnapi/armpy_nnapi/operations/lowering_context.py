@@ -24,7 +24,6 @@ class LoweringContext:
 
     Parameters
     ----------
-    build : LayerBuilder
     arguments : Arguments
         Its operands as the model declares them.
     inputs : sequence of (Value or None)

@@ -56,7 +56,6 @@ _CODES = {
 def _typed_arguments(
     type_rule: TypeRule, inputs: tuple[Operand, ...], outputs: tuple[Operand, ...]
 ) -> tuple[tuple[Argument, ...], tuple[Argument, ...]]:
-    """Arguments of an operation that has one rule of types, one type per operand."""
     made = []
     for operands, columns in ((inputs, type_rule.inputs), (outputs, type_rule.outputs)):
         last = len(columns) - 1
@@ -72,7 +71,6 @@ def _typed_arguments(
 
 
 def _lower_lstm(lower: LoweringContext) -> Sequence[Value]:
-    """LSTM."""
     operation = Lstm(
         recurrent_activation(lower),
         cell_clip=float(lower.number("cell_clip")),
@@ -101,7 +99,6 @@ _SCALES = (
 
 
 def _lower_quantized(lower: LoweringContext) -> Sequence[Value]:
-    """QUANTIZED_LSTM."""
     names = ("cell_clip", "projection_clip", *_SCALES, "hidden_state_scale")
     reals = {name: float(lower.number(name)) for name in names}
     operation = QLstm(hidden_state_zero_point=lower.integer("hidden_state_zero_point"))

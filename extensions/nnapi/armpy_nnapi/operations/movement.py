@@ -56,13 +56,11 @@ def _lower_concatenation(lower: LoweringContext) -> Value:
 
 
 def _lower_reshape(lower: LoweringContext) -> Value:
-    """RESHAPE."""
     reshape = Reshape(vector(lower, "shape"))
     return lower.add(reshape, lower["input"], output=quantized_like(lower))
 
 
 def _lower_squeeze(lower: LoweringContext) -> Value:
-    """SQUEEZE."""
     axes = vector(lower, "axes") if "axes" in lower else None
     # All axes may go, and NNAPI has no tensors of rank 0.
     squeezed = lower.add(Squeeze(axes), lower["input"], output=quantized_like(lower))
@@ -70,13 +68,11 @@ def _lower_squeeze(lower: LoweringContext) -> Value:
 
 
 def _lower_expand_dims(lower: LoweringContext) -> Value:
-    """EXPAND_DIMS."""
     expand = ExpandDims(lower.integer("axis"))
     return lower.add(expand, lower["input"], output=quantized_like(lower))
 
 
 def _lower_transpose(lower: LoweringContext) -> Value:
-    """TRANSPOSE."""
     rank = len(lower.shape("input"))
     if "perm" in lower:
         perm = vector(lower, "perm", rank)
@@ -94,13 +90,11 @@ def _lower_transpose(lower: LoweringContext) -> Value:
 
 
 def _lower_tile(lower: LoweringContext) -> Value:
-    """TILE."""
     multiples = vector(lower, "multiples", len(lower.shape("input")))
     return lower.add(Tile(multiples), lower["input"], output=quantized_like(lower))
 
 
 def _lower_fill(lower: LoweringContext) -> Value:
-    """FILL."""
     return lower.add(Fill(vector(lower, "dimensions")), lower["value"])
 
 

@@ -20,7 +20,6 @@ def _check_rank(arguments: Arguments) -> int:
 
 
 def _lower_local_response(lower: LoweringContext) -> Value:
-    """LOCAL_RESPONSE_NORMALIZATION."""
     operation = Normalization(
         radius=lower.integer("radius"),
         # For the sum as it is: NNAPI does not divide it by the window's size, unlike ONNX.
@@ -33,7 +32,6 @@ def _lower_local_response(lower: LoweringContext) -> Value:
 
 
 def _lower_instance(lower: LoweringContext) -> Value:
-    """INSTANCE_NORMALIZATION."""
     operation = InstanceNormalization(
         gamma=float(lower.number("gamma")),
         beta=float(lower.number("beta")),

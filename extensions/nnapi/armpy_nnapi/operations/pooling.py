@@ -55,7 +55,6 @@ def _lower(lower: LoweringContext, algorithm: PoolingAlgorithm) -> Value:
 def _pooling(
     code: OperationCode, algorithm: PoolingAlgorithm, summary: str, type_rows: tuple[TypeRow, ...]
 ) -> OperationDefinition:
-    """The definition of one of the three."""
     return OperationDefinition(
         code,
         summary,

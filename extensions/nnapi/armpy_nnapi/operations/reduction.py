@@ -37,7 +37,6 @@ _MEAN = rows(
 
 
 def _lower_reduction(lower: LoweringContext, kind: ReduceOperation) -> Value:
-    """MEAN and REDUCE_*."""
     info = quantized_like(lower)
     reduce = Reduce(
         kind,

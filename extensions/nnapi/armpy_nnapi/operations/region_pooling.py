@@ -64,7 +64,6 @@ def _lower_regions(lower: LoweringContext, operation: RoiAlign | RoiPooling) -> 
 
 
 def _lower_align(lower: LoweringContext) -> Value:
-    """ROI_ALIGN."""
     rows_per_bin, columns_per_bin = lower.integer("height_samples"), lower.integer("width_samples")
     operation = RoiAlign(height_samples=rows_per_bin, width_samples=columns_per_bin)
     return _lower_regions(lower, operation)

@@ -44,7 +44,6 @@ _LARGEST_SIZE = 2**31 - 1
 
 
 def _lower(lower: LoweringContext, method: ResizeMethod) -> Value:
-    """The resizing."""
     require_image(lower)
     layout = data_layout(lower)
     align = bool(lower.number("align_corners"))

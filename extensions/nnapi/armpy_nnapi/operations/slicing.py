@@ -21,7 +21,6 @@ _OUTPUT = (Argument("output", "T"),)
 
 
 def _lower_embedding_lookup(lower: LoweringContext) -> Value:
-    """EMBEDDING_LOOKUP."""
     lookups, values = lower.shape("lookups"), lower.shape("values")
     require(
         len(lookups) == 1 and len(values) >= 2,
@@ -34,13 +33,11 @@ def _lower_embedding_lookup(lower: LoweringContext) -> Value:
 
 
 def _lower_gather(lower: LoweringContext) -> Value:
-    """GATHER."""
     gather = Gather(lower.integer("axis"))
     return lower.add(gather, lower["input"], lower["indices"], output=quantized_like(lower))
 
 
 def _lower_slice(lower: LoweringContext) -> Value:
-    """SLICE."""
     rank = len(lower.shape("input"))
     taken = Slice(vector(lower, "begin", rank), vector(lower, "size", rank))
     return lower.add(taken, lower["input"], output=quantized_like(lower))
@@ -65,7 +62,6 @@ def _require_num_splits(num_splits: int, num_outputs: int) -> None:
 
 
 def _lower_split(lower: LoweringContext) -> Sequence[Value]:
-    """SPLIT."""
     num_splits = lower.integer("num_splits")
     # Checked here as well, for the number may have become known only now.
     _require_num_splits(num_splits, len(lower.arguments.outputs))

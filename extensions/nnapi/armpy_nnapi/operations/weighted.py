@@ -174,7 +174,6 @@ def _dilation(lower: LoweringContext) -> tuple[int, int]:
 
 
 def _lower_convolution(lower: LoweringContext) -> Value:
-    """CONV_2D."""
     channels = _channels(lower)
     require(
         lower.shape("filter")[3] == channels,
@@ -211,7 +210,6 @@ def _lower_depthwise(lower: LoweringContext) -> Value:
 
 
 def _lower_fully_connected(lower: LoweringContext) -> Value:
-    """FULLY_CONNECTED."""
     require_filter(lower)
     check_bias_scale(lower)
     operation = FullyConnected(fused_activation(lower))

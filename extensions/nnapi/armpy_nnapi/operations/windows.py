@@ -50,7 +50,6 @@ def window_forms(
         What comes before and behind the padding.
     *trailing : tuple of (int, tuple of Argument)
         As for `forms`.
-    feature_level : int
     """
     output = (Argument("output", "T"),)
     return tuple(

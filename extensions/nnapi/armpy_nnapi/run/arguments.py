@@ -31,7 +31,6 @@ class ArgumentList:
     ----------
     what : str
         ``"input"`` or ``"output"``, for messages.
-    slots : tuple of ArgumentSlot
 
     Attributes
     ----------
@@ -69,7 +68,6 @@ class ArgumentList:
 
         Parameters
         ----------
-        index : int
         array : ndarray, optional
         renew : callable, optional
             Makes it again for each execution, if it is a copy.
@@ -139,7 +137,6 @@ class ExecutionArguments:
 
     Attributes
     ----------
-    inputs, outputs : ArgumentList
     memories : MemoryUses, optional
         The arguments that are memory made from descriptions; None if there is no such.
     """

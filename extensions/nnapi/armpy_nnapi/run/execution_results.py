@@ -30,7 +30,6 @@ class ExecutionResults:
 
     Attributes
     ----------
-    shapes : OutputShapes
     is_timed : bool
         Whether it is measured how long executions take.
     code : ResultCode, optional

@@ -78,7 +78,6 @@ def wait_for_fence(fd: int, timeout_s: float | None) -> bool | None:
 
     Parameters
     ----------
-    fd : int
     timeout_s : float, optional
         How long; without limit if left out.
 

@@ -33,11 +33,8 @@ class Launch:
 
     Parameters
     ----------
-    compilation : Compilation
-    arguments : ExecutionArguments
     results : ExecutionResults
         Is given the dimensions and times that come out.
-    limits : TimeLimits
     end : callable
         Told the result code, once, before the event is settled.
     where : str
@@ -97,7 +94,6 @@ class Launch:
 
         Parameters
         ----------
-        dependencies : sequence of Event
         duration_ns : int
             How long it may take from then on; 0 for no limit.
         """

@@ -25,18 +25,10 @@ MAXIMUM_LOOP_TIMEOUT_NS = 15_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class TimeLimits:
-    """Time limits of an execution and of each loop in it.
+    """Time limits of an execution and of each loop in it."""
 
-    Parameters
-    ----------
-    timeout_ns : int
-        From its start on; 0 for no limit.
-    loop_timeout_ns : int, optional
-        What the runtime's options say if left out.
-    """
-
-    timeout_ns: int = 0
-    loop_timeout_ns: int | None = None
+    timeout_ns: int = 0  # from its start on; 0 for no limit
+    loop_timeout_ns: int | None = None  # what the runtime's options say if left out
 
     @property
     def loop_timeout_s(self) -> float | Unset:

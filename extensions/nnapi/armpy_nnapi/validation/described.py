@@ -12,18 +12,10 @@ from armpy_nnapi.results import bad_data
 
 @dataclass(frozen=True, slots=True)
 class FinishedModel:
-    """A model that was sorted, checked and simplified.
+    """A model that was sorted, checked and simplified."""
 
-    Parameters
-    ----------
-    description : ModelDescription
-        Valid, its operations in an order in which they can run.
-    order : tuple of int
-        For each of the main graph's operations, which one it was before.
-    """
-
-    description: ModelDescription
-    order: tuple[int, ...]
+    description: ModelDescription  # valid, its operations in an order in which they can run
+    order: tuple[int, ...]  # for each of the main graph's operations, which one it was before
 
 
 class IModel(ABC):
@@ -53,8 +45,6 @@ def described(model: IModel | ModelDescription, where: str, others: str = "") ->
 
     Parameters
     ----------
-    model : Model or ModelDescription
-    where : str
     others : str
         What else would have done.
 

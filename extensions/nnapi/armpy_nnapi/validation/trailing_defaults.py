@@ -53,7 +53,6 @@ def without_trailing_defaults(description: ModelDescription) -> ModelDescription
 
 
 def _shortened(graph: Subgraph) -> Subgraph:
-    """A graph in shorter forms."""
     nodes = tuple(_shortened_node(node, graph.operands) for node in graph.operations)
     return graph if nodes == graph.operations else replace(graph, operations=nodes)
 

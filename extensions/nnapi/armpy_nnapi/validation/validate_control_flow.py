@@ -27,7 +27,6 @@ def check_control_flow(
 
     Parameters
     ----------
-    node : OperationNode
     operands : sequence of Operand
         Those of the graph that the operation is in.
     referenced : sequence of Subgraph

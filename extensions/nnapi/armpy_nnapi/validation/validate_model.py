@@ -43,7 +43,6 @@ def validate_operation(
 
     Parameters
     ----------
-    node : OperationNode
     operands : sequence of Operand
         Those of the graph that the operation is in.
     referenced : sequence of Subgraph
@@ -227,7 +226,6 @@ def _validate_node(
 
 
 def _check_operand(operand: Operand, where: str, num_referenced: int) -> None:
-    """Check one operand by itself."""
     given = OperandType(operand.type, operand.dimensions, operand.scale, operand.zero_point)
     validate_operand_type(given, operand.extension_type, where=where)
     # No quantised type, but a bias has a scale: that of the inputs times that of the weights.

@@ -62,7 +62,6 @@ def minimum_feature_level(model: IModel | ModelDescription) -> int:
 
 
 def _node_feature_level(node: OperationNode, graph: Subgraph, description: ModelDescription) -> int:
-    """The lowest feature level that has an operation and its operands."""
     level = validate_operation(node, graph.operands, description.referenced)
     used = (graph.operands[index] for index in (*node.inputs, *node.outputs))
     return max(int(level), *map(operand_feature_level, used))
@@ -142,17 +141,11 @@ def _without_unused(graph: Subgraph) -> Subgraph:
 
 @dataclass(frozen=True, slots=True)
 class ModelSlice:
-    """The part of a model that a feature level has.
-
-    Parameters
-    ----------
-    description : ModelDescription
-    operations : tuple of int
-        For each of the slice's operations, which one of the model's main graph it is.
-    """
+    """The part of a model that a feature level has."""
 
     description: ModelDescription
     operations: tuple[int, ...]
+    """For each of the slice's operations, which one of the model's main graph it is."""
 
 
 def compliant_slice(model: IModel | ModelDescription, feature_level: int) -> ModelSlice | None:
@@ -162,7 +155,6 @@ def compliant_slice(model: IModel | ModelDescription, feature_level: int) -> Mod
     ----------
     model : Model or ModelDescription
         Finished, or valid.
-    feature_level : int
 
     Returns
     -------
@@ -282,7 +274,6 @@ class _Slicer:
         return self._numbers[index]
 
     def _add(self, operand: Operand) -> int:
-        """Add an operand to the slice."""
         self._operands.append(operand)
         return len(self._operands) - 1
 

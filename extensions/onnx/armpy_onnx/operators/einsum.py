@@ -82,7 +82,6 @@ def _dots(spare: Sequence[str], count: int) -> str:
 
 
 def _sizes(node: Node, terms: Sequence[_EinsumTerm]) -> Mapping[str, int]:
-    """Sizes by letter."""
     sizes: dict[str, int] = {}
     for term in terms:
         for letter, size in zip(term.letters, term.value.info.known_shape, strict=True):

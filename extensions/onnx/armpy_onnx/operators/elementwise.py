@@ -59,7 +59,6 @@ def _arithmetic(operation: BinaryOperation) -> Operator:
 
 
 def _comparison(operation: ComparisonOperation) -> Operator:
-    """Operator that compares."""
     return _binary(Comparison(operation), DataType.BOOLEAN)
 
 

@@ -23,7 +23,6 @@ _SELU = 1.67326319217681884765625, 1.05070102214813232421875
 
 
 def _unary(operation: UnaryOperation) -> Operator:
-    """Operator that is one function."""
     return Operator(lambda node: node.layer(ElementwiseUnary(operation), node.value(0)))
 
 
@@ -42,7 +41,6 @@ def _activation(
 def _apply(
     node: Node, value: Value, function: ActivationFunction, a: float = 0.0, b: float = 0.0
 ) -> Value:
-    """Add an activation function."""
     return node.layer(Activation(function, a, b), value)
 
 
@@ -81,7 +79,6 @@ def _clamp(node: Node, value: Value, lowest: float, highest: float) -> Value:
 
 
 def _limit(node: Node, name: str) -> Value | None:
-    """A limit that is an attribute."""
     is_there = node.attribute(name) is not None
     return node.like(node.value(0), node.real(name)) if is_there else None
 

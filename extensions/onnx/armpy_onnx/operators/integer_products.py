@@ -83,7 +83,6 @@ def integer_product(
 
     Parameters
     ----------
-    node : Node
     a, b : Value, int8 or uint8, shapes (..., rows, depth) and (..., depth, columns)
     a_point, b_point : Value or None
         One for all, or one per row of `a`, per column of `b`.
@@ -182,7 +181,6 @@ def _to_float(node: Node) -> Value:
 
 
 def _dynamic_product(node: Node) -> Value:
-    """DynamicQuantizeMatMul."""
     a, a_scale, a_point = dynamically_quantized(node, node.value(0))
     sums = integer_product(node, a, _matrix(node, 1, False), a_point, node.input(3))
     return scaled_sums(node, sums, a_scale, node.value(2), node.input(4))

@@ -32,7 +32,6 @@ def _rows(node: Node) -> Value:
 
 
 def _matrix(node: Node, name: str, num_rows: int, num_columns: int) -> Value:
-    """An attribute as a matrix."""
     numbers = np.array(node.attribute(name, ()), np.float32)
     if numbers.size != num_rows * num_columns:
         raise node.error(

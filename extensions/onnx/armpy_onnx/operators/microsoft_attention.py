@@ -40,7 +40,6 @@ def attended(
 
     Parameters
     ----------
-    node : Node
     made : Value, shape (batch, sequence, 3 * width)
     mask : Value or None
         In one of the forms that ONNX Runtime has for them.
@@ -138,7 +137,6 @@ def _unpacked(node: Node, value: Value, count: int) -> tuple[Value, ...]:
 
 
 def _by_heads(node: Node, value: Value, bias: Value | None, heads: int) -> Value:
-    """An operand with its bias, by heads."""
     if bias is not None:
         value = binary(node, BinaryOperation.ADD, value, bias)
     return apart(node, value, heads)
@@ -290,7 +288,6 @@ def _rotary_embedding(node: Node) -> Value:
 
 
 def _heads(node: Node, name: str) -> int:
-    """A number of heads."""
     heads = node.integer(name)
     if heads < 1:
         raise node.error(f"{name} cannot be used", expected="1 or more", actual=heads)
@@ -298,7 +295,6 @@ def _heads(node: Node, name: str) -> int:
 
 
 def _refuse(node: Node, index: int, reason: str) -> None:
-    """Refuse an input."""
     if node.has(index):
         raise node.error(reason)
 

@@ -97,7 +97,6 @@ def mask_lengths(node: Node, shape: Sequence[int]) -> Value:
 
 
 def _embedding_type(data: NodeData, types: Sequence[DataType | None]) -> DataType:
-    """The type of the embeddings."""
     return types[2] or DataType.FLOAT32
 
 

@@ -69,7 +69,6 @@ def _embed_layer_normalization(node: Node) -> Sequence[Value]:
 
 
 def _first_rows(node: Node, table: Value, count: int) -> Value:
-    """The first rows of a table, as one of a batch."""
     shape = table.info.known_shape
     if len(shape) != 2 or count > shape[0]:
         raise node.error("there are not enough positions", expected=f"{count} rows", actual=shape)
@@ -197,7 +196,6 @@ def _first_columns(node: Node, value: Value, like: Value) -> Value:
 
 
 def _type_of_scale(data: NodeData, types: Sequence[DataType | None]) -> DataType:
-    """What is gathered is of the scales' type."""
     return types[2] or DataType.FLOAT32
 
 

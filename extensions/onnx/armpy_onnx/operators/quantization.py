@@ -32,7 +32,6 @@ from armpy_onnx.quantized import (
 
 
 def _quantized_type(data: NodeData, types: Sequence[DataType | None]) -> DataType:
-    """Data type that QuantizeLinear writes."""
     if len(types) > 2 and types[2] is not None:
         return types[2]
     asked = data.attribute("output_dtype", 0)

@@ -43,24 +43,15 @@ from armpy_onnx.quantized import (
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Filters:
-    """Constant weights of bytes, and the windows that they are for.
+    """Constant weights of bytes, and the windows that they are for."""
 
-    Parameters
-    ----------
-    data : ndarray, int8 or uint8, shape (o, i / groups, h, w)
-    quantization : Quantization
-    windows : WindowAttributes
-    groups : int
-    """
-
-    data: Array
+    data: Array  # ndarray, int8 or uint8, shape (o, i / groups, h, w)
     quantization: Quantization
     windows: WindowAttributes
     groups: int
 
 
 def _filters(node: Node, weights: int, quantization: Quantization) -> _Filters:
-    """The weights of a node with its attributes."""
     check_bytes(node, 0, weights)
     value, data = node.value(weights), node.array(weights)
     sizes = spatial_sizes(node)

@@ -76,7 +76,6 @@ def _unary(make: Callable[[Node], Activation]) -> Operator:
 
 
 def _plain(function: ActivationFunction) -> Operator:
-    """Operator of an activation function."""
     return _unary(lambda node: Activation(function, 1.0, 1.0))
 
 

@@ -40,14 +40,11 @@ class _Reduction:
     def __call__(
         self, operation: ReduceOperation, value: Value, keep_dims: bool | None = None
     ) -> Value:
-        """The reduced value."""
         keeps = self._keeps if keep_dims is None else keep_dims
         return self._node.layer(Reduce(operation, self._axes, keeps), value)
 
 
 def _plain(operation: ReduceOperation, inputs_from: int = _AXES_ARE_AN_INPUT) -> Operator:
-    """Operator that is one reduction."""
-
     def convert(node: Node) -> Value:
         is_logical = node.type(0) is DataType.BOOLEAN
         chosen = _LOGICAL.get(operation, operation) if is_logical else operation

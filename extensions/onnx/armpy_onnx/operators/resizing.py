@@ -122,7 +122,6 @@ _MODES = {"bilinear": "linear", **{name: name for name in ("cubic", "linear", "n
 
 
 def _mode(node: Node) -> str:
-    """The attribute ``mode``."""
     return node.choice("mode", "nearest", _MODES)
 
 

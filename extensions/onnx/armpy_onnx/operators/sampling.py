@@ -156,7 +156,6 @@ def _window(*factors: float) -> Operator:
 
 
 def _times(node: Node, value: Value, factor: float) -> Value:
-    """A multiple."""
     number = node.like(value, factor)
     return node.layer(ElementwiseBinary(BinaryOperation.MUL), value, number)
 

@@ -122,7 +122,6 @@ def _mel_weight_matrix(node: Node) -> Value:
 
 
 def _mel_type(data: NodeData, _: object) -> DataType:
-    """The type that a node asks for."""
     return data_type_of(int(data.attribute("output_datatype", 1)), data.label)
 
 

@@ -66,21 +66,12 @@ _TRUE = np.array(True)
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ControlNode:
-    """A node that runs graphs.
-
-    Parameters
-    ----------
-    walker : Walker
-    data : NodeData
-    inputs : sequence of Item
-    scope : Scope
-        What the graphs read from outside.
-    """
+    """A node that runs graphs."""
 
     walker: Walker
     data: NodeData
     inputs: Sequence[Item]
-    scope: Scope
+    scope: Scope  # what the graphs read from outside
 
     def graph(self, name: str) -> onnx.GraphProto:
         """A graph that is an attribute."""
@@ -151,32 +142,16 @@ and a label; gives the condition and what is carried, then what is collected."""
 
 @dataclass(frozen=True, eq=False, slots=True)
 class OnnxLoop:
-    """A loop in what Loop and Scan have in common.
-
-    Parameters
-    ----------
-    node : ControlNode
-    body : onnx.GraphProto
-    turn : Turn
-    carried : sequence of Item
-    num_collected : int
-        Outputs that are put together from all turns.
-    trips : Value, optional
-        How many turns there are at most.
-    condition : Value, optional
-        Whether there is a first turn.
-    goes_on : bool
-        Whether the body never ends the loop.
-    """
+    """A loop in what Loop and Scan have in common."""
 
     node: ControlNode
     body: onnx.GraphProto
     turn: Turn
     carried: Sequence[Item]
-    num_collected: int
-    trips: Value | None
-    condition: Value | None
-    goes_on: bool
+    num_collected: int  # outputs that are put together from all turns
+    trips: Value | None  # how many turns there are at most
+    condition: Value | None  # whether there is a first turn
+    goes_on: bool  # whether the body never ends the loop
 
     def run(self) -> list[Item]:
         """Carried values after the last turn, then what has been collected."""
@@ -340,7 +315,6 @@ def _as_while(loop: OnnxLoop, fixed: int | None) -> list[Item]:
 
 
 def _widened(info: TensorInfo, other: Shape | None) -> TensorInfo:
-    """A tensor that may have this shape or that."""
     if info.shape is None or other is None or len(info.shape) != len(other):
         return info.with_shape(None) if other is not None or info.shape is None else info
     pairs = zip(info.shape, other, strict=True)
@@ -350,7 +324,6 @@ def _widened(info: TensorInfo, other: Shape | None) -> TensorInfo:
 def _body(
     loop: OnnxLoop, outer_scope: OuterScope, infos: Sequence[TensorInfo], fixed: int | None
 ) -> InnerGraph:
-    """The graph of one turn."""
     label = loop.node.data.name
     names = [f"carried_{number}" for number in range(len(infos))]
     inner = outer_scope.enclosed(names, infos)
@@ -564,35 +537,20 @@ def _arranged(node: ControlNode, collected: Sequence[Value]) -> list[Item]:
 
 
 def _graphs_of(data: NodeData) -> dict[str, onnx.GraphProto]:
-    """The graphs that a node runs."""
     values = ((name, data.attribute(name)) for name in sorted(data.attributes, reverse=True))
     return {name: value for name, value in values if isinstance(value, onnx.GraphProto)}
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ControlFlowNode(Composite):
-    """A node that runs graphs, and waits for shapes.
-
-    Attributes
-    ----------
-    data : NodeData
-    forms : tuple of Form
-        Of its inputs.
-    names : tuple of str
-        Of what its graphs read, which are inputs behind its own.
-    scope : Scope
-        Where the graphs are read; without values.
-    functions : Functions
-    types : tuple of DataType
-        Of its outputs.
-    """
+    """A node that runs graphs, and waits for shapes."""
 
     data: NodeData
-    forms: tuple[Form, ...]
-    names: tuple[str, ...]
-    scope: Scope
+    forms: tuple[Form, ...]  # of its inputs
+    names: tuple[str, ...]  # of what its graphs read, which are inputs behind its own
+    scope: Scope  # where the graphs are read; without values
     functions: Functions
-    types: tuple[DataType, ...]
+    types: tuple[DataType, ...]  # of its outputs
 
     @property
     def name(self) -> str:

@@ -31,33 +31,18 @@ MOST_COPIES = 16
 
 @dataclass(frozen=True, eq=False, slots=True)
 class FunctionBody:
-    """A function as one node calls it.
+    """A function as one node calls it."""
 
-    Parameters
-    ----------
-    inputs, outputs : tuple of str
-        What the body calls its operands.
-    nodes : sequence of onnx.NodeProto
-    versions : mapping of str to int
-        Of the operator sets that it is written in, by domain.
-    attributes : mapping of str to onnx.AttributeProto
-        What its nodes' references stand for.
-    """
-
+    # What the body calls its operands.
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     nodes: Sequence[onnx.NodeProto]
-    versions: Mapping[str, int]
-    attributes: Attributes
+    versions: Mapping[str, int]  # of the operator sets that it is written in, by domain
+    attributes: Attributes  # what its nodes' references stand for
 
 
 class Functions:
     """The functions that a model's nodes may call, and the files that its tensors may lie in.
-
-    Parameters
-    ----------
-    model : onnx.ModelProto
-    external : ExternalData, optional
 
     Attributes
     ----------
@@ -138,7 +123,6 @@ class Functions:
 
         Parameters
         ----------
-        node : onnx.NodeProto
         version : int
             Of the node's operator set.
         attributes : mapping of str to onnx.AttributeProto

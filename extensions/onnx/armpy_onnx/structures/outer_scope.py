@@ -20,10 +20,8 @@ class OuterScope:
 
     Parameters
     ----------
-    walker : Walker
     scope : Scope
         Of the node that runs them.
-    graphs : sequence of onnx.GraphProto
     extra : sequence of (Value or None)
         What else they are handed.
 
@@ -75,8 +73,6 @@ class InnerGraph:
 
     Parameters
     ----------
-    outer_scope : OuterScope
-    network : Network
     inputs : list of Value
         Its own.
     inner : dict of Value to Value

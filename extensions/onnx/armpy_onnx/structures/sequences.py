@@ -23,7 +23,6 @@ def _input(data: NodeData, inputs: Sequence[Item], index: int) -> Item:
 
 
 def _sequence(data: NodeData, inputs: Sequence[Item], index: int = 0) -> ValueList:
-    """An operand that has to be a sequence."""
     item = _input(data, inputs, index)
     if not isinstance(item, ValueList):
         raise data.error(f"input {index} is no sequence")
@@ -31,7 +30,6 @@ def _sequence(data: NodeData, inputs: Sequence[Item], index: int = 0) -> ValueLi
 
 
 def _tensor(data: NodeData, inputs: Sequence[Item], index: int) -> Value:
-    """An operand that has to be a tensor."""
     item = _input(data, inputs, index)
     if not isinstance(item, Value):
         raise data.error(f"input {index} is no tensor")

@@ -50,21 +50,12 @@ from armpy_onnx.structures.functions import (
 
 @dataclass(eq=False, slots=True)
 class WaitingNodes:
-    """Nodes that wait until it is known which sequences there are.
+    """Nodes that wait until it is known which sequences there are."""
 
-    Parameters
-    ----------
-    nodes : list of (onnx.NodeProto, str)
-        With their labels.
-    names : dict of str to None
-        What they write.
-    decisive : dict of Value to None
-        Tensors whose elements they wait for.
-    """
-
-    nodes: list[tuple[onnx.NodeProto, str]] = field(default_factory=list)
-    names: dict[str, None] = field(default_factory=dict)
+    nodes: list[tuple[onnx.NodeProto, str]] = field(default_factory=list)  # with their labels
+    names: dict[str, None] = field(default_factory=dict)  # what they write
     decisive: dict[Value, None] = field(default_factory=dict)
+    """Tensors whose elements they wait for."""
 
     def add(self, node: onnx.NodeProto, label: str) -> None:
         """Let a node wait."""
@@ -74,41 +65,18 @@ class WaitingNodes:
 
 @dataclass(eq=False, slots=True)
 class Scope:
-    """Names of a graph, or of the body of a function, and their values.
-
-    Parameters
-    ----------
-    values : dict of str to Item
-    versions : mapping of str to int
-        Of operator sets, by domain.
-    attributes : mapping of str to onnx.AttributeProto
-        Of the function around it.
-    depth : int
-        How many functions and graphs are around it.
-    turns : int
-        How often what is inside is written out for the loops around it.
-    phantoms : int
-        How many of these are turns that never run.
-    lost : set of str
-        What nodes would have written that were refused.
-    reads : tuple of str
-        What graphs inside read besides what their nodes name.
-    name : str
-        Of the graph.
-    postponed : WaitingNodes
-        Nodes that wait.
-    """
+    """Names of a graph, or of the body of a function, and their values."""
 
     values: dict[str, Item]
-    versions: Mapping[str, int]
-    attributes: Attributes
-    depth: int = 0
-    turns: int = 1
-    phantoms: int = 0
-    lost: set[str] = field(default_factory=set)
-    reads: tuple[str, ...] = ()
-    name: str = "graph"
-    postponed: WaitingNodes = field(default_factory=WaitingNodes)
+    versions: Mapping[str, int]  # of operator sets, by domain
+    attributes: Attributes  # of the function around it
+    depth: int = 0  # how many functions and graphs are around it
+    turns: int = 1  # how often what is inside is written out for the loops around it
+    phantoms: int = 0  # how many of these are turns that never run
+    lost: set[str] = field(default_factory=set)  # what nodes would have written that were refused
+    reads: tuple[str, ...] = ()  # what graphs inside read besides what their nodes name
+    name: str = "graph"  # of the graph
+    postponed: WaitingNodes = field(default_factory=WaitingNodes)  # nodes that wait
 
     def child(self, values: dict[str, Item], reads: tuple[str, ...] = ()) -> Scope:
         """A scope with names of its own that is as deep as this one."""
@@ -187,9 +155,6 @@ class Walker:
 
     Parameters
     ----------
-    build : LayerBuilder
-    functions : Functions
-    refusals : Refusals
     folds : bool
         Whether `build` folds constants, so that shapes are known wherever they can be.
     """
@@ -240,7 +205,6 @@ class Walker:
 
         Parameters
         ----------
-        graph : onnx.GraphProto
         given : sequence of Item
             Its inputs.
         scope : Scope
@@ -394,7 +358,6 @@ class Walker:
     def _converted(
         self, node: onnx.NodeProto, data: NodeData, inputs: Sequence[Item], scope: Scope
     ) -> Sequence[Item]:
-        """Outputs of a node."""
         structure = structure_of(data.kind)
         if structure is not None:
             made: Sequence[Item] | None = structure(self, data, inputs, scope)
@@ -496,29 +459,14 @@ _OWN_VERSION = 18
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PostponedNodes(Composite):
-    """Nodes at the end of a graph that wait until it is known which sequences there are.
+    """Nodes at the end of a graph that wait until it is known which sequences there are."""
 
-    Attributes
-    ----------
-    nodes : tuple of (onnx.NodeProto, str)
-        With their labels.
-    forms : mapping of str to Form
-        What they read.
-    scope : Scope
-        Where they are read; without values.
-    functions : Functions
-    types : mapping of str to DataType
-        What they give.
-    decisive : frozenset of int
-        Operands whose elements must be known.
-    """
-
-    nodes: tuple[tuple[onnx.NodeProto, str], ...]
-    forms: Mapping[str, Form]
-    scope: Scope
+    nodes: tuple[tuple[onnx.NodeProto, str], ...]  # with their labels
+    forms: Mapping[str, Form]  # what they read
+    scope: Scope  # where they are read; without values
     functions: Functions
-    types: Mapping[str, DataType]
-    decisive: frozenset[int]
+    types: Mapping[str, DataType]  # what they give
+    decisive: frozenset[int]  # operands whose elements must be known
 
     @property
     def name(self) -> str:

@@ -16,27 +16,14 @@ _MODES = ("batch", "direct")
 
 @dataclass(frozen=True, slots=True)
 class BatcherArguments:
-    """Arguments of `armpy_serving.Batcher` behind the model, checked.
-
-    Parameters
-    ----------
-    max_batch : int
-    max_wait_s : float
-    max_waiting : int
-    refuses : bool
-        Whether an item that finds no room is refused.
-    workers : int
-    sizes : tuple of int
-        Smallest first.
-    mode : str
-    """
+    """Arguments of `armpy_serving.Batcher` behind the model, checked."""
 
     max_batch: int
     max_wait_s: float
     max_waiting: int
-    refuses: bool
+    refuses: bool  # whether an item that finds no room is refused
     workers: int
-    sizes: tuple[int, ...]
+    sizes: tuple[int, ...]  # smallest first
     mode: str
 
 

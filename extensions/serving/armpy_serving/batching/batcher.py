@@ -253,7 +253,6 @@ class Batcher:
         deadline_s: float | None,
         future: Future[Answer] | AnswerSlot,
     ) -> Item:
-        """One item, checked."""
         if deadline_s is not None:
             deadline_s = deadline_in(checked_seconds(deadline_s))
         item = Item(*self._direct.read(inputs), deadline_s, future)

@@ -21,10 +21,6 @@ if TYPE_CHECKING:
 class DirectCalls:
     """Runs single items of a model in their callers' threads.
 
-    Parameters
-    ----------
-    model : Model
-
     Attributes
     ----------
     running : deque
@@ -96,8 +92,6 @@ class DirectCalls:
 
         Parameters
         ----------
-        given : mapping of str to ndarray
-        keeps_axis : bool
         deadline_s : float, optional
             How long it may take.
         """

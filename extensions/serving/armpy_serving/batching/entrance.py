@@ -16,14 +16,7 @@ from armpy_serving.batching.workers import Workers
 
 
 class Entrance:
-    """Entrance to a batcher's line.
-
-    Parameters
-    ----------
-    items : WaitingItems
-    workers : Workers
-    tally : BatchCounter
-    """
+    """Entrance to a batcher's line."""
 
     def __init__(self, items: WaitingItems, workers: Workers, tally: BatchCounter) -> None:
         self._items, self._workers, self._tally = items, workers, tally

@@ -23,7 +23,6 @@ def has_open_batch(model: Model, max_batch: int) -> bool:
 
     Parameters
     ----------
-    model : Model
     max_batch : int
         The most rows that it is to take.
 
@@ -121,7 +120,6 @@ def read_item(
     ----------
     specs : sequence of TensorSpec
         The model's inputs.
-    inputs : mapping of str to array_like
     quantize : bool
         Whether real numbers are quantised.
 

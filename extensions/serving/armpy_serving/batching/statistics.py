@@ -13,49 +13,26 @@ _LATEST = 1000
 
 @dataclass(frozen=True, slots=True)
 class BatcherStatistics:
-    """Counts of a batcher's work so far.
+    """Counts of a batcher's work so far."""
 
-    Parameters
-    ----------
-    items : int
-        Answered, be it with an error of their batch.
-    direct : int
-        Of them, those that were run by themselves.
-    batches : int
-        Executions, those of single items included.
-    failed, expired, refused : int
-        Items that ended with an error of the model, missed their deadline, or found no room.
-    padded_rows : int
-        Rows that were executed for nobody.
-    waiting : int
-        Items that are waiting now.
-    mean_batch : float
-        Items per execution.
-    wait_ms_median, wait_ms_p99 : float
-        How long the latest items waited for their batch to begin.
-    execution_ms_median, execution_ms_p99 : float
-        How long the latest executions took.
-    sizes : tuple of int
-        Numbers of rows that are prepared.
-    problem : str
-        Why there can be no batches; empty if nothing stands against them.
-    """
-
-    items: int
-    direct: int
-    batches: int
+    items: int  # answered, be it with an error of their batch
+    direct: int  # of them, those that were run by themselves
+    batches: int  # executions, those of single items included
+    # Items that ended with an error of the model, missed their deadline, or found no room.
     failed: int
     expired: int
     refused: int
-    padded_rows: int
-    waiting: int
-    mean_batch: float
+    padded_rows: int  # rows that were executed for nobody
+    waiting: int  # items that are waiting now
+    mean_batch: float  # items per execution
+    # How long the latest items waited for their batch to begin.
     wait_ms_median: float
     wait_ms_p99: float
+    # How long the latest executions took.
     execution_ms_median: float
     execution_ms_p99: float
-    sizes: tuple[int, ...]
-    problem: str
+    sizes: tuple[int, ...]  # numbers of rows that are prepared
+    problem: str  # why there can be no batches; empty if nothing stands against them
 
 
 class BatchCounter:

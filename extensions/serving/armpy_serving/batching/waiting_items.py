@@ -71,7 +71,6 @@ class WaitingItems:
 
         Parameters
         ----------
-        item : Item
         leads : bool
             Whether its caller runs the batch that is full with it.
 

@@ -24,9 +24,6 @@ class Workers:
         Runs single items.
     sizes : PreparedSizes
         Runs several.
-    items : WaitingItems
-    tally : BatchCounter
-    num_threads : int
     """
 
     def __init__(
@@ -78,7 +75,6 @@ class Workers:
                 thread.join()
 
     def _work(self) -> None:
-        """What a thread does."""
         while (batch := self._items.next_batch()) is not None:
             self.run(batch)
             del batch  # the last one's arrays are not kept while this waits

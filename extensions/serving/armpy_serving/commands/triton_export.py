@@ -37,18 +37,11 @@ for those of `_source_options`."""
 
 @dataclass(frozen=True, slots=True)
 class ExportRequest:
-    """Request to export a model, as the command line says it.
-
-    Parameters
-    ----------
-    repository : str
-    options : mapping of str to object
-        Of `TritonOptions`, but for name and labels.
-    name, labels : str, optional
-    """
+    """Request to export a model, as the command line says it."""
 
     repository: str
     options: dict[str, Any]  # Any: as `TritonOptions` takes them
+    """Of `TritonOptions`, but for name and labels."""
     name: str | None
     labels: str | None
 

@@ -9,12 +9,7 @@ from armpy_serving.kserve.repository import ArmpyModelRepository
 
 
 class ArmpyDataPlane(DataPlane):
-    """KServe's data plane, which is ready when its models are.
-
-    Parameters
-    ----------
-    repository : ArmpyModelRepository
-    """
+    """KServe's data plane, which is ready when its models are."""
 
     def __init__(self, repository: ArmpyModelRepository) -> None:
         super().__init__(repository)

@@ -49,7 +49,6 @@ def add_routes(app: Starlette, repository: ArmpyModelRepository) -> None:
     ----------
     app : Starlette
         KServe's, ``kserve.model_server.app``.
-    repository : ArmpyModelRepository
     """
     routes = _Routes(repository)
     model, changed = "/v2/models/{name}", "/v2/repository/models/{name}"
@@ -88,7 +87,6 @@ class _Routes:
         self._repository = repository
 
     async def infer(self, request: Request) -> Response:
-        """Answer an inference."""
         try:
             model = self._repository.served_model(request.path_params["name"])
             with model.place():
@@ -143,7 +141,6 @@ class _Routes:
         return JSONResponse({"name": name, "load": True})
 
     async def unload(self, request: Request) -> Response:
-        """Unload a model."""
         name = request.path_params["name"]
         try:
             self._repository.check_open()
@@ -154,13 +151,7 @@ class _Routes:
 
 
 class BodyLimit:
-    """Middleware that refuses longer bodies, of every route, before they are in memory.
-
-    Parameters
-    ----------
-    app : ASGI application
-    max_bytes : int
-    """
+    """Middleware that refuses longer bodies, of every route, before they are in memory."""
 
     def __init__(self, app: Any, max_bytes: int) -> None:  # Any: ASGI's
         self._app = app
@@ -193,7 +184,6 @@ class BodyLimit:
 
 
 async def _read(request: Request, metrics: ModelMetrics) -> InferenceRequest:
-    """The inference that is asked for."""
     try:
         with metrics.reading():
             body = await _body(request)
@@ -246,7 +236,6 @@ def _check_load(name: str, body: bytes) -> None:
 async def _written(
     served: ServedModel, request: InferenceRequest, outputs: dict[str, Array]
 ) -> Response:
-    """The answer of an inference."""
     num_bytes = sum(array.nbytes for array in outputs.values())
     body, json_length = await _apart(num_bytes, lambda: served.written(request, outputs))
     if json_length is None:

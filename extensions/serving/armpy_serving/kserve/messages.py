@@ -24,10 +24,6 @@ from armpy_serving.served_model import ServedModel
 def request_of_message(request: Any) -> InferenceRequest:  # Any: a message of gRPC
     """The request that a message of gRPC is.
 
-    Parameters
-    ----------
-    request : ModelInferRequest
-
     Raises
     ------
     InvalidArgumentError
@@ -75,9 +71,6 @@ def answer_of(
 
     Parameters
     ----------
-    served : ServedModel
-    request : InferenceRequest
-    outputs : mapping of str to ndarray
     raw : bool
         Whether outputs are bytes, as they are if the inputs were; they also are if one of them
         has no other form.

@@ -161,7 +161,6 @@ class ArmpyModelRepository(ModelRepository):
         ]
 
     def _loaded(self, name: str) -> ArmpyModel:
-        """A model of the folder, loaded."""
         path = self._found().get(name)
         if path is None:
             raise ModelNotFoundError("the folder has no such model", where=repr(name))
@@ -194,5 +193,4 @@ def _model_files(source: Path) -> list[Path]:
 
 
 def _names(files: Iterable[Path]) -> str:
-    """Names of some files, for messages."""
     return ", ".join(path.name for path in islice(files, 10)) or "nothing"

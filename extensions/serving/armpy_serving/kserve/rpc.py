@@ -27,7 +27,6 @@ class ArmpyServicer(InferenceServicer):
     ----------
     data_plane, extension
         KServe's.
-    repository : ArmpyModelRepository
 
     Notes
     -----
@@ -117,7 +116,6 @@ def make_server(
 
     Parameters
     ----------
-    servicer : ArmpyServicer
     address : str
         Host and port.
     max_bytes : (int, int)

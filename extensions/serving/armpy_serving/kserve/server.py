@@ -32,8 +32,6 @@ class ArmpyRESTServer(RESTServer):
 
     Parameters
     ----------
-    repository : ArmpyModelRepository
-    host : str
     logs_requests : bool
         Whether to log each request, and its time.
     max_body_bytes : int

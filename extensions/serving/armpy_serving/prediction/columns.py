@@ -121,7 +121,6 @@ def _is_masked(given: object) -> TypeGuard[np.ma.MaskedArray[Any, Any]]:
 
 
 def _is_bytes(row: object) -> TypeGuard[bytes | bytearray | memoryview]:
-    """Whether a row is the bytes of its elements."""
     # Views of other formats say what their elements are.
     return isinstance(row, bytes | bytearray) or (isinstance(row, memoryview) and row.format == "B")
 
@@ -267,7 +266,6 @@ def _same_signs(made: Column, values: Column) -> bool:
 
 
 def _span(values: Column) -> str:
-    """The values that there are, in words."""
     if not values.size or values.dtype.kind not in "iuf":
         return ""
     return f" of {values.min()} to {values.max()}"

@@ -43,8 +43,6 @@ class ModelSource:
 
     Parameters
     ----------
-    model : path or bytes-like
-    max_rows : int, optional
     options : mapping of str to object
         Of `armpy.load`.
 
@@ -179,7 +177,6 @@ def _name(path: str, digest: str, max_rows: int | None, options: LoadOptions) ->
 
 
 def _row_model(model: Model, max_rows: int | None) -> RowModel:
-    """A model for rows, of one that was loaded."""
     return RowModel(with_fixed_rows(model, max_rows), max_rows, model)
 
 

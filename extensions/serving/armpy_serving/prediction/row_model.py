@@ -28,11 +28,6 @@ MOST_BYTES = 16 << 20
 def with_fixed_rows(model: Model, max_rows: int | None) -> Model:
     """The model for a fixed number of rows, where it has an open one or takes one row alone.
 
-    Parameters
-    ----------
-    model : Model
-    max_rows : int, optional
-
     Returns
     -------
     Model
@@ -157,7 +152,6 @@ class RowModel:
             Columns by tensor; they are read only.
         names : mapping of str to str
             Of the columns, for messages.
-        num_rows : int
         ends_s : float, optional
             Until when it may take, by `time.perf_counter`.
 
@@ -235,7 +229,6 @@ class RowModel:
         }
 
     def _row_shape(self, spec: TensorSpec) -> tuple[int, ...]:
-        """The shape of one answer."""
         shape = tuple([n or 0 for n in spec.shape or ()])
         return shape[1:] if self._has_rows[spec.name] else shape
 
@@ -247,7 +240,6 @@ class RowModel:
 
 
 def _of_rows(error: ArmpyError, columns: Sequence[str], begin: int, end: int) -> ArmpyError:
-    """An error of an execution, with the rows that it was for."""
     # A copy: a backend may raise the same error again for other rows.
     told = copy(error)
     kind = "column" if len(columns) == 1 else "columns"

@@ -17,7 +17,6 @@ class ActorPredictor:
 
     Parameters
     ----------
-    model : SentModel
     arguments : mapping of str to object
         Of the predictor.
     """
@@ -62,10 +61,6 @@ def predictor(
         Others of each actor.
     **arguments
         Of `armpy_serving.Predictor`.
-
-    Returns
-    -------
-    dict of str to object
 
     Raises
     ------

@@ -27,7 +27,6 @@ class ModelDeployment:
     ----------
     name : str
         What the protocol calls the model.
-    path : str
     others : mapping of str to str
         Paths of models that are loaded when they are asked for.
     arguments : mapping of str to object
@@ -49,7 +48,6 @@ class ModelDeployment:
         self._closing: set[asyncio.Future[None]] = set()
 
     def _made(self, path: str, name: str, metrics: ModelMetrics | None = None) -> ServedReplica:
-        """Load a model."""
         return ServedReplica(path, name, metrics=metrics, **self._arguments)
 
     async def reconfigure(self, user_config: Mapping[str, Any]) -> None:
@@ -144,15 +142,7 @@ _METHODS = {
 
 
 def _route(scope: Mapping[str, Any]) -> tuple[str, str]:  # Any: as ASGI has it
-    """The model of a path, empty for none, and what is asked for there.
-
-    Raises
-    ------
-    ModelNotFoundError
-        If there is nothing at the path.
-    UnimplementedError
-        If it names a version.
-    """
+    """The model of a path, empty for none, and what is asked for there."""
     path = str(scope["path"])
     match path.removeprefix(str(scope.get("root_path", "")).rstrip("/")).strip("/").split("/"):
         case [""]:  # by the header alone
@@ -215,10 +205,6 @@ def deployment(
     **of_serve
         Of `ray.serve.deployment`: ``num_replicas``, ``autoscaling_config``, ``user_config``
         (``{"model": path}`` replaces the model), ``max_ongoing_requests``, and so on.
-
-    Returns
-    -------
-    ray.serve.Application
 
     Raises
     ------

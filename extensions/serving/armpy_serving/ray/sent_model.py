@@ -19,10 +19,6 @@ from armpy_serving.prediction.node_files import received_file
 class SentModel:
     """A model's bytes in Ray's object store, and the path that they came from.
 
-    Parameters
-    ----------
-    model : path or bytes-like
-
     Raises
     ------
     InvalidArgumentError

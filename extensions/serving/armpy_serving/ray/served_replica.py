@@ -32,11 +32,8 @@ class ServedReplica:
 
     Parameters
     ----------
-    path : str
-    name : str
     max_batch : int
         1 runs each request by itself.
-    max_wait_ms : float
     options : mapping of str to object
         Of `armpy.load`.
     metrics : ModelMetrics, optional

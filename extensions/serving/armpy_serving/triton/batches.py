@@ -17,26 +17,14 @@ from armpy_serving.filling import fill_up
 
 @dataclass(frozen=True, slots=True)
 class TritonCall:
-    """One request of those that came together.
+    """One request of those that came together."""
 
-    Parameters
-    ----------
-    index : int
-        Its place among them.
-    request : object
-        As the server has it.
-    inputs : mapping of str to ndarray
-    rows : int
-        How many it has in the batch.
-    timeout_s : float, optional
-        How long it may take.
-    """
-
-    index: int
+    index: int  # its place among them
     request: Any  # Any: of the server's module
+    """As the server has it."""
     inputs: Mapping[str, Array]
-    rows: int
-    timeout_s: float | None
+    rows: int  # how many it has in the batch
+    timeout_s: float | None  # how long it may take
 
 
 def count_rows(inputs: Mapping[str, Array]) -> int:

@@ -64,12 +64,7 @@ def _give_back(address: int) -> None:
 
 
 class DlpackBits:
-    """A tensor of bfloat16 of the server's, as NumPy can read it: by its bits.
-
-    Parameters
-    ----------
-    tensor : pb_utils.Tensor
-    """
+    """A tensor of bfloat16 of the server's, as NumPy can read it: by its bits."""
 
     def __init__(self, tensor: Any) -> None:  # Any: of the server's module
         self._tensor = tensor

@@ -30,40 +30,19 @@ Fields = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class TritonOptions:
-    """Options of a model in a repository of Triton's.
-
-    Parameters
-    ----------
-    name : str
-    version : int
-    instances : int
-        Processes that run the model side by side; they share its weights.
-    max_batch : int
-        The most rows that requests are joined to; 0 leaves the model's shapes as they are.
-    queue_delay_us : int
-        How long a request waits for others, in microseconds.
-    max_queue : int
-        How many requests wait at most; 0 for any number.
-    timeout_us : int
-        How long they wait at most, in microseconds; 0 for any time.
-    timeout_action : {"reject", "delay"}
-        What becomes of those that have waited so long.
-    own_timeout : bool
-        Whether requests may say a shorter time of their own.
-    labels : tuple of str
-        Of the classes of the first output.
-    """
+    """Options of a model in a repository of Triton's."""
 
     name: str
     version: int = 1
-    instances: int = 1
+    instances: int = 1  # processes that run the model side by side; they share its weights
     max_batch: int = 0
-    queue_delay_us: int = 0
-    max_queue: int = 0
-    timeout_us: int = 0
-    timeout_action: str = "reject"
-    own_timeout: bool = False
-    labels: tuple[str, ...] = ()
+    """The most rows that requests are joined to; 0 leaves the model's shapes as they are."""
+    queue_delay_us: int = 0  # how long a request waits for others, in microseconds
+    max_queue: int = 0  # how many requests wait at most; 0 for any number
+    timeout_us: int = 0  # how long they wait at most, in microseconds; 0 for any time
+    timeout_action: str = "reject"  # what becomes of those that have waited so long
+    own_timeout: bool = False  # whether requests may say a shorter time of their own
+    labels: tuple[str, ...] = ()  # of the classes of the first output
 
     def check(self) -> None:
         """Check what the command line cannot.
@@ -101,7 +80,6 @@ def model_config(
 
     Parameters
     ----------
-    options : TritonOptions
     inputs, outputs : sequence of TensorSpec
         With a first dimension for the batch, where there is one.
 
@@ -135,7 +113,6 @@ def tensor_fields(
 
     Parameters
     ----------
-    spec : TensorSpec
     kind : {"input", "output"}
     batched : bool
         Whether the first dimension is the batch, which Triton has by itself.

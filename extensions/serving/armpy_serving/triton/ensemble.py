@@ -22,21 +22,16 @@ SCORES, CLASSES = "scores", "classes"
 
 @dataclass(frozen=True, slots=True)
 class EnsembleOptions:
-    """Steps around a model.
+    """Steps around a model."""
 
-    Parameters
-    ----------
-    mean, std : tuple of float
-        Of pixels, one for all channels or one for each: inputs of ``UINT8`` become
-        ``(pixel - mean) / std``. Empty if real numbers are sent.
-    top : int
-        How many of the best classes of the first output are answered, in place of all scores; 0 for
-        the outputs themselves.
-    """
-
+    # Of pixels, one for all channels or one for each: inputs of ``UINT8`` become ``(pixel - mean) /
+    # std``. Empty if real numbers are sent.
     mean: tuple[float, ...] = ()
     std: tuple[float, ...] = ()
     top: int = 0
+    """How many of the best classes of the first output are answered, in place of all scores; 0 for
+    the outputs themselves.
+    """
 
     def names(self, name: str) -> list[str]:
         """Names of the ensemble, the model, and the steps in front of it and behind it."""
@@ -45,22 +40,12 @@ class EnsembleOptions:
 
 @dataclass(frozen=True, slots=True)
 class EnsemblePart:
-    """Part of an ensemble, as it is written.
-
-    Parameters
-    ----------
-    options : TritonOptions
-    config : mapping of str to object
-    class_name : str
-        Of what the server calls; empty for the ensemble itself.
-    settings : mapping of str to object
-        For its instances.
-    """
+    """Part of an ensemble, as it is written."""
 
     options: TritonOptions
     config: Mapping[str, object]
-    class_name: str = ""
-    settings: Mapping[str, object] = field(default_factory=dict)
+    class_name: str = ""  # of what the server calls; empty for the ensemble itself
+    settings: Mapping[str, object] = field(default_factory=dict)  # for its instances
 
 
 def ensemble_parts(
@@ -163,7 +148,6 @@ def _steps(
 
 
 def _step(name: str, inputs: Mapping[str, str], outputs: Mapping[str, str]) -> dict[str, object]:
-    """One step."""
     return {
         "model_name": name,
         "model_version": -1,

@@ -37,32 +37,18 @@ __all__ = ["TritonPythonModel"]
 
 @dataclass(frozen=True, slots=True)
 class TritonExport:
-    """Parts of a model's export.
-
-    Parameters
-    ----------
-    options : TritonOptions
-    settings : InstanceSettings
-        Those that say how it is loaded; the name of its file is the export's own.
-    ensemble : EnsembleOptions, optional
-        Steps before and behind the model.
-    targets : sequence of str
-        Machines that it is compiled for, as for `Model.save`.
-    sign : callable, optional
-        As for `Model.save`.
-    force : bool
-        Whether a version that is there is replaced, and the configuration with it.
-    source_options : mapping of str to object
-        Of `armpy.load`: those by which the model's own file is read, should it be copied.
-    """
+    """Parts of a model's export."""
 
     options: TritonOptions
     settings: InstanceSettings = field(default_factory=lambda: InstanceSettings(MODEL_FILE))
-    ensemble: EnsembleOptions | None = None
-    targets: Sequence[str] = ()
-    sign: Callable[[bytes], FileSignature] | None = None
+    """Those that say how it is loaded; the name of its file is the export's own."""
+    ensemble: EnsembleOptions | None = None  # steps before and behind the model
+    targets: Sequence[str] = ()  # machines that it is compiled for, as for `Model.save`
+    sign: Callable[[bytes], FileSignature] | None = None  # as for `Model.save`
     force: bool = False
+    """Whether a version that is there is replaced, and the configuration with it."""
     source_options: Mapping[str, object] = field(default_factory=dict)
+    """Of `armpy.load`: those by which the model's own file is read, should it be copied."""
 
 
 def export_model(
@@ -74,8 +60,6 @@ def export_model(
     ----------
     model : Model
         As it was loaded; it stays open.
-    repository : Path
-    export : TritonExport
     source : Path, optional
         The model's file, which goes into the repository as it is where the model cannot be compiled
         ahead of time: where no shapes are known, or an operation is a plugin's.
@@ -123,7 +107,6 @@ def _parts(export: TritonExport, model: Model) -> list[EnsemblePart]:
 
 
 def _opened(model: Model, max_batch: int) -> Model:
-    """The model with an open batch, if batches are asked for."""
     try:
         return with_open_batch(model, max_batch) if max_batch else model
     except InvalidArgumentError as error:
@@ -139,7 +122,6 @@ def _opened(model: Model, max_batch: int) -> Model:
 def _put(
     model: Model, repository: Path, export: TritonExport, part: EnsemblePart, source: Path | None
 ) -> Path:
-    """Put the model itself into the repository."""
     options = part.options
 
     def write(folder: Path) -> None:
@@ -158,8 +140,6 @@ def _put(
 
 
 def _put_part(repository: Path, part: EnsemblePart, force: bool) -> Path:
-    """Put a part of an ensemble into the repository."""
-
     def write(folder: Path) -> None:
         (folder / str(part.options.version)).mkdir()
         _write_texts(folder, part)

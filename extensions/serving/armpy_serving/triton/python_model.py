@@ -95,10 +95,6 @@ class TritonModel:
     def execute(self, requests: Sequence[Any]) -> list[Any]:  # Any: of the server's module
         """Answer requests, each by its outputs or its error.
 
-        Parameters
-        ----------
-        requests : sequence of pb_utils.InferenceRequest
-
         Returns
         -------
         list of pb_utils.InferenceResponse

@@ -70,8 +70,6 @@ def put_model(
     ----------
     repository : Path
         Made if it is not there.
-    name : str
-    version : int
     write : callable
         Writes all of the model to a folder: its configuration, and the version's folder.
     force : bool

@@ -19,30 +19,18 @@ from armpy_serving.triton.version_file import VersionFile, unusable
 
 @dataclass(frozen=True, slots=True)
 class InstanceSettings:
-    """Settings by which an instance loads its model.
+    """Settings by which an instance loads its model."""
 
-    Parameters
-    ----------
-    file : str
-        Name of the model's file, in the folder of the version.
-    load_options : mapping of str to object
-        Of `armpy.load`, by name.
-    isolation : tuple of str
-        Backends that get processes of their own.
-    backend_options : mapping of str to (mapping of str to object)
-        By backend.
-    dynamic_backends_path : tuple of str
-    sizes : tuple of int
-        Numbers of rows that the model is prepared for, with a file for each; a batch is filled up
-        to the next of them. Empty if batches stay as they are.
-    """
-
-    file: str
+    file: str  # name of the model's file, in the folder of the version
     load_options: Mapping[str, Any] = field(default_factory=dict)  # Any: as `armpy.load` has them
-    isolation: tuple[str, ...] = ()
-    backend_options: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    """Of `armpy.load`, by name."""
+    isolation: tuple[str, ...] = ()  # backends that get processes of their own
+    backend_options: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # by backend
     dynamic_backends_path: tuple[str, ...] = ()
     sizes: tuple[int, ...] = ()
+    """Numbers of rows that the model is prepared for, with a file for each; a batch is filled up to
+    the next of them. Empty if batches stay as they are.
+    """
 
     def document(self) -> dict[str, object]:
         """The same for JSON, without what is left out."""

@@ -16,22 +16,14 @@ from armpy_serving.contents import Array
 
 @dataclass(frozen=True, slots=True)
 class StepSettings:
-    """Settings of a step.
-
-    Parameters
-    ----------
-    tensors : tuple of TensorSpec
-        The model's that it is about: inputs of the step in front, outputs of the one behind.
-    mean, std : tuple of float
-        Of pixels; empty if real numbers come.
-    top : int
-        How many of the best classes are answered; 0 for all outputs as they are.
-    """
+    """Settings of a step."""
 
     tensors: tuple[TensorSpec, ...]
+    """The model's that it is about: inputs of the step in front, outputs of the one behind."""
+    # Of pixels; empty if real numbers come.
     mean: tuple[float, ...] = ()
     std: tuple[float, ...] = ()
-    top: int = 0
+    top: int = 0  # how many of the best classes are answered; 0 for all outputs as they are
 
     def document(self) -> dict[str, object]:
         """The same for JSON."""
@@ -64,7 +56,6 @@ def best_of(scores: Array, top: int) -> tuple[Array, Array]:
     Parameters
     ----------
     scores : ndarray, shape (N, C)
-    top : int
 
     Returns
     -------
@@ -88,7 +79,6 @@ def _document(spec: TensorSpec) -> dict[str, object]:
 
 
 def _spec(document: Mapping[str, Any]) -> TensorSpec:
-    """The tensor that `_document` has told of."""
     quantization = None
     if "scales" in document:
         scales, points = tuple(document["scales"]), tuple(document["zero_points"])

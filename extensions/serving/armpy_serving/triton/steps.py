@@ -58,7 +58,6 @@ class TritonPostprocess:
 
 
 def _answer(request: Any, step: Step) -> Any:  # Any: of the server's module
-    """The answer of a request."""
     try:
         made = step({tensor.name(): tensor.as_numpy() for tensor in request.inputs()})
     except Exception as error:  # noqa: BLE001 - the answer of this request alone

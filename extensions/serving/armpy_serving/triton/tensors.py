@@ -28,8 +28,6 @@ def array_of(tensor: Any, spec: TensorSpec, row_rank: int | None) -> Array:  # A
 
     Parameters
     ----------
-    tensor : pb_utils.Tensor
-    spec : TensorSpec
     row_rank : int, optional
         How many dimensions the model's input has, if the server has one more.
 

@@ -25,18 +25,12 @@ _TENSOR_FIELDS = ("name", "data_type", "dims")
 
 @dataclass(frozen=True, slots=True)
 class VersionFile:
-    """Contents of the file.
-
-    Parameters
-    ----------
-    config : mapping of str to object
-        What of the configuration belongs to the model, as `interface_of` has it.
-    settings : mapping of str to object
-        For the instances.
-    """
+    """Contents of the file."""
 
     config: Mapping[str, Any]  # Any: JSON
+    """What of the configuration belongs to the model, as `interface_of` has it."""
     settings: Mapping[str, Any]  # Any: JSON
+    """For the instances."""
 
     def write(self, folder: Path) -> None:
         """Write it to a version's folder."""
@@ -89,7 +83,6 @@ def check_alike(place: Path, version: int, config: Mapping[str, Any]) -> None:  
     ----------
     place : Path
         The model's folder.
-    version : int
     config : mapping of str to object
         That of the new one.
 

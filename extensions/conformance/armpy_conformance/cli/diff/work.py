@@ -89,7 +89,6 @@ def _compare_files(
 
 
 def _input_names(model: str) -> list[str]:
-    """Names of a model's inputs."""
     if begins_prepared(model):
         with armpy.load(model) as loaded:
             return [spec.name for spec in loaded.inputs]
