@@ -30,6 +30,26 @@ class CheckedBackend:
     """Of its first device."""
 
 
+@dataclass(frozen=True, slots=True)
+class OpenedCandidate:
+    """A candidate whose code was imported, before its backend is made."""
+
+    backend_id: BackendId
+    api_version: str
+    """Empty if only the backend itself tells it."""
+    factory: Callable[[], object]
+
+    def create(self) -> CheckedBackend:
+        """Make the backend and check it; raises RejectionError or what the backend raises."""
+        checked = check_backend(self.backend_id, self.factory())
+        if self.api_version not in ("", checked.api_version):
+            raise RejectionError(
+                f"its get_version returned {self.api_version}, and its backend's get_api_version "
+                f"{checked.api_version}. Both say which version of the contract it was written for"
+            )
+        return checked
+
+
 def check_backend(backend_id: BackendId, backend: object) -> CheckedBackend:
     """Check a backend before it is registered.
 

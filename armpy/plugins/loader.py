@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from armpy.backend import IBackendInternal
-from armpy.plugins.checks import CheckedBackend
+from armpy.plugins.checks import CheckedBackend, OpenedCandidate
 from armpy.plugins.discovery.candidate import (
     Candidate,
     CandidateKind,
@@ -19,7 +19,6 @@ from armpy.plugins.discovery.candidate import (
 from armpy.plugins.discovery.discover import is_own
 from armpy.plugins.loading import (
     CandidateRecord,
-    OpenedCandidate,
     attempt,
     check_invalid_id,
     leave_out,
@@ -199,7 +198,7 @@ class BackendLoader:
         shared = candidate.common, bool(candidate.pin)
         if candidate.common and shared not in self._groups:
             self._groups[shared] = group_name(candidate.directory)
-        return private_name(candidate.path, candidate.entry, self._groups.get(shared, ""))
+        return private_name(candidate, self._groups.get(shared, ""))
 
     def _create(self, record: BackendRecord) -> None:
         candidate, opened = record.candidate, record.opened

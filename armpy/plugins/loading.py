@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from armpy.errors import ArmpyError
-from armpy.plugins.checks import CheckedBackend, check_backend
+from armpy.plugins.checks import OpenedCandidate
 from armpy.plugins.discovery.candidate import (
     Candidate,
     CandidateKind,
@@ -32,26 +32,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger("armpy.plugins")
 # The loaders of Linux and macOS name the library in their text only; no field has it.
 _LIBRARY = re.compile(r"([^\s:'\"]+\.(?:so|dylib|dll)[.\d]*)(?=: cannot open|'? \(no such file)")
-
-
-@dataclass(frozen=True, slots=True)
-class OpenedCandidate:
-    """A candidate whose code was imported, before its backend is made."""
-
-    backend_id: BackendId
-    api_version: str
-    """Empty if only the backend itself tells it."""
-    factory: Callable[[], object]
-
-    def create(self) -> CheckedBackend:
-        """Make the backend and check it; raises RejectionError or what the backend raises."""
-        checked = check_backend(self.backend_id, self.factory())
-        if self.api_version not in ("", checked.api_version):
-            raise RejectionError(
-                f"its get_version returned {self.api_version}, and its backend's get_api_version "
-                f"{checked.api_version}. Both say which version of the contract it was written for"
-            )
-        return checked
 
 
 @dataclass(slots=True, eq=False)
@@ -106,14 +86,7 @@ def open_candidate(
         What to import instead of what is there now.
     """
     if candidate.kind is CandidateKind.DIRECTORY:
-        module = open_module(
-            candidate.path,
-            private_name,
-            pinned=pinned,
-            entry=candidate.entry,
-            common=candidate.common,
-        )
-        return OpenedCandidate(module.backend_id, module.api_version, module.create)
+        return open_module(candidate, private_name, pinned)
     if pinned.module is not None:
         # Before the import, which then finds the bytes that were hashed.
         serve_distribution(pinned.module, candidate)

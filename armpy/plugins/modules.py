@@ -14,7 +14,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib.machinery import (
     EXTENSION_SUFFIXES,
     SOURCE_SUFFIXES,
@@ -25,8 +24,8 @@ from importlib.machinery import (
 from types import ModuleType
 
 from armpy.backend import BACKEND_API_VERSION
-from armpy.plugins.checks import version_text, why_incompatible
-from armpy.plugins.discovery.candidate import RejectionError
+from armpy.plugins.checks import OpenedCandidate, version_text, why_incompatible
+from armpy.plugins.discovery.candidate import Candidate, RejectionError
 from armpy.plugins.discovery.directories import init_file, is_common, is_library, module_name
 from armpy.plugins.library_check import check_library
 from armpy.plugins.proxy.guarded_call import describe, exact
@@ -36,7 +35,6 @@ from armpy.plugins.trust.pinned_code import (
     SnapshotFinder,
     SnapshotSourceLoader,
 )
-from armpy.types import BackendId
 
 PRIVATE_PREFIX = "_armpy_dynamic_"
 """What the names of directories' modules in ``sys.modules`` begin with."""
@@ -45,52 +43,17 @@ PRIVATE_PREFIX = "_armpy_dynamic_"
 _counter = itertools.count(1)
 
 
-@dataclass(frozen=True, slots=True)
-class DynamicBackend:
-    """A module from a directory whose entry points are there and whose version fits.
-
-    References
-    ----------
-    Arm NN DynamicBackend.
-    """
-
-    private_name: str
-    """Of the module in ``sys.modules``."""
-    backend_id: BackendId
-    """May be empty or ``"Unknown"``; such a backend cannot be registered."""
-    api_version: str
-    factory: Callable[[], object]
-    """Makes the backend."""
-
-    def create(self) -> object:
-        """Make the backend.
-
-        Raises
-        ------
-        RejectionError
-            If the factory returns None.
-        """
-        backend = self.factory()
-        if backend is None:
-            raise RejectionError("its backend_factory returned None")
-        return backend
-
-
 def group_name(path: str) -> str:
     """A name for a group of modules that no other has, in this registry or another."""
     digest = hashlib.sha256(path.encode(errors="surrogateescape")).hexdigest()[:12]
     return f"{PRIVATE_PREFIX}{digest}_{next(_counter)}"
 
 
-def private_name(path: str, entry: str = "", group: str = "") -> str:
-    """A name for a module that no other has.
+def private_name(candidate: Candidate, group: str = "") -> str:
+    """A name for a directory's module that no other has.
 
     Parameters
     ----------
-    path : str
-        Canonical path of a file or a package's directory.
-    entry : str, optional
-        The directory's entry, if that is a link to it.
     group : str, optional
         From `group_name`; a new one by default.
 
@@ -99,9 +62,10 @@ def private_name(path: str, entry: str = "", group: str = "") -> str:
     A library is called as its own file is and not as a link to it, if that is a module's name: its
     entry point ``PyInit_<name>`` is called so.
     """
-    own, linked = os.path.basename(path), os.path.basename(entry or path)
+    own = os.path.basename(candidate.path)
+    linked = os.path.basename(candidate.entry or candidate.path)
     named = own if is_library(own) and is_library(linked) else linked
-    return f"{group or group_name(path)}.{module_name(named)}"
+    return f"{group or group_name(candidate.path)}.{module_name(named)}"
 
 
 def group_of(name: str) -> str:
@@ -110,30 +74,21 @@ def group_of(name: str) -> str:
 
 
 def open_module(
-    path: str,
+    candidate: Candidate,
     name: str,
-    core: str = BACKEND_API_VERSION,
     pinned: PinnedCode = NOT_PINNED,
-    *,
-    entry: str = "",
-    common: str = "",
-) -> DynamicBackend:
-    """Import a module or package and read its three entry points.
+    core: str = BACKEND_API_VERSION,
+) -> OpenedCandidate:
+    """Import a directory's module or package and read its three entry points.
 
     Parameters
     ----------
-    path : str
-        Canonical path of a file or a package's directory.
     name : str
         From `private_name`.
-    core : str
-        API version that the module's has to fit.
     pinned : PinnedCode
         What to import instead of what is there now.
-    entry : str, optional
-        The directory's entry, if that is a link to it.
-    common : str, optional
-        The directory's entry with the vendor's common code, which the module finds beside it.
+    core : str
+        API version that the module's has to fit.
 
     Raises
     ------
@@ -146,17 +101,22 @@ def open_module(
     -----
     Afterwards ``sys.path`` is what it was, and if anything was raised, ``sys.modules`` has
     nothing of the module.
+
+    References
+    ----------
+    Arm NN DynamicBackend.
     """
+    path = candidate.path
     if _FINDER not in sys.meta_path:
         # For good, as parts may be imported at any time. In front: Python's own finder would find
         # parts of packages too, with their bytecode.
         sys.meta_path.insert(0, _FINDER)
     with _forgotten_on_error(name), _kept_sys_path():
-        named_library = is_library(os.path.basename(entry or path))
+        named_library = is_library(os.path.basename(candidate.entry or path))
         if named_library and os.path.isfile(path):
             check_library(path, name.rpartition(".")[2])
         # First, as a module inside a package is only imported once the package is there.
-        _open_group(name, common, pinned)
+        _open_group(name, candidate.common, pinned)
         module = _import(path, name, pinned, named_library)
         entries = [_entry_point(module, e) for e in _ENTRY_POINTS]
         get_backend_id, get_version, factory = entries
@@ -167,7 +127,14 @@ def open_module(
         # Before the factory is called: code for another contract might do anything then.
         if reason := why_incompatible(version, core):
             raise RejectionError(reason)
-        return DynamicBackend(name, backend_id, version_text(version), factory)
+
+    def make() -> object:
+        backend = factory()
+        if backend is None:
+            raise RejectionError("its backend_factory returned None")
+        return backend
+
+    return OpenedCandidate(backend_id, version_text(version), make)
 
 
 def forget_module(name: str) -> None:

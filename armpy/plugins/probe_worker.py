@@ -49,7 +49,7 @@ class Prober:
 
 def load_and_describe(candidate: Candidate, examine: str) -> ProbeResult:
     """Load a candidate and say what came of it."""
-    private = private_name(candidate.path, candidate.entry)
+    private = private_name(candidate)
     outcome, fields = ProbeOutcome.OK, dict[str, Any]()  # Any: of ProbeResult
     try:
         made = _make(candidate, private)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from armpy.backend import IBackendInternal
 from armpy.errors import BackendUnavailableError, InvalidArgumentError, did_you_mean
+from armpy.plugins.checks import OpenedCandidate
 from armpy.plugins.discovery.candidate import Candidate, CandidateKind, CandidateStatus
 from armpy.plugins.discovery.discover import Discovery, discover
 from armpy.plugins.loader import BackendFactory, BackendLoader, BackendRecord
-from armpy.plugins.loading import OpenedCandidate
 from armpy.plugins.options import PathText, PluginOptions
 from armpy.plugins.proxy.guarded_call import ask_backend
 from armpy.plugins.trust.policy import read_trust

@@ -85,9 +85,9 @@ def dynamic_ids(registry: BackendRegistry) -> set[str]:
 def num_opened(paths: list[str]) -> int:
     """How many modules in some directories can be opened."""
     num = 0
-    for module in find_modules(paths)[0]:
+    for candidate in find_modules(paths)[0]:
         try:
-            open_module(module.path, private_name(module.path))
+            open_module(candidate, private_name(candidate))
         except RejectionError:
             continue
         num += 1

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from armpy.backend import BACKEND_API_VERSION, IBackendInternal
-from armpy.plugins.discovery.candidate import RejectionError
-from armpy.plugins.modules import DynamicBackend, forget_module, open_module, private_name
+from armpy.plugins.checks import OpenedCandidate
+from armpy.plugins.discovery.candidate import Candidate, CandidateKind, RejectionError
+from armpy.plugins.modules import forget_module, open_module, private_name
 from tests.support.dynamic_modules import (
     NEXT_MINOR,
     OTHER_MAJOR,
@@ -30,19 +31,25 @@ def nothing_left_behind() -> Iterator[None]:
     assert not set(sys.path_importer_cache) - before[1]
 
 
-def open_at(path: Path) -> DynamicBackend:
-    """Open a module under a new private name."""
-    return open_module(str(path), private_name(str(path)))
+def candidate_at(path: Path) -> Candidate:
+    return Candidate("", str(path), CandidateKind.DIRECTORY, path=str(path))
+
+
+def open_at(path: Path) -> tuple[str, OpenedCandidate]:
+    """A new private name, and the module that was opened under it."""
+    candidate = candidate_at(path)
+    name = private_name(candidate)
+    return name, open_module(candidate, name)
 
 
 def test_a_sound_module_says_its_id_and_version_and_makes_its_backend(tmp_path: Path) -> None:
-    opened = open_at(write_module(tmp_path, "Arm_Valid_backend"))
+    name, opened = open_at(write_module(tmp_path, "Arm_Valid_backend"))
     assert (opened.backend_id, opened.api_version) == ("TestDynamic", BACKEND_API_VERSION)
-    backend = opened.create()
+    backend = opened.create().backend
     assert isinstance(backend, IBackendInternal)
     assert backend.get_id() == "TestDynamic"
-    assert type(backend).__module__ == opened.private_name
-    assert private_modules() == {opened.private_name}
+    assert type(backend).__module__ == name
+    assert private_modules() == {name}
 
 
 INVALID = {
@@ -91,7 +98,7 @@ def test_a_module_that_breaks_a_rule_is_rejected_and_forgotten(tmp_path: Path, c
 
 def test_6_no_instance_is_noticed_only_when_one_is_made(tmp_path: Path) -> None:
     source = module_source("InvalidTestDynamicBackend", extra="def backend_factory(): return None")
-    opened = open_at(write_module(tmp_path, "Arm_Null_backend", source))
+    _, opened = open_at(write_module(tmp_path, "Arm_Null_backend", source))
     assert opened.backend_id == "InvalidTestDynamicBackend"
     assert opened.api_version == BACKEND_API_VERSION
     with pytest.raises(RejectionError, match="its backend_factory returned None"):
@@ -102,14 +109,14 @@ def test_6_no_instance_is_noticed_only_when_one_is_made(tmp_path: Path) -> None:
 def test_10_and_11_ids_that_cannot_be_registered_are_no_reason_not_to_open(
     tmp_path: Path, backend_id: str
 ) -> None:
-    opened = open_at(write_module(tmp_path, "Arm_Odd_backend", module_source(backend_id)))
+    _, opened = open_at(write_module(tmp_path, "Arm_Odd_backend", module_source(backend_id)))
     assert opened.backend_id == backend_id
 
 
 def test_a_version_may_be_a_pair_of_integers(tmp_path: Path) -> None:
     pair = tuple(int(part) for part in BACKEND_API_VERSION.split("."))
     path = write_module(tmp_path, "Arm_Pair_backend", module_source(version=pair))
-    assert open_at(path).api_version == BACKEND_API_VERSION
+    assert open_at(path)[1].api_version == BACKEND_API_VERSION
 
 
 @pytest.mark.parametrize(
@@ -117,12 +124,13 @@ def test_a_version_may_be_a_pair_of_integers(tmp_path: Path) -> None:
     [("2.4", True), ("2.3", True), ("2.5", False), ("1.4", False), ("3.4", False)],
 )
 def test_versions_against_an_api_2_4(tmp_path: Path, version: str, fits: bool) -> None:
-    path = str(write_module(tmp_path, "Arm_Old_backend", module_source(version=version)))
+    source = module_source(version=version)
+    candidate = candidate_at(write_module(tmp_path, "Arm_Old_backend", source))
     if fits:
-        assert open_module(path, private_name(path), "2.4").api_version == version
+        assert open_module(candidate, private_name(candidate), core="2.4").api_version == version
     else:
         with pytest.raises(RejectionError, match=f"API version {version}, which does not fit 2.4"):
-            open_module(path, private_name(path), "2.4")
+            open_module(candidate, private_name(candidate), core="2.4")
 
 
 @pytest.mark.parametrize("error", ["OSError", "SystemExit", "KeyboardInterrupt", "GeneratorExit"])
@@ -149,9 +157,8 @@ def test_a_package_may_import_its_own_parts(tmp_path: Path) -> None:
         part="from .deeper import NAME",
         deeper="NAME = 'FromPart'",
     )
-    opened = open_at(package)
+    name, opened = open_at(package)
     assert opened.backend_id == "FromPart"
-    name = opened.private_name
     assert private_modules() == {name, f"{name}.part", f"{name}.deeper"}
     forget_module(name)
     assert private_modules() == set()
@@ -162,9 +169,9 @@ def test_modules_of_the_same_name_and_the_same_module_twice_coexist(tmp_path: Pa
     first = write_module(tmp_path / "a", "Arm_Npu_backend", module_source("First"), part="")
     second = write_module(tmp_path / "b", "Arm_Npu_backend", module_source("Second"), part="")
     opened = [open_at(path) for path in (first, second, first)]
-    assert [o.backend_id for o in opened] == ["First", "Second", "First"]
-    assert len({o.private_name for o in opened}) == 3
-    assert private_modules() == {o.private_name for o in opened}
+    assert [each.backend_id for _, each in opened] == ["First", "Second", "First"]
+    assert len({name for name, _ in opened}) == 3
+    assert private_modules() == {name for name, _ in opened}
 
 
 def test_bytecode_beside_a_module_is_neither_read_nor_written(tmp_path: Path) -> None:
@@ -186,7 +193,7 @@ def test_bytecode_of_a_packages_parts_is_neither_read_nor_written(
     times = part.stat().st_atime_ns, part.stat().st_mtime_ns
     part.write_text("NAME = 'Good'")  # as long and as old as what the bytecode is made of
     os.utime(part, ns=times)
-    assert open_at(package).backend_id == "Good"
+    assert open_at(package)[1].backend_id == "Good"
     assert list(tmp_path.rglob("*.pyc")) == [planted]
 
 
