@@ -47,7 +47,7 @@ from armpy.plugins.isolation.messages import SUPPORT, BackendSource, facts_from,
 from armpy.plugins.isolation.parts import graph_of_layer, graph_of_view, is_sendable
 from armpy.plugins.isolation.supervisor import IsolatedPart, Supervisor
 from armpy.plugins.isolation.worker_process import WorkerProcess
-from armpy.plugins.isolation.workload import IsolatedWorkload, PartRunner
+from armpy.plugins.isolation.workload import IsolatedWorkload
 from armpy.plugins.proxy.facts import DEVICE_OPTION
 from armpy.store.settings import CompilationCaching
 from armpy.tensor import TensorInfo
@@ -279,12 +279,12 @@ class _Factory(IWorkloadFactory):
 
     def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
         if isinstance(operation, PreCompiled) and isinstance(operation.program, IsolatedProgram):
-            return IsolatedWorkload(PartRunner(operation.program.part, self._supervisor))
+            return IsolatedWorkload(operation.program.part, self._supervisor)
         graph, taken = graph_of_layer(operation, info)
         part = IsolatedPart(graph, self._options, relaxed=self._relaxed)
         self._supervisor.add(part)
         self._supervisor.prepare(part, self._supervisor.worker())
-        return IsolatedWorkload(PartRunner(part, self._supervisor), taken)
+        return IsolatedWorkload(part, self._supervisor, taken)
 
 
 def choose(

@@ -279,8 +279,11 @@ class Supervisor:
 
     def _next(self) -> WorkerProcess:
         self._check_allowed()
-        if self._spare is None:
-            self._wait_for_spare()
+        starting = self._starting
+        while starting is not None and starting.is_alive() and self._spare is None:
+            self._hurry.set()
+            # In slices: the worker is good for use before the thread has prepared all parts in it.
+            starting.join(0.005)
         self._hurry.set()  # what is not prepared yet in the spare is so when it is needed
         worker, self._spare = self._spare, None
         if worker is not None and worker.is_running:
@@ -350,7 +353,10 @@ class Supervisor:
                 if worker is not None:
                     worker.stop()
                 self._spare = worker = WorkerProcess(self._source, self.limits, self._options)
-            while worker is not None and not hurry.is_set() and (part := self._missing(worker)):
+            while worker is not None and not hurry.is_set():
+                missing = (p for p in [*self._parts] if p.number not in worker.prepared)
+                if (part := next(missing, None)) is None:
+                    break
                 self.prepare(part, worker)
         except (ArmpyError, OSError) as error:
             is_over = self._is_closed or not threading.main_thread().is_alive()
@@ -363,17 +369,6 @@ class Supervisor:
             self._starting = None
         if hurry.is_set() and self._spare is None:  # it has been taken, and this was in its way
             self._start_spare()
-
-    def _missing(self, worker: WorkerProcess) -> IsolatedPart | None:
-        """A part that a worker has not prepared; None if it has all."""
-        return next((p for p in [*self._parts] if p.number not in worker.prepared), None)
-
-    def _wait_for_spare(self) -> None:
-        starting = self._starting
-        while starting is not None and starting.is_alive() and self._spare is None:
-            self._hurry.set()
-            # In slices: the worker is good for use before the thread has prepared all parts in it.
-            starting.join(0.005)
 
     def wait_for_spare(self) -> None:
         """Wait until the spare worker has everything prepared."""

@@ -10,6 +10,7 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from typing import NoReturn
 
 import numpy as np
@@ -26,6 +27,7 @@ from armpy.core.processes.fitness import UnfitError
 from armpy.core.processes.protocol import WorkerGoneError, error_from_fields
 from armpy.errors import BackendError, DeadObjectError
 from armpy.ops.operation import Array
+from armpy.plugins.isolation.limits import IsolationLimits
 from armpy.plugins.isolation.messages import (
     DONE,
     GO,
@@ -109,15 +111,14 @@ class Place:
         arrays = part.layout.arrays(memory)
         self.inputs, self.outputs = arrays[: part.num_inputs], arrays[part.num_inputs :]
 
-    def run(self, cancellation: Cancellation | None, limit_s: float, grace_s: float) -> None:
-        """Execute once with what is in the inputs.
-
-        Parameters
-        ----------
-        limit_s : float
-            How long it may take without a deadline.
-        grace_s : float
-            How long past its deadline it is waited for.
+    def run(
+        self,
+        sources: Sequence[Array],
+        targets: Sequence[Array],
+        cancellation: Cancellation | None,
+        limits: IsolationLimits,
+    ) -> None:
+        """Execute once; tensors are copied to and from shared memory.
 
         Raises
         ------
@@ -126,6 +127,8 @@ class Place:
         _LostError
             If the worker has ended, or was ended as it is late.
         """
+        for mine, shared in zip(sources, self.inputs, strict=True):
+            shared[...] = mine
         worker, descriptor, timing = self.worker, self._descriptor, current_timing()
         # Before the byte goes out, as the worker may die of it at once.
         worker.busy.add(self)
@@ -135,7 +138,7 @@ class Place:
                 self._spin()
                 answer = os.read(descriptor, MAX_FAILURE_BYTES)
             except BlockingIOError:
-                answer = self._await(cancellation, limit_s, grace_s)
+                answer = self._await(cancellation, limits.timeout_s, limits.grace_s)
             except OSError:
                 answer = b""
             if answer != DONE:
@@ -148,6 +151,8 @@ class Place:
         worker.busy.discard(self)
         if timing is not None and self._device_time[0] >= 0:
             timing.add_device_time(int(self._device_time[0]) / 1000)
+        for mine, shared in zip(targets, self.outputs, strict=True):
+            mine[...] = shared
 
     def _spin(self) -> None:
         """Look for the answer for a moment: to sleep and be waked would take longer than most."""
@@ -201,7 +206,7 @@ class Place:
         raise self._lost()
 
     def _found_culprit(self) -> object:
-        """Which of several executions has ended the worker, if that is known."""
+        """Which of several executions has ended the worker, if its fault report tells."""
         thread = self.worker.faulting_thread()
         for other in [*self.worker.busy]:
             if isinstance(other, Place) and other.thread == thread:
@@ -215,22 +220,93 @@ class Place:
         return _LostError(worker.dead_object(), worker.culprit is self)
 
 
-class PartRunner:
-    """Executes a part on whichever worker its supervisor has."""
+class IsolatedWorkload(IWorkload):
+    """A part that is executed in whichever worker its supervisor has.
 
-    def __init__(self, part: IsolatedPart, supervisor: Supervisor) -> None:
+    Parameters
+    ----------
+    taken : sequence of int, optional
+        Which of the layer's inputs the part's are; all if left out.
+    """
+
+    def __init__(
+        self, part: IsolatedPart, supervisor: Supervisor, taken: Sequence[int] | None = None
+    ) -> None:
         self._part = part
         self._supervisor = supervisor
+        self._taken = taken
         self._idle: list[Place] = []
 
-    def take(self) -> Place:
-        """A place that nobody else has.
+    def execute(self, inputs: Handles, outputs: Sequence[ITensorHandle]) -> None:
+        """Execute once; raises DeadObjectError if this execution ends workers."""
+        self.bind(inputs, outputs)()
 
-        Raises
-        ------
-        ArmpyError
-            If there is none, as the backend is in quarantine, for example.
-        """
+    def bind(self, inputs: Handles, outputs: Sequence[ITensorHandle]) -> Callable[[], None]:
+        """Prepare executions with the same tensors."""
+        cancellation = current_cancellation()
+        chosen = inputs if self._taken is None else [inputs[i] for i in self._taken]
+        read = [handle for handle in chosen if handle is not None]
+        # Exactly this class: arrays of others may move, or be there only while they are mapped.
+        if not all(type(handle) is HostTensorHandle for handle in (*read, *outputs)):
+            return partial(self._run_mapped, read, outputs, cancellation)
+        sources = [handle.map(write=False) for handle in read]
+        targets = [handle.map(read=False) for handle in outputs]
+        return partial(self._run, sources, targets, cancellation)
+
+    def free_idle_memory(self) -> None:
+        """Give back shared memory that no execution is using."""
+        self._idle.clear()
+
+    def _run(
+        self,
+        sources: Sequence[Array],
+        targets: Sequence[Array],
+        cancellation: Cancellation | None,
+    ) -> None:
+        """Execute once, and again where another execution has ended the worker."""
+        supervisor, place = self._supervisor, self._take()
+        try:
+            # It may have been replaced since the place was taken.
+            if place.worker is not supervisor.current:
+                place = self._take()
+            place.run(sources, targets, cancellation, supervisor.limits)
+        except _LostError as lost:
+            supervisor.replace(place.worker)
+            if lost.is_culprit:
+                raise lost.error from None
+            if place.worker.culprit is not UNKNOWN:
+                # Another execution is at fault, so this one is no danger to the next worker.
+                self._run(sources, targets, cancellation)
+                return
+            # Each of several executions has a process for itself, so that only the one at fault
+            # fails.
+            worker = supervisor.fresh()
+            try:
+                self._open(worker).run(sources, targets, cancellation, supervisor.limits)
+            except _LostError as again:
+                raise again.error from lost.error
+            finally:
+                worker.stop()
+            place = self._take()
+        self._idle.append(place)
+
+    def _run_mapped(
+        self,
+        inputs: Sequence[ITensorHandle],
+        outputs: Sequence[ITensorHandle],
+        cancellation: Cancellation | None,
+    ) -> None:
+        """Execute with tensors that may be in another memory than the host's."""
+        sources = [np.empty(h.info.known_shape, h.info.data_type.dtype) for h in inputs]
+        targets = [np.empty(h.info.known_shape, h.info.data_type.dtype) for h in outputs]
+        for handle, source in zip(inputs, sources, strict=True):
+            handle.copy_out_to(source)
+        self._run(sources, targets, cancellation)
+        for handle, target in zip(outputs, targets, strict=True):
+            handle.copy_in_from(target)
+
+    def _take(self) -> Place:
+        """A place for this execution alone; raises ArmpyError if there is none."""
         worker = self._supervisor.worker()
         while self._idle:
             with suppress(IndexError):  # another thread was faster
@@ -251,137 +327,3 @@ class PartRunner:
                 where=supervisor.backend_id,
                 fix="Let the application open more files (ulimit -n), or have fewer open",
             ) from error
-
-    def give_back(self, place: Place) -> None:
-        """Let others have a place."""
-        self._idle.append(place)
-
-    def free_idle(self) -> None:
-        """Give back what no execution is using."""
-        self._idle.clear()
-
-    def run(
-        self,
-        place: Place,
-        sources: Sequence[Array],
-        targets: Sequence[Array],
-        cancellation: Cancellation | None,
-    ) -> Place:
-        """Execute once, and again where another execution has ended the worker.
-
-        Returns
-        -------
-        Place
-            Where the next execution may take place.
-
-        Raises
-        ------
-        DeadObjectError
-            If this execution ends workers.
-        """
-        limits = self._supervisor.limits
-        try:
-            # It may have been replaced since the place was taken.
-            if place.worker is not self._supervisor.current:
-                place = self.take()
-            for mine, shared in zip(sources, place.inputs, strict=True):
-                shared[...] = mine
-            place.run(cancellation, limits.timeout_s, limits.grace_s)
-        except _LostError as lost:
-            self._supervisor.replace(place.worker)
-            if lost.is_culprit:
-                raise lost.error from None
-            return self._again(place, lost.error, sources, targets, cancellation)
-        for mine, shared in zip(targets, place.outputs, strict=True):
-            mine[...] = shared
-        return place
-
-    def _again(
-        self,
-        lost: Place,
-        error: DeadObjectError,
-        sources: Sequence[Array],
-        targets: Sequence[Array],
-        cancellation: Cancellation | None,
-    ) -> Place:
-        """Execute what another execution may have stopped.
-
-        Notes
-        -----
-        Where it is not known which of several executions has ended the worker, each is executed
-        in a process for itself, so that only the one at fault fails.
-        """
-        # Another execution is at fault, so this one is no danger to the next worker.
-        if lost.worker.culprit is not UNKNOWN:
-            return self.run(self.take(), sources, targets, cancellation)
-        supervisor = self._supervisor
-        limits = supervisor.limits
-        worker = supervisor.fresh()
-        try:
-            place = self._open(worker)
-            for mine, shared in zip(sources, place.inputs, strict=True):
-                shared[...] = mine
-            place.run(cancellation, limits.timeout_s, limits.grace_s)
-            for mine, shared in zip(targets, place.outputs, strict=True):
-                mine[...] = shared
-        # Nobody else was there, so it is the one at fault.
-        except _LostError as again:
-            raise again.error from error
-        finally:
-            worker.stop()
-        return self.take()
-
-
-class IsolatedWorkload(IWorkload):
-    """A part that a worker executes.
-
-    Parameters
-    ----------
-    taken : sequence of int, optional
-        Which of the layer's inputs the part's are; all if left out.
-    """
-
-    def __init__(self, runner: PartRunner, taken: Sequence[int] | None = None) -> None:
-        self._runner = runner
-        self._taken = taken
-
-    def execute(self, inputs: Handles, outputs: Sequence[ITensorHandle]) -> None:
-        """Execute once; errors as for `PartRunner.run`."""
-        self.bind(inputs, outputs)()
-
-    def bind(self, inputs: Handles, outputs: Sequence[ITensorHandle]) -> Callable[[], None]:
-        """Prepare executions with the same tensors."""
-        runner, cancellation = self._runner, current_cancellation()
-        chosen = inputs if self._taken is None else [inputs[i] for i in self._taken]
-        read = [handle for handle in chosen if handle is not None]
-        # Exactly this class: arrays of others may move, or be there only while they are mapped.
-        plain = all(type(handle) is HostTensorHandle for handle in (*read, *outputs))
-        if not plain:
-            return lambda: _run_mapped(runner, read, outputs, cancellation)
-        sources = [handle.map(write=False) for handle in read]
-        targets = [handle.map(read=False) for handle in outputs]
-
-        def execute() -> None:
-            place = runner.take()
-            runner.give_back(runner.run(place, sources, targets, cancellation))
-
-        return execute
-
-    def free_idle_memory(self) -> None:
-        """Give back shared memory that no execution is using."""
-        self._runner.free_idle()
-
-
-def _run_mapped(
-    runner: PartRunner,
-    inputs: Sequence[ITensorHandle],
-    outputs: Sequence[ITensorHandle],
-    cancellation: Cancellation | None,
-) -> None:
-    sources = [np.empty(h.info.known_shape, h.info.data_type.dtype) for h in inputs]
-    targets = [np.empty(h.info.known_shape, h.info.data_type.dtype) for h in outputs]
-    for handle, source in zip(inputs, sources, strict=True):
-        handle.copy_out_to(source)
-    runner.give_back(runner.run(runner.take(), sources, targets, cancellation))
-    for handle, target in zip(outputs, targets, strict=True):
-        handle.copy_in_from(target)
