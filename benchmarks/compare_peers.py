@@ -34,7 +34,7 @@ from typing import Any, TypeAlias
 
 from armpy.core.turns import take_turns
 from armpy.errors import BackendUnavailableError
-from armpy.tools.measure.ratio import geometric_mean, median_interval
+from armpy_tools.measure.ratio import geometric_mean, median_interval
 from benchmarks.common import description, run_python, write_json
 from benchmarks.peers import (
     ENGINES,

@@ -21,8 +21,8 @@ from armpy_reference.factory import snake_case
 
 from armpy.execution import RuntimeOptions
 from armpy.ops.operation import Array
+from armpy.ops.tolerance import compare
 from armpy.plugins import BackendRegistry
-from armpy.tools.compare.tolerance import compare
 from armpy.types import REFERENCE_BACKEND_ID
 from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.conformance import NamedCase, all_cases

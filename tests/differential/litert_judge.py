@@ -15,8 +15,8 @@ import numpy as np
 from armpy import ops
 from armpy.ops import Operation, UnaryOperation
 from armpy.ops.operation import Array
+from armpy.ops.tolerance import EXACT, FLOAT32, OFF_BY_ONE, Tolerance
 from armpy.tensor import TensorInfo
-from armpy.tools.compare.tolerance import EXACT, FLOAT32, OFF_BY_ONE, Tolerance
 from armpy.types import DataType
 from armpy_conformance import Case
 from armpy_conformance.sampling.case_template import CaseTemplate

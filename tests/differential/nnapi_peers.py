@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy.execution import RuntimeOptions
+from armpy.ops.tolerance import EXACT, OFF_BY_ONE, TOLERANCES, Tolerance, compare
 from armpy.tensor import TensorInfo
-from armpy.tools.compare.tolerance import EXACT, OFF_BY_ONE, TOLERANCES, Tolerance, compare
 from armpy_conformance.sampling import draw as drawing
 from armpy_nnapi import (
     Compilation,

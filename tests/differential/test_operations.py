@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from armpy.ops.operation import Array
+from armpy.ops.tolerance import TOLERANCES, Tolerance, compare
 from armpy.tensor import Quantization, TensorInfo
-from armpy.tools.compare.tolerance import TOLERANCES, Tolerance, compare
 from armpy.types import DataType
 from armpy_conformance import Case
 from armpy_conformance.cases import all_case_templates

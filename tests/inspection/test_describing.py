@@ -10,17 +10,17 @@ import pytest
 import armpy
 from armpy import Network, ops
 from armpy.errors import UnsupportedOperatorError
-from armpy.model import Model
-from armpy.model.model_files import ModelOrigin
-from armpy.plugins import BackendRegistry
-from armpy.plugins.hooks.model_file import open_model_file
-from armpy.tools.inspect import (
+from armpy.inspect import (
     LayerFacts,
     LayerStatus,
     ModelFacts,
     describe_file,
     describe_model,
 )
+from armpy.model import Model
+from armpy.model.model_files import ModelOrigin
+from armpy.plugins import BackendRegistry
+from armpy.plugins.hooks.model_file import open_model_file
 from tests.support.control_flow import loop
 from tests.support.fake_backends import FakeBackend, runtime_of
 from tests.support.networks import ADD, RELU, f32

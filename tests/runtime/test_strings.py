@@ -11,7 +11,7 @@ import armpy
 from armpy import DataType, Network, TensorInfo, ops
 from armpy.core.strings import as_strings, packed, unpacked
 from armpy.errors import BackendCapabilityError, InvalidArgumentError
-from armpy.tools.compare.tolerance import compare
+from armpy.ops.tolerance import compare
 
 
 def model_of(net: Network, *backends: str) -> armpy.Model:

@@ -17,6 +17,7 @@ from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.ops import Activation, ActivationFunction, ElementwiseBinary, FullyConnected, MemCopy
 from armpy.ops.operation import Operation
+from armpy.ops.tolerance import compare
 from armpy.plugins import BackendRegistry
 from armpy.plugins.discovery.discover import find_entry_points
 from armpy.plugins.discovery.references import load_reference
@@ -24,7 +25,6 @@ from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import ask_backend
 from armpy.store.settings import CompilationCaching
 from armpy.tensor import TensorInfo
-from armpy.tools.compare.tolerance import compare
 from armpy.types import REFERENCE_BACKEND_ID, BackendId, DataType
 
 RAN, REFUSED, GIVEN_BACK, FAILED = "ran", "refused", "given back", "failed"

@@ -23,11 +23,6 @@ from armpy.cli.options import (
 @shapes_option(
     "Shape of an input that the file leaves open, such as x=1,224,224,3; may be repeated."
 )
-@click.option(
-    "--svg",
-    type=WRITABLE_FILE,
-    help="Draw the file's layers, coloured by backend, to this picture; by Graphviz if installed.",
-)
 @click.option("--dot", type=WRITABLE_FILE, help="Write the network for Graphviz to this file.")
 @json_option
 @verbosity_options
@@ -37,5 +32,6 @@ def command() -> None:
 
     Operators have the names that the file has for them. A model with operators that armpy does
     not have is described as well, and these are named. Of a prepared file, show also what is in
-    it, by whom, and what of it would be used here.
+    it, by whom, and what of it would be used here. `armpy report` draws the layers to a page or,
+    with --svg, to a picture (pip install armpy-tools).
     """

@@ -30,6 +30,7 @@ from armpy.compiler.files.reading import NetworkContents
 from armpy.core.units import bytes_text
 from armpy.errors import InvalidArgumentError, UnimplementedError
 from armpy.graph.dump import to_dot
+from armpy.inspect.inferred_shapes import evaluator_of
 from armpy.model.archive.metadata import read_metadata
 from armpy.model.archive.reload import read_signature
 from armpy.plugins import BackendRegistry
@@ -44,7 +45,6 @@ from armpy.store.archive.signing import (
 )
 from armpy.store.archive.trust import TRUSTED, open_judged
 from armpy.tensor import format_shape
-from armpy.tools.inspect.inferred_shapes import evaluator_of
 
 _OF_READING = ("signature", "trusted_keys", "code")
 """Options that say how a file is read, and nothing of how its network runs."""

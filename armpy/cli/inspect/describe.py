@@ -16,12 +16,7 @@ from armpy.compiler import Alternative, Evaluator, OptimizedNetwork, Placement
 from armpy.errors import ParserError
 from armpy.graph import Graph, nested_graphs
 from armpy.graph.dump import to_dot
-from armpy.model import Model
-from armpy.plugins.hooks.metadata import ModelMetadata, TensorMetadata
-from armpy.plugins.hooks.section import ReportSection
-from armpy.plugins.proxy.guarded_call import plain_text
-from armpy.tensor import Quantization, TensorInfo
-from armpy.tools.inspect import (
+from armpy.inspect import (
     ModelFacts,
     TensorFacts,
     describe_file,
@@ -29,6 +24,11 @@ from armpy.tools.inspect import (
     describe_network,
     with_file_names,
 )
+from armpy.model import Model
+from armpy.plugins.hooks.metadata import ModelMetadata, TensorMetadata
+from armpy.plugins.hooks.section import ReportSection
+from armpy.plugins.proxy.guarded_call import plain_text
+from armpy.tensor import Quantization, TensorInfo
 
 if TYPE_CHECKING:
     from armpy.model.model_files import ModelOrigin

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         MetadataReport,
         TensorReport,
     )
-    from armpy.tools.inspect import LayerFacts, ModelFacts, TensorFacts
+    from armpy.inspect import LayerFacts, ModelFacts, TensorFacts
 
 _WIDE = 120
 """Columns of a terminal from which on all is shown of layers."""

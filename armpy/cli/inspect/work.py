@@ -8,7 +8,6 @@ import click
 
 from armpy.cli.inspect.compiled import inspect_prepared, prepared_document, print_prepared
 from armpy.cli.inspect.describe import InspectionReport, inspect_file, inspect_unloadable, write_dot
-from armpy.cli.inspect.graph_picture import write_svg
 from armpy.cli.inspect.report import model_document, print_model
 from armpy.cli.load_model import load_model
 from armpy.cli.load_request import CliLoadRequest
@@ -27,12 +26,11 @@ def inspect(
     with_tensors: bool,
     size: tuple[int, int] | None,
     shape_sets: Sequence[Shapes],
-    svg: str | None,
     dot: str | None,
     as_json: bool,
 ) -> None:
     """Show what MODEL takes and gives, what it is made of, and where it would run."""
-    check_outputs({"--svg": svg, "--dot": dot}, [load_request.model])
+    check_outputs({"--dot": dot}, [load_request.model])
     found: dict[str, object] = {}
     after = None
     if begins_prepared(load_request.model):
@@ -47,9 +45,7 @@ def inspect(
         def after() -> None:
             print_prepared(prepared)
     else:
-        result = _inspected(load_request, size, _only_one(shape_sets), dot)
-    if svg is not None:
-        write_svg(result.facts, svg, load_request.model)
+        result = inspected(load_request, size, _only_one(shape_sets), dot)
     if as_json:
         print_json({**model_document(load_request.model, result), **found})
         return
@@ -65,7 +61,7 @@ def _only_one(shape_sets: Sequence[Shapes]) -> Shapes:
     return shape_sets[0] if shape_sets else {}
 
 
-def _inspected(
+def inspected(
     load_request: CliLoadRequest, size: tuple[int, int] | None, shapes: Shapes, dot: str | None
 ) -> InspectionReport:
     """Describe a model file, also one that armpy cannot run."""

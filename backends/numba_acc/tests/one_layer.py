@@ -7,8 +7,8 @@ from armpy_numba_acc.machine.isa import Isa
 
 from armpy import Network, ops
 from armpy.ops.operation import Array, Operation
+from armpy.ops.tolerance import Tolerance
 from armpy.tensor import Quantization, TensorInfo
-from armpy.tools.compare.tolerance import Tolerance
 from armpy.types import DataType
 from backends.numba_acc.tests.support import (
     ISAS,

@@ -27,8 +27,8 @@ from armpy_numba_acc.store.objects import kernel_addresses
 from armpy import Network, Runtime, RuntimeOptions
 from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
+from armpy.ops.tolerance import EXACT, Tolerance, compare
 from armpy.tensor import TensorInfo
-from armpy.tools.compare.tolerance import EXACT, Tolerance, compare
 from armpy.types import DataType
 from armpy_conformance.differences.diff import behind_floats
 from tests.support.effort import IS_FULL, first_and_another

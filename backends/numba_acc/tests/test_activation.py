@@ -7,8 +7,8 @@ from armpy_numba_acc.passes.support import support
 from armpy import ops
 from armpy.ops import ActivationFunction
 from armpy.ops.operation import Array, Operation
+from armpy.ops.tolerance import EXACT, Tolerance
 from armpy.tensor import TensorInfo
-from armpy.tools.compare.tolerance import EXACT, Tolerance
 from armpy.types import DataType
 from backends.numba_acc.tests.one_layer import check_layer, quantized
 

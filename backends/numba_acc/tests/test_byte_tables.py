@@ -10,7 +10,7 @@ from armpy_numba_acc.passes.region import lower_region
 
 from armpy import DataType, Network, Quantization, TensorInfo, ops
 from armpy.graph import SubgraphView, Value
-from armpy.tools.compare.tolerance import EXACT
+from armpy.ops.tolerance import EXACT
 from backends.numba_acc.tests.support import (
     ISAS,
     check_against_reference,

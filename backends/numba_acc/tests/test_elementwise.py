@@ -6,8 +6,8 @@ from armpy_numba_acc.lowering.broadcasting import collapsed
 from armpy_numba_acc.passes.support import support
 
 from armpy import ops
+from armpy.ops.tolerance import Tolerance
 from armpy.tensor import Quantization, TensorInfo
-from armpy.tools.compare.tolerance import Tolerance
 from armpy.types import DataType
 from backends.numba_acc.tests.one_layer import (
     BROADCASTS,

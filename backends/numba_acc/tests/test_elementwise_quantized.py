@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from armpy import ops
-from armpy.tools.compare.tolerance import Tolerance
+from armpy.ops.tolerance import Tolerance
 from armpy.types import DataType
 from backends.numba_acc.tests.one_layer import (
     BROADCASTS,

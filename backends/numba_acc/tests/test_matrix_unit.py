@@ -22,8 +22,8 @@ from armpy.errors import InvalidArgumentError
 from armpy.graph import SubgraphView
 from armpy.ops import Convolution2d
 from armpy.ops.operation import Array
+from armpy.ops.tolerance import EXACT
 from armpy.tensor import TensorInfo
-from armpy.tools.compare.tolerance import EXACT
 from armpy.types import DataType
 from backends.numba_acc.tests.support import (
     PRODUCT_ISAS,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from armpy import ops
+from armpy.ops.tolerance import Tolerance
 from armpy.tensor import TensorInfo
-from armpy.tools.compare.tolerance import Tolerance
 from armpy.types import DataLayout, DataType
 from backends.numba_acc.tests.one_layer import check_layer
 

@@ -7,8 +7,8 @@ import pytest
 
 from armpy import Network, Quantization, ops
 from armpy.ops.operation import Array
+from armpy.ops.tolerance import EXACT
 from armpy.tensor import TensorInfo
-from armpy.tools.compare.tolerance import EXACT
 from armpy.types import DataType
 from backends.numba_acc.tests.support import (
     ISA_NAMES,

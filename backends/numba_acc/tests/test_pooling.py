@@ -6,8 +6,8 @@ import pytest
 
 from armpy import Network, ops
 from armpy.ops.shapes import PaddingSpec
+from armpy.ops.tolerance import EXACT, Tolerance
 from armpy.tensor import Quantization, TensorInfo
-from armpy.tools.compare.tolerance import EXACT, Tolerance
 from armpy.types import DataType
 from backends.numba_acc.tests.support import (
     check_against_reference,

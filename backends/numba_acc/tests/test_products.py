@@ -9,7 +9,7 @@ from armpy_numba_acc.passes.support import support
 
 from armpy import DataType, Network, Quantization, TensorInfo, ops
 from armpy.ops.operation import Operation
-from armpy.tools.compare.tolerance import EXACT
+from armpy.ops.tolerance import EXACT
 from backends.numba_acc.tests.support import ISA_NAMES, ISAS, check_against_reference, random_array
 
 SAME, VALID = ops.Padding.SAME, ops.Padding.VALID

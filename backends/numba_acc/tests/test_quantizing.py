@@ -5,8 +5,8 @@ import pytest
 
 from armpy import Network, ops
 from armpy.ops.operation import Array, Operation
+from armpy.ops.tolerance import EXACT
 from armpy.tensor import Quantization, TensorInfo
-from armpy.tools.compare.tolerance import EXACT
 from armpy.types import DataType
 from backends.numba_acc.tests.one_layer import check_layer, network_of, quantized
 from backends.numba_acc.tests.support import ISAS, isas_of_this_test, run_compiled

@@ -16,8 +16,8 @@ from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.options import ISA_VARIABLE
 
 from armpy.ops.operation import Array
+from armpy.ops.tolerance import Tolerance, compare
 from armpy.tensor import TensorInfo
-from armpy.tools.compare.tolerance import Tolerance, compare
 from armpy.types import DataType
 from armpy_conformance.random_graphs import run_random_graphs
 from backends.numba_acc.tests import support

@@ -24,8 +24,8 @@ from armpy.backend import OptionValues
 from armpy.graph import SubgraphView, Value
 from armpy.ops.operation import Array, Operation
 from armpy.ops.shapes import PaddingSpec
+from armpy.ops.tolerance import Tolerance
 from armpy.plugins import BackendRegistry
-from armpy.tools.compare.tolerance import Tolerance
 from armpy_nnapi import Compilation, DeviceManager, Model, OperandCode, OperandType, OperationCode
 from backends.numba_acc.tests.networks import convolutions
 from backends.numba_acc.tests.support import (

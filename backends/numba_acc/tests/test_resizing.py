@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from armpy import DataLayout, DataType, Network, Quantization, TensorInfo, ops
-from armpy.tools.compare.tolerance import EXACT
+from armpy.ops.tolerance import EXACT
 from backends.numba_acc.tests.support import ISA_NAMES, ISAS, check_against_reference, random_array
 
 F32 = TensorInfo((1,), DataType.FLOAT32)

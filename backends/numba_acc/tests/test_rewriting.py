@@ -10,8 +10,8 @@ from armpy import Network, ops
 from armpy.graph import SubgraphView
 from armpy.ops import BinaryOperation
 from armpy.ops.operation import Array, Operation
+from armpy.ops.tolerance import EXACT, Tolerance
 from armpy.tensor import TensorInfo
-from armpy.tools.compare.tolerance import EXACT, Tolerance
 from armpy.types import DataLayout, DataType
 from backends.numba_acc.tests.one_layer import check_layer, isas_for, quantized
 from backends.numba_acc.tests.support import check_against_reference, random_array, run_reference

@@ -25,8 +25,8 @@ from armpy.ops import (
 )
 from armpy.ops.operation import Array, Operation
 from armpy.ops.shapes import PaddingSpec
+from armpy.ops.tolerance import EXACT
 from armpy.tensor import Quantization, TensorInfo
-from armpy.tools.compare.tolerance import EXACT
 from armpy.types import DataType
 from backends.numba_acc.tests.support import (
     ISA_NAMES,

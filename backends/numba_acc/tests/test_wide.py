@@ -6,8 +6,8 @@ from armpy_numba_acc.passes.support import support
 
 from armpy import ops
 from armpy.ops import BinaryOperation
+from armpy.ops.tolerance import EXACT
 from armpy.tensor import TensorInfo
-from armpy.tools.compare.tolerance import EXACT
 from armpy.types import DataType
 from backends.numba_acc.tests.one_layer import FLOAT_OPERATIONS, check_layer, quantized
 

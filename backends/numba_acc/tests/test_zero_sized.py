@@ -9,8 +9,8 @@ from armpy_numba_acc.passes.support import support
 from armpy import Network, Quantization, Runtime, RuntimeOptions, ops
 from armpy.errors import ExecutionTimeoutError, InvalidArgumentError
 from armpy.ops.operation import Array, Operation
+from armpy.ops.tolerance import EXACT
 from armpy.tensor import TensorInfo
-from armpy.tools.compare.tolerance import EXACT
 from armpy.types import DataType
 from backends.numba_acc.tests.support import (
     ISAS,

@@ -15,7 +15,7 @@ from armpy_conformance.result import (
     ConformanceResult as ConformanceResult,
     Outcome as Outcome,
 )
-from armpy.tools.compare.tolerance import (
+from armpy.ops.tolerance import (
     TOLERANCES as TOLERANCES,
     Tolerance as Tolerance,
     compare as compare,

@@ -14,8 +14,8 @@ from armpy.errors import ArmpyError
 from armpy.execution import Runtime
 from armpy.graph import Graph
 from armpy.ops.operation import Array
+from armpy.ops.tolerance import EXACT, TOLERANCES, Tolerance, are_same, compare
 from armpy.tensor import TensorInfo
-from armpy.tools.compare.tolerance import EXACT, TOLERANCES, Tolerance, are_same, compare
 from armpy.types import DataType
 
 _GARBAGE = (0x55, 0xAA)

@@ -8,7 +8,7 @@ from armpy.backend import Support
 from armpy.errors import ArmpyError, BackendCapabilityError
 from armpy.graph import Layer
 from armpy.ops.operation import Array
-from armpy.tools.compare.tolerance import compare
+from armpy.ops.tolerance import compare
 from armpy_conformance.backend_under_test import BackendUnderTest, refusal
 from armpy_conformance.differential_run import (
     DifferentialRun,

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
-from armpy.tools.pages import Details, Mark, Section, Table, Text, render_page
 from armpy.types import BackendId
+from armpy_tools.pages import Details, Mark, Section, Table, Text, render_page
 
 CONTRACT = "contract"
 """Stands for the operation in tables, for cases of the contract."""

@@ -26,13 +26,13 @@ from armpy.ops import (
     UnaryOperation,
 )
 from armpy.tensor import Quantization, TensorInfo
-from armpy.tools.compare.errors import errors
 from armpy.types import DataType
 from armpy_conformance.accuracy import AccuracyRun, ModelAccuracy, Status, run_accuracy
 from armpy_conformance.accuracy.expected_results import read_expected
 from armpy_conformance.accuracy.float_twin import float_twin
 from armpy_conformance.accuracy.runner import AccuracySettings, samples_of
 from armpy_conformance.differences.real_numbers import real_numbers
+from armpy_tools.compare.errors import errors
 from tests.support.example_backends import DIGITS, EXAMPLES
 from tests.support.networks import f32, floats
 from tests.support.tflite_writer import TfliteModel

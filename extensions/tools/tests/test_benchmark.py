@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from armpy.cli.__main__ import main
-from armpy.tools.measure.latency import latency_of
 from armpy_tools.benchmark import (
     BenchmarkResult,
     MachineState,
@@ -19,6 +18,7 @@ from armpy_tools.benchmark import (
 )
 from armpy_tools.cli.benchmark.report import print_benchmark
 from armpy_tools.cli.benchmark.work import subjects_of
+from armpy_tools.measure.latency import latency_of
 
 for library in ("click", "rich", "PIL", "jinja2"):
     pytest.importorskip(library)

@@ -12,7 +12,7 @@ from armpy.cli.run.report import print_run, run_document
 from armpy.cli.run.results import ClassScore, OutputReport, RegionShare
 from armpy.cli.run.run_model import RunReport
 from armpy.compiler import Alternative
-from armpy.tools.inspect import ModelFacts
+from armpy.inspect import ModelFacts
 
 pytest.importorskip("rich")
 

@@ -33,6 +33,27 @@ def test_a_report_is_one_page_about_the_model(tmp_path: Path) -> None:
     assert "http" not in text.split("</style>")[1].split("<script>")[0]
 
 
+def test_svg_draws_the_layers_and_writes_no_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, output = report("--svg", "graph.svg")
+    assert (code, output.split(":")[0]) == (0, "graph.svg")
+    text = (tmp_path / "graph.svg").read_text("utf-8")
+    assert text.count("CONV_2D") >= 4
+    assert "CpuRef" in text
+    assert [path.name for path in tmp_path.iterdir()] == ["graph.svg"]
+
+
+def test_a_picture_does_not_take_the_place_of_its_model(tmp_path: Path) -> None:
+    model = tmp_path / "model.tflite"
+    content = Path(MODEL).read_bytes()
+    model.write_bytes(content)
+    result = CliRunner().invoke(app, ["report", str(model), "--svg", str(model)])
+    assert "this file is read from" in str(result.output)
+    assert model.read_bytes() == content
+
+
 def test_a_report_is_named_after_its_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert report()[0] == 0

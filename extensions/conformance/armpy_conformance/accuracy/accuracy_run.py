@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from armpy.tools.pages import Facts, Section, Text, render_page
 from armpy.types import BackendId
 from armpy_conformance.accuracy.page import ABOUT, latency_parts, model_details, summary_table
 from armpy_conformance.accuracy.report import ModelAccuracy, Status
+from armpy_tools.pages import Facts, Section, Text, render_page
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
-from armpy.tools.pages import Bar, Bars, Details, Facts, Lines, Mark, Part, Series, Table, Text
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 from armpy_conformance.accuracy.engines import PEER
 from armpy_conformance.accuracy.report import EngineReport, ModelAccuracy, Status
+from armpy_tools.pages import Bar, Bars, Details, Facts, Lines, Mark, Part, Series, Table, Text
 
 _MOST_TIMES = 300
 """Of an engine on a model that are drawn."""

@@ -6,8 +6,8 @@ import enum
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
-from armpy.tools.compare.errors import ErrorStats
-from armpy.tools.measure.latency import Latency
+from armpy_tools.compare.errors import ErrorStats
+from armpy_tools.measure.latency import Latency
 
 
 class Status(enum.StrEnum):

@@ -26,9 +26,6 @@ from armpy.graph import Graph
 from armpy.model import Model
 from armpy.model.load import load
 from armpy.ops.operation import Array
-from armpy.tools.compare.errors import errors
-from armpy.tools.compare.sides import input_arrays
-from armpy.tools.measure.latency import latency_of
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 from armpy_conformance.accuracy.accuracy_run import AccuracyRun
 from armpy_conformance.accuracy.engines import PEER, Engine, engine_of_model, peer_engine
@@ -37,6 +34,9 @@ from armpy_conformance.accuracy.float_twin import float_twin, real_info
 from armpy_conformance.accuracy.report import EngineReport, ModelAccuracy, Status
 from armpy_conformance.differences.real_numbers import real_numbers
 from armpy_conformance.workers import LostItem, judge_in_workers
+from armpy_tools.compare.errors import errors
+from armpy_tools.compare.sides import input_arrays
+from armpy_tools.measure.latency import latency_of
 
 REAL_NUMBERS = "real numbers"
 

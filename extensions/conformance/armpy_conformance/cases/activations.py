@@ -13,9 +13,9 @@ from armpy.ops import (
     Softmax,
 )
 from armpy.tensor import Quantization
-from armpy.tools.compare.seeded_values import anything, positive, zeros
 from armpy.types import DataType
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale, every, of
+from armpy_tools.compare.seeded_values import anything, positive, zeros
 
 _PARAMETERS = {
     ActivationFunction.TANH: (1.0, 1.0),

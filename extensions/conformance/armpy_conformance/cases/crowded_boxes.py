@@ -23,9 +23,9 @@ from armpy.ops import (
 )
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
-from armpy.tools.compare.seeded_values import Values, anything, exactly, reals
 from armpy.types import DataLayout
 from armpy_conformance.sampling.case_template import CaseTemplate
+from armpy_tools.compare.seeded_values import Values, anything, exactly, reals
 
 
 def multiples(step: float, low: int, high: int) -> Values:

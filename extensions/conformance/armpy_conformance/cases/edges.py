@@ -41,10 +41,10 @@ from armpy.ops import (
 )
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
-from armpy.tools.compare.seeded_values import Values, anything, exactly, few, reals
 from armpy.types import DataType
 from armpy_conformance.cases.weighted import line
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale, of
+from armpy_tools.compare.seeded_values import Values, anything, exactly, few, reals
 
 _FLOAT_AND_BYTES = of(DataType.FLOAT32, DataType.QASYMM_S8)
 _BYTES = of(DataType.QASYMM_S8, DataType.QASYMM_U8)

@@ -18,9 +18,9 @@ from armpy.ops import (
     Unique,
 )
 from armpy.tensor import TensorInfo
-from armpy.tools.compare.seeded_values import Values, below, distinct, exactly, few
 from armpy.types import DataType
 from armpy_conformance.sampling.case_template import CaseTemplate, Selection, Types, every, of
+from armpy_tools.compare.seeded_values import Values, below, distinct, exactly, few
 
 _MOVED = of(
     DataType.FLOAT32,

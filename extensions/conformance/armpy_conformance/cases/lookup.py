@@ -15,9 +15,9 @@ from armpy.ops import (
     RmsNormalization,
     TopkV2,
 )
-from armpy.tools.compare.seeded_values import anything, below, distinct, exactly, few, thorough
 from armpy.types import DataLayout, DataType
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale, Types, every
+from armpy_tools.compare.seeded_values import anything, below, distinct, exactly, few, thorough
 
 _NEVER = float("-inf")
 

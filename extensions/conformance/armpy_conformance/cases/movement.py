@@ -31,9 +31,9 @@ from armpy.ops import (
     Unstack,
 )
 from armpy.tensor import TensorInfo
-from armpy.tools.compare.seeded_values import anything, below, distinct, exactly
 from armpy.types import DataType
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale, Types, every, of
+from armpy_tools.compare.seeded_values import anything, below, distinct, exactly
 
 _BYTES = of(DataType.QASYMM_S8, DataType.QASYMM_U8)
 

@@ -10,9 +10,9 @@ import numpy as np
 from armpy.ops import Operation, RecurrentActivation, Svdf, UnidirectionalSequenceLstm
 from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
-from armpy.tools.compare.seeded_values import between, grid, small
 from armpy.types import DataType
 from armpy_conformance.sampling.case_template import CaseTemplate, Types, every, is_hybrid, of
+from armpy_tools.compare.seeded_values import between, grid, small
 
 _FLOATS = of(DataType.FLOAT32, DataType.FLOAT16)
 _FLOAT32 = of(DataType.FLOAT32)

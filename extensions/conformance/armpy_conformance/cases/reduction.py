@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from armpy.ops import ArgMinMax, ArgMinMaxFunction, Reduce, ReduceOperation
-from armpy.tools.compare.seeded_values import anything, distinct, grid, powers
 from armpy.types import DataType
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale, Selection, every, of
+from armpy_tools.compare.seeded_values import anything, distinct, grid, powers
 
 _LOGICAL = (ReduceOperation.ANY, ReduceOperation.ALL)
 _ARITHMETIC = (ReduceOperation.SUM, ReduceOperation.PROD, ReduceOperation.MEAN)

@@ -47,10 +47,10 @@ from armpy.ops import (
 )
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
-from armpy.tools.compare.seeded_values import Values, anything
 from armpy.types import DataType
 from armpy_conformance.cases.weighted import line
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale, Types, of
+from armpy_tools.compare.seeded_values import Values, anything
 
 LONG = 65_543
 """A prime above 2^16."""

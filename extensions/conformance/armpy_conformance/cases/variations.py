@@ -26,11 +26,11 @@ from armpy.ops import (
     Transpose,
 )
 from armpy.ops.operation import Array
-from armpy.tools.compare.seeded_values import stored
 from armpy.types import DataType
 from armpy_conformance.case import Case, CaseInput
 from armpy_conformance.differential_run import is_value
 from armpy_conformance.sampling.case_template import COMMON_TYPES
+from armpy_tools.compare.seeded_values import stored
 
 _FEW, _MANY = 3_000, 70_000
 """Elements that the largest tensor has at least, of what is costly and of what is not."""

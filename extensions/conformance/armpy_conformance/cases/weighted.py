@@ -20,7 +20,6 @@ from armpy.ops import (
 )
 from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
-from armpy.tools.compare.seeded_values import Values, between, grid, rows
 from armpy.types import DataLayout, DataType
 from armpy_conformance.sampling.case_template import (
     CaseTemplate,
@@ -32,6 +31,7 @@ from armpy_conformance.sampling.case_template import (
     is_hybrid,
     of,
 )
+from armpy_tools.compare.seeded_values import Values, between, grid, rows
 
 NCHW = DataLayout.NCHW
 

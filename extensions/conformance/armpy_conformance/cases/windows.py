@@ -23,9 +23,9 @@ from armpy.ops import (
     SpaceToBatchNd,
     SpaceToDepth,
 )
-from armpy.tools.compare.seeded_values import between, distinct, grid
 from armpy.types import DataLayout, DataType
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale, every, of
+from armpy_tools.compare.seeded_values import between, distinct, grid
 
 NCHW = DataLayout.NCHW
 _FLOATS = of(DataType.FLOAT32, DataType.FLOAT16)

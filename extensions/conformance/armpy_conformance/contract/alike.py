@@ -14,7 +14,7 @@ from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph, Value
 from armpy.graph.network import Network
 from armpy.ops.operation import Array, Operation
-from armpy.tools.compare.tolerance import compare
+from armpy.ops.tolerance import compare
 from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.case import Case, CaseInput
 from armpy_conformance.contract.case import NothingToKeepError, ViolationError

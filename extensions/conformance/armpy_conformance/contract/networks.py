@@ -13,8 +13,8 @@ from armpy.execution import Runtime
 from armpy.graph import Graph, Value
 from armpy.graph.network import Network
 from armpy.ops.operation import Array
+from armpy.ops.tolerance import compare
 from armpy.tensor import TensorInfo
-from armpy.tools.compare.tolerance import compare
 from armpy_conformance.backend_under_test import BackendUnderTest, layers_of, specialized
 from armpy_conformance.case import Case, CaseInput
 from armpy_conformance.cases import operation_cases

@@ -24,13 +24,13 @@ from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph, Layer, Value
 from armpy.model.load import load
 from armpy.ops.operation import Array
-from armpy.tools.compare.layer_values import backend_of, made_by_layers, values_alone
-from armpy.tools.compare.sides import Sides, input_arrays
-from armpy.tools.compare.tolerance import EXACT, Difference, Tolerance, compare
-from armpy.tools.compare.trace import trace
+from armpy.ops.tolerance import EXACT, Difference, Tolerance, compare
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 from armpy_conformance.differences.data_movement_ops import is_move
 from armpy_conformance.differences.description import describe
+from armpy_tools.compare.layer_values import backend_of, made_by_layers, values_alone
+from armpy_tools.compare.sides import Sides, input_arrays
+from armpy_tools.compare.trace import trace
 
 ALONE = "alone"
 TOGETHER = "together"

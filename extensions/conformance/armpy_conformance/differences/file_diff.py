@@ -22,11 +22,11 @@ from armpy.graph import Graph, Layer, Value
 from armpy.model.load import load
 from armpy.ops.operation import Array
 from armpy.tensor import Shape
-from armpy.tools.compare.layer_values import made_by_layers
-from armpy.tools.compare.sides import Sides, input_arrays
-from armpy.tools.compare.trace import TensorTrace
 from armpy.types import REFERENCE_BACKEND_ID
 from armpy_conformance.differences.real_numbers import real_numbers
+from armpy_tools.compare.layer_values import made_by_layers
+from armpy_tools.compare.sides import Sides, input_arrays
+from armpy_tools.compare.trace import TensorTrace
 
 FILE_TOLERANCE = 1e-4
 """How far elements of two files' tensors may differ, relative to a tensor's largest one."""

@@ -15,7 +15,7 @@ from armpy.execution import RuntimeOptions
 from armpy.execution.loaded_network import LoadedNetwork
 from armpy.graph import nested_graphs
 from armpy.ops.operation import Array
-from armpy.tools.compare.tolerance import EXACT, FLOAT16, FLOAT32, OFF_BY_ONE, Tolerance, compare
+from armpy.ops.tolerance import EXACT, FLOAT16, FLOAT32, OFF_BY_ONE, Tolerance, compare
 from armpy.types import BackendId, DataType
 from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.executed_layers import kind_of, kinds_run, layers_refused

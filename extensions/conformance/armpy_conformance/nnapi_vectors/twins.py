@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from armpy.ops.operation import Array
-from armpy.tools.compare.tolerance import EXACT, OFF_BY_ONE, compare
+from armpy.ops.tolerance import EXACT, OFF_BY_ONE, compare
 from armpy_conformance.nnapi_vectors.example import Example
 from armpy_nnapi.codes import OperandCode, OperationCode
 from armpy_nnapi.compile.compilation import Compilation

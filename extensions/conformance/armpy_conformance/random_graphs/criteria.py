@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy.ops.operation import Array
-from armpy.tools.compare.tolerance import EXACT, OFF_BY_ONE, Tolerance, compare
+from armpy.ops.tolerance import EXACT, OFF_BY_ONE, Tolerance, compare
 from armpy.types import DataType
 from armpy_conformance.nnapi_vectors.example import Example
 from armpy_nnapi.codes import OperationCode

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from armpy.errors import BackendUnavailableError
-from armpy.tools.measure.engines import EngineInput, IEngine, open_engine, refusal
 from armpy_tools.benchmark.inputs import Array, usual_shape
 from armpy_tools.benchmark.subject_model import ISubjectModel, items_of, read_arrays
 from armpy_tools.benchmark.subjects import Subject
+from armpy_tools.measure.engines import EngineInput, IEngine, open_engine, refusal
 
 
 def load_peer(subject: Subject) -> PeerSubjectModel:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from armpy.tools.measure.latency import Latency
 from armpy_tools.benchmark.results import MachineState
 from armpy_tools.benchmark.subjects import ARMPY, Plan, Subject
+from armpy_tools.measure.latency import Latency
 
 BUSY = 0.15
 """Share of the processors that others may take before it is worth a remark."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-from armpy.tools.measure.latency import Latency
-from armpy.tools.measure.ratio import CONFIDENCE, Ratio
 from armpy_tools.benchmark.subjects import Plan, Subject
+from armpy_tools.measure.latency import Latency
+from armpy_tools.measure.ratio import CONFIDENCE, Ratio
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from armpy.graph import Graph
 from armpy.model.load import load
 from armpy.ops.operation import Array
 from armpy.plugins import BackendRegistry
-from armpy.tools.compare.sides import input_arrays
 from armpy.types import REFERENCE_BACKEND_ID, DataType
+from armpy_tools.compare.sides import input_arrays
 
 MODEL = "model "
 """Beginning of the names of models' samples."""

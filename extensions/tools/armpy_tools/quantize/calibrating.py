@@ -12,7 +12,7 @@ import numpy.typing as npt
 from armpy.errors import InvalidArgumentError
 from armpy.graph import Value
 from armpy.ops.operation import Array
-from armpy.tools.compare.trace import TensorTrace
+from armpy_tools.compare.trace import TensorTrace
 from armpy_tools.quantize.histograms import narrowed
 from armpy_tools.quantize.options import QuantizeOptions
 from armpy_tools.quantize.scales import Range

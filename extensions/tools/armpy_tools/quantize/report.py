@@ -10,9 +10,9 @@ from armpy.execution import Runtime
 from armpy.execution.arrays.conversion import dequantize_array, quantize_array
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.operation import Array
-from armpy.tools.compare.errors import ErrorStats, ErrorSums
-from armpy.tools.compare.trace import TensorTrace
 from armpy.types import DataType
+from armpy_tools.compare.errors import ErrorStats, ErrorSums
+from armpy_tools.compare.trace import TensorTrace
 
 
 @dataclass(frozen=True, slots=True)

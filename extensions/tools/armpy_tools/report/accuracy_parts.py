@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, TypeAlias
 from armpy.errors import ArmpyError
 from armpy.execution import RuntimeOptions
 from armpy.profiling.naming import short_names
-from armpy.tools.compare.layer_errors import LayerError, layer_errors
-from armpy.tools.compare.sides import Sides
-from armpy.tools.pages import Facts, Lines, Part, Series, Table, Text
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
+from armpy_tools.compare.layer_errors import LayerError, layer_errors
+from armpy_tools.compare.sides import Sides
+from armpy_tools.pages import Facts, Lines, Part, Series, Table, Text
 from armpy_tools.report.layers import LayerRows
 
 if TYPE_CHECKING:

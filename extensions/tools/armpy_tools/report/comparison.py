@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from armpy.core.turns import take_turns, timed
 from armpy.core.units import bytes_text, time_text
 from armpy.errors import ArmpyError
-from armpy.tools.compare.errors import errors
-from armpy.tools.measure.latency import latency_of
-from armpy.tools.measure.ratio import median_interval
-from armpy.tools.pages import Bar, Bars, Part, Table, Text
+from armpy_tools.compare.errors import errors
+from armpy_tools.measure.latency import latency_of
+from armpy_tools.measure.ratio import median_interval
+from armpy_tools.pages import Bar, Bars, Part, Table, Text
 
 if TYPE_CHECKING:
     from armpy.model import Model

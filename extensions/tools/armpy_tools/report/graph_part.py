@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 
 from armpy.core.units import bytes_text, count_text, time_text
+from armpy.inspect import LayerStatus, ModelFacts
 from armpy.tensor import format_shape
-from armpy.tools.inspect import LayerStatus, ModelFacts
-from armpy.tools.pages import GraphEdge, GraphNode, GraphView, NodeColours, lay_out
+from armpy_tools.pages import GraphEdge, GraphNode, GraphView, NodeColours, lay_out
 from armpy_tools.report.layers import LayerRow
 
 WIDTH, HEIGHT = 230.0, 44.0

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from armpy.inspect import LayerFacts, LayerStatus, ModelFacts
 from armpy.profiling.naming import short_names
 from armpy.tensor import format_shape
-from armpy.tools.inspect import LayerFacts, LayerStatus, ModelFacts
 
 if TYPE_CHECKING:
     from armpy.graph import Graph

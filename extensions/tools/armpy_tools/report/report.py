@@ -14,9 +14,9 @@ import armpy
 from armpy.compiler.devices.machine import describe_machine
 from armpy.core.units import bytes_text, count_text, time_text
 from armpy.errors import InvalidArgumentError
+from armpy.inspect import ModelFacts, describe_model
 from armpy.tensor import format_shape
-from armpy.tools.inspect import ModelFacts, describe_model
-from armpy.tools.pages import Facts, Part, Section, Text
+from armpy_tools.pages import Facts, Part, Section, Text
 from armpy_tools.report.accuracy_parts import accuracy_parts
 from armpy_tools.report.comparison import compare_backends, comparison_parts
 from armpy_tools.report.graph_part import graph_part

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from armpy.core.units import count_text, percent_text, time_text
 from armpy.profiling import EventKind
-from armpy.tools.pages import (
+from armpy_tools.pages import (
     Bar,
     Bars,
     Details,

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from armpy.tools.measure.latency import latency_of, percentile
-from armpy.tools.measure.ratio import median_interval
 from armpy_tools.benchmark import Ratio, compare
+from armpy_tools.measure.latency import latency_of, percentile
+from armpy_tools.measure.ratio import median_interval
 
 
 def processes(

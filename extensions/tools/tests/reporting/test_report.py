@@ -10,13 +10,13 @@ from armpy_reference import ReferenceBackend
 import armpy
 from armpy import DataType, Model, Network, Runtime, RuntimeOptions, TensorInfo, ops
 from armpy.errors import ExecutionTimeoutError, InvalidArgumentError
+from armpy.inspect import LayerFacts, ModelFacts
 from armpy.model.model_files import ModelOrigin
 from armpy.ops.operation import Array, Operation
 from armpy.plugins.hooks.model_file import open_model_file
 from armpy.plugins.hooks.outline import FileOutline
 from armpy.profiling import Share, Summary
-from armpy.tools.inspect import LayerFacts, ModelFacts
-from armpy.tools.pages import (
+from armpy_tools.pages import (
     Bar,
     Bars,
     Facts,

@@ -6,7 +6,17 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 
 import armpy
-from armpy.tools.pages import (
+from armpy_tools.benchmark import BenchmarkResult, SubjectResult
+from armpy_tools.cli.benchmark.report import (
+    costs_table,
+    how_measured,
+    label_of,
+    layers_table,
+    ratio_text,
+    runs_table,
+)
+from armpy_tools.cli.benchmark.report import milliseconds as ms
+from armpy_tools.pages import (
     Bar,
     Bars,
     Details,
@@ -18,17 +28,7 @@ from armpy.tools.pages import (
     Table,
     Text,
 )
-from armpy.tools.pages import write_page as write
-from armpy_tools.benchmark import BenchmarkResult, SubjectResult
-from armpy_tools.cli.benchmark.report import (
-    costs_table,
-    how_measured,
-    label_of,
-    layers_table,
-    ratio_text,
-    runs_table,
-)
-from armpy_tools.cli.benchmark.report import milliseconds as ms
+from armpy_tools.pages import write_page as write
 
 
 def write_page(path: str, result: BenchmarkResult) -> None:

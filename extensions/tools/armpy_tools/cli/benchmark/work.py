@@ -18,10 +18,10 @@ from armpy.cli.options import (
 from armpy.cli.printer import print_json
 from armpy.cli.registry import find_origin, parse_backend_options, registry_of, split_option
 from armpy.cli.values import Shapes
-from armpy.tools.pages import render_page
 from armpy_tools.benchmark import BenchmarkResult, Plan, Subject, benchmark
 from armpy_tools.cli.benchmark.page import write_page
 from armpy_tools.cli.benchmark.report import print_benchmark, progress_bar, write_csv
+from armpy_tools.pages import render_page
 
 _EXIT_INTERRUPTED = 130
 _MOST_SUBJECTS = 100

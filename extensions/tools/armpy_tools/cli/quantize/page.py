@@ -7,8 +7,6 @@ from collections.abc import Iterator
 
 import armpy
 from armpy.core.units import bytes_text
-from armpy.tools.pages import Bar, Bars, Facts, Lines, Section, Series, Table, Text
-from armpy.tools.pages import write_page as write
 from armpy_tools.cli.quantize.quantize_file import QuantizeResult
 from armpy_tools.cli.quantize.report import (
     LAYER_COLUMNS,
@@ -18,6 +16,8 @@ from armpy_tools.cli.quantize.report import (
     output_row,
     short_name,
 )
+from armpy_tools.pages import Bar, Bars, Facts, Lines, Section, Series, Table, Text
+from armpy_tools.pages import write_page as write
 from armpy_tools.quantize import QuantizeReport
 
 _NUM_WORST = 20

@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from armpy.cli.inspect.compiled import inspect_prepared
+from armpy.cli.inspect.work import inspected
 from armpy.cli.load_model import load_model
 from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.options import check_outputs
@@ -19,13 +21,15 @@ from armpy.cli.run.run_model import RunRequest, prepare_inputs
 from armpy.errors import LayerValidationError
 from armpy.model import Model
 from armpy.model.load_request import begins_prepared
-from armpy.tools.pages import render_page, write_page
+from armpy_tools.pages import render_page, write_page
 from armpy_tools.report import ReportSubject, report_sections
+from armpy_tools.report.graph_picture import write_svg
 
 
 def report(
     load_request: CliLoadRequest,
     output: str | None,
+    svg: str | None,
     opens: bool,
     runs: int,
     compared: tuple[str, ...],
@@ -34,6 +38,10 @@ def report(
     **given: Any,  # Any: click hands over the fields of RunRequest by name
 ) -> None:
     """Write a page about MODEL: one file that works in any browser, without network."""
+    if svg is not None:
+        check_outputs({"--svg": svg}, [load_request.model])
+        _draw(load_request, size, svg)
+        return
     render_page("", [])  # tells what is missing before the model runs
     path = Path(output or f"{Path(load_request.model).stem}.html")
     arrays = [text.rpartition("=")[2] for text in given["inputs"]]
@@ -62,6 +70,16 @@ def report(
     click.echo(f"{path}: {path.stat().st_size / 1024:.0f} KiB")
     if opens:
         _open(path)
+
+
+def _draw(load_request: CliLoadRequest, size: tuple[int, int] | None, path: str) -> None:
+    """Draw the layers of a file to a picture."""
+    if begins_prepared(load_request.model):
+        inspection = inspect_prepared(load_request, None)[0]
+    else:
+        inspection = inspected(load_request, size, {}, None)
+    write_svg(inspection.facts, path, load_request.model)
+    click.echo(f"{path}: {Path(path).stat().st_size / 1024:.0f} KiB")
 
 
 _SIZES = "The model takes several sizes; choose one with --size HxW, or give arrays with --input"

@@ -9,8 +9,8 @@ from armpy.execution import Runtime
 from armpy.graph import Graph, Layer, Value
 from armpy.graph.network import Network
 from armpy.ops.operation import Array
-from armpy.tools.compare.trace import trace
 from armpy.types import BackendId
+from armpy_tools.compare.trace import trace
 
 
 def made_by_layers(graph: Graph) -> list[Value]:

@@ -7,8 +7,8 @@ import numpy.typing as npt
 import pytest
 
 from armpy.core.numerics import float_bits, float_values
-from armpy.tools.compare import small_floats
 from armpy.types import DataType
+from armpy_tools.compare import small_floats
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
 

@@ -16,8 +16,8 @@ from armpy.ops.operation import Array
 from armpy.plugins import BackendRegistry
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.tensor import TensorInfo
-from armpy.tools.compare.seeded_values import stored
 from armpy.types import REFERENCE_BACKEND_ID, BackendId, DataType
+from armpy_tools.compare.seeded_values import stored
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from armpy import Network
-from armpy.cli.inspect.graph_picture import write_svg
+from armpy.inspect import ModelFacts, describe_model
 from armpy.model import Model
-from armpy.tools.inspect import ModelFacts, describe_model
-from armpy.tools.inspect.drawing import to_dot, to_svg
-from armpy.tools.inspect.picture import pictures
+from armpy_tools.report.drawing import to_dot, to_svg
+from armpy_tools.report.graph_picture import write_svg
+from armpy_tools.report.picture import pictures
 from tests.support.control_flow import loop
 from tests.support.fake_backends import FakeBackend, runtime_of
 from tests.support.networks import ADD, RELU, f32

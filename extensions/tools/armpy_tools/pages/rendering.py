@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from armpy.errors import UnimplementedError
-from armpy.tools.pages.parts import Section
+from armpy_tools.pages.parts import Section
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -82,7 +82,7 @@ def _environment() -> Environment:
     except ImportError as error:
         raise UnimplementedError(
             "pages are made with the package jinja2, which is not installed",
-            fix="Install it with: pip install 'armpy[cli]'",
+            fix="Install it with: pip install 'armpy-tools[cli]'",
         ) from error
     environment: Environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-from armpy.tools.pages.colours import NUM_COLOURS
+from armpy_tools.pages.colours import NUM_COLOURS
 
 
 @dataclass(frozen=True, slots=True)

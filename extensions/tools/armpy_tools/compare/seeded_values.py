@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
-from armpy.tools.compare.small_floats import nearest_bits
 from armpy.types import DataType
+from armpy_tools.compare.small_floats import nearest_bits
 
 Values: TypeAlias = Callable[[np.random.Generator, TensorInfo], Array]
 """Makes a tensor's stored elements."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from armpy.compiler import LayerPlacement, Placement
+from armpy.inspect.facts import LayerRefusal, LayerStatus, ProgramFacts
+from armpy.inspect.flat_outline import Flat
+from armpy.inspect.inferred_shapes import InferredShapes
 from armpy.plugins.hooks.outline import LEFT_OUT
-from armpy.tools.inspect.facts import LayerRefusal, LayerStatus, ProgramFacts
-from armpy.tools.inspect.flat_outline import Flat
-from armpy.tools.inspect.inferred_shapes import InferredShapes
 
 _STATE = frozenset({"VAR_HANDLE", "ASSIGN_VARIABLE", "READ_VARIABLE", "CALL_ONCE"})
 """Operators that armpy replaces by what it does around the layers."""

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, TypeAlias, Union
 
-from armpy.tools.pages.colours import NUM_COLOURS
+from armpy_tools.pages.colours import NUM_COLOURS
 
 if TYPE_CHECKING:
-    from armpy.tools.pages.graph import GraphView
-    from armpy.tools.pages.line_chart import Lines
+    from armpy_tools.pages.graph import GraphView
+    from armpy_tools.pages.line_chart import Lines
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 import pytest
 
 from armpy.errors import UnimplementedError
-from armpy.tools.pages import (
+from armpy_tools.pages import (
     Bar,
     Bars,
     Details,
@@ -160,5 +160,5 @@ def test_a_missing_template_engine_is_named_with_what_to_install(
 ) -> None:
     rendering._environment.cache_clear()
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(UnimplementedError, match=r"jinja2.*pip install 'armpy\[cli\]'"):
+    with pytest.raises(UnimplementedError, match=r"jinja2.*pip install 'armpy-tools\[cli\]'"):
         render_page("title", [])

@@ -1,7 +1,7 @@
 """Facts of a model, and where each layer of its file went; for people and programs."""
 
-from armpy.tools.inspect.describing import describe_file, describe_model, describe_network
-from armpy.tools.inspect.facts import (
+from armpy.inspect.describing import describe_file, describe_model, describe_network
+from armpy.inspect.facts import (
     LayerFacts,
     LayerRefusal,
     LayerStatus,
@@ -9,8 +9,8 @@ from armpy.tools.inspect.facts import (
     ProgramFacts,
     TensorFacts,
 )
-from armpy.tools.inspect.name_resolution import Linker
-from armpy.tools.inspect.renaming import linker_of, with_file_names
+from armpy.inspect.name_resolution import Linker
+from armpy.inspect.renaming import linker_of, with_file_names
 
 __all__ = [
     "LayerFacts",

@@ -10,10 +10,10 @@ from armpy.compiler.devices.work import Work, family_of, work_of
 from armpy.errors import ArmpyError
 from armpy.graph import Graph, Layer
 from armpy.graph.nesting import graphs_of
+from armpy.inspect.flat_outline import Flat
 from armpy.plugins import BackendRegistry
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.tensor import Shape, TensorInfo
-from armpy.tools.inspect.flat_outline import Flat
 from armpy.types import REFERENCE_BACKEND_ID
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from armpy.graph import Graph, Value
 from armpy.graph.nesting import graphs_of
+from armpy.inspect.name_resolution import Linker
 from armpy.plugins.hooks.outline import LEFT_OUT, FileGraph, FileOperator, FileOutline, FileTensor
 from armpy.tensor import TensorInfo
-from armpy.tools.inspect.name_resolution import Linker
 
 
 @dataclass(frozen=True, slots=True)

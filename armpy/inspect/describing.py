@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from armpy.errors import ParserError, UnsupportedOperatorError
 from armpy.graph import Graph
+from armpy.inspect.estimates import estimate_macs
+from armpy.inspect.facts import LayerFacts, LayerStatus, ModelFacts, TensorFacts
+from armpy.inspect.flat_outline import Flat, flatten, outline_of_graph
+from armpy.inspect.inferred_shapes import InferredShapes, evaluator_of, shape_layers
+from armpy.inspect.layer_outcomes import LayerOutcome, LayerOutcomes, Origins
 from armpy.plugins.hooks.outline import LEFT_OUT, FileTensor
 from armpy.tensor import TensorInfo
-from armpy.tools.inspect.estimates import estimate_macs
-from armpy.tools.inspect.facts import LayerFacts, LayerStatus, ModelFacts, TensorFacts
-from armpy.tools.inspect.flat_outline import Flat, flatten, outline_of_graph
-from armpy.tools.inspect.inferred_shapes import InferredShapes, evaluator_of, shape_layers
-from armpy.tools.inspect.layer_outcomes import LayerOutcome, LayerOutcomes, Origins
 
 if TYPE_CHECKING:
     from armpy.compiler import Evaluator, OptimizedNetwork, Placement

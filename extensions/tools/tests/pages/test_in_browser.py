@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from armpy.tools.pages import (
+from armpy_tools.pages import (
     Bar,
     Bars,
     Facts,

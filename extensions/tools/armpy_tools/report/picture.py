@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from armpy.inspect.facts import LayerFacts, LayerStatus, ModelFacts
 from armpy.tensor import format_shape
-from armpy.tools.inspect.facts import LayerFacts, LayerStatus, ModelFacts
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from armpy.inspect.facts import ModelFacts
 from armpy.profiling.naming import short_names
-from armpy.tools.inspect.drawing import to_dot, to_svg
-from armpy.tools.inspect.facts import ModelFacts
-from armpy.tools.inspect.picture import pictures
+from armpy_tools.report.drawing import to_dot, to_svg
+from armpy_tools.report.picture import pictures
 
 _MOST_FOR_GRAPHVIZ = 800
 """Layers up to which Graphviz is asked; it takes minutes for thousands."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from armpy.compiler import Placement, Refusal
-from armpy.tools.inspect.facts import ModelFacts
-from armpy.tools.inspect.name_resolution import Linker
+from armpy.inspect.facts import ModelFacts
+from armpy.inspect.name_resolution import Linker
 
 
 def linker_of(facts: ModelFacts) -> Linker:
