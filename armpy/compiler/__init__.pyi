@@ -10,7 +10,6 @@ from armpy.compiler.options import (
     OptimizerOptions as OptimizerOptions,
 )
 from armpy.compiler.passes.context import OptimizerPass as OptimizerPass, PassContext as PassContext
-from armpy.compiler.passes.rebuild import Rebuild as Rebuild
 from armpy.compiler.placement import (
     Alternative as Alternative,
     LayerPlacement as LayerPlacement,

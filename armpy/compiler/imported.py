@@ -11,8 +11,7 @@ from armpy.compiler.memory.plan import plan_memory
 from armpy.compiler.optimize import working_memory
 from armpy.compiler.optimized import OptimizedNetwork
 from armpy.compiler.placement import LayerPlacement
-from armpy.graph import Graph, Layer, Value
-from armpy.graph.network import Network
+from armpy.graph import Graph, Layer, Rewriter, Value
 from armpy.ops.backend_internal import MemCopy
 from armpy.plugins.proxy.memory import HandleFactoryProxy
 from armpy.types import HOST, BackendId
@@ -129,31 +128,28 @@ class _ImportRewriter:
             root, _ = writer_of(network, graph.outputs[index])
             if root in written:  # the first of several outputs is written in place
                 self._roots.setdefault(root, (index, factory))
-        self._net = Network()
-        self._new: dict[Value, Value] = {}
+        self._rewriter = Rewriter(graph)
         self._source_of: dict[Value, Value] = {source: source for source in self._inputs}
         self._at: dict[tuple[Value, BackendId], Value] = {}
         self._ids: dict[int, BackendId] = {}
         self._copied_from: dict[int, BackendId] = {}
         self._factory_ids: dict[Value, str] = {}
-        self._next_id = max((layer.id for layer in graph.layers), default=-1) + 1
 
     def run(
         self, strategies: Mapping[BackendId, IMemoryOptimizerStrategy] | None
     ) -> ImportedNetwork:
         """Walk the layers."""
-        old, net = self._network, self._net
+        old, rewriter = self._network, self._rewriter
         graph = old.graph
+        inputs: dict[Value, tuple[int, ...] | None] = {}
         for value, shape in zip(graph.inputs, graph.default_shapes, strict=True):
-            if value in self._inputs:
-                for place in self._inputs[value]:
-                    # A source for each backend, as each has a handle of its own over the same
-                    # memory.
-                    self._at[value, place] = net.input(f"{value.name} at {place}", value.info)
-            else:
-                self._new[value] = net.input(value.name, value.info, default_shape=shape)
-        for variable in graph.variables:
-            self._new[variable.value] = net.variable_like(variable)
+            if value not in self._inputs:
+                inputs[value] = shape
+            for place in self._inputs.get(value, ()):
+                # A source for each backend, as each has a handle of its own over the same memory.
+                source = rewriter.value(value.info, f"{value.name} at {place}")
+                self._at[value, place] = source
+                inputs[source] = None
         needed = self._needed_copies()
         for layer in graph.layers:
             if not isinstance(layer.operation, MemCopy):
@@ -163,8 +159,13 @@ class _ImportRewriter:
             # Importing an output saves exactly this copy, unless somebody else reads it.
             elif layer.id in needed:
                 self._add(layer)
-        self._add_results()
-        built = net.build()
+        built = rewriter.finish(
+            list(inputs),
+            [self._output(index, value) for index, value in enumerate(graph.outputs)],
+            [self._result(variable.next_value) for variable in graph.variables],
+            list(inputs.values()),
+            drop_dead=False,
+        )
         # Planned anew: imported tensors need no place in an arena, and new copies do.
         made_by = self._factory_ids
         memory = plan_memory(built, self._ids, strategies, made_by, self._factories)
@@ -184,7 +185,7 @@ class _ImportRewriter:
             old.source,
             old.assignment,
             old.origins,
-            self._imports(),
+            self._imports(built),
             old.model_options,
             tuple(
                 tuple(self._inputs[value]) if value in self._inputs else None
@@ -206,39 +207,15 @@ class _ImportRewriter:
         """Add a layer as it was, reading what it reads where that is now."""
         place = self._network.backend_ids[layer.id]
         is_copy = isinstance(layer.operation, MemCopy)  # which maps whatever it reads
-        made = self._net.add_layer(
-            layer.operation,
-            [
-                None
-                if value is None
-                else self._plain(value)
-                if is_copy
-                else self._for(value, place)
-                for value in layer.inputs
-            ],
-            name=layer.name,
-            outputs=layer.output_infos,
-            output_names=[value.name for value in layer.outputs],
-            layer_id=layer.id,
-            origins=layer.origins,
-        )
+        inputs = [
+            value if value is None or is_copy else self._for(value, place) for value in layer.inputs
+        ]
+        self._rewriter.keep(layer, inputs)
         self._ids[layer.id] = place
         tensors = self._network.memory.tensors
-        for before, after in zip(layer.outputs, made.outputs, strict=True):
-            self._new[before] = after
-            if before in tensors:
-                self._factory_ids[after] = tensors[before].arena.factory_id
-
-    def _plain(self, value: Value) -> Value:
-        """A value where its layer writes it."""
-        if value.data is not None and value not in self._new:
-            self._new[value] = self._net.constant(
-                value.data,
-                name=value.name,
-                data_type=value.info.data_type,
-                quantization=value.info.quantization,
-            )
-        return self._new[value]
+        for value in layer.outputs:
+            if value in tensors:
+                self._factory_ids[value] = tensors[value].arena.factory_id
 
     def _for(self, value: Value, place: BackendId) -> Value:
         """A value as a backend can read it, copied if need be."""
@@ -246,11 +223,11 @@ class _ImportRewriter:
         if source is not None:
             return self._imported(source, place)
         if value not in self._roots:
-            return self._plain(value)
+            return value
         _, home = writer_of(self._network, value)
         if place == home or self._shares(self._roots[value][1], place):
-            return self._new[value]
-        return self._copied(value, self._new[value], home, place)
+            return value
+        return self._copied(value, value, home, place)
 
     def _imported(self, source: Value, place: BackendId) -> Value:
         """An imported input as a backend can read it."""
@@ -276,39 +253,28 @@ class _ImportRewriter:
 
     def _copy(self, name: str, value: Value, home: BackendId, place: BackendId) -> Value:
         """Add a copy of a value of a name."""
-        layer = self._net.add_layer(
-            MemCopy(),
-            [value],
-            name=f"[ {name} {home} -> {place} ]",
-            outputs=[value.info],
-            layer_id=self._next_id,
-        )
+        name = f"[ {name} {home} -> {place} ]"
+        layer = self._rewriter.insert(MemCopy(), [value], name, [value.info])
         self._ids[layer.id] = place
         self._copied_from[layer.id] = home
-        self._next_id += 1
         (made,) = layer.outputs
         self._factory_ids[made] = self._factories[place][0].factory_id
         return made
 
-    def _add_results(self) -> None:
-        """Hand over outputs, and what variables hold next."""
-        graph = self._network.graph
-        for index, (name, value) in enumerate(zip(graph.output_names, graph.outputs, strict=True)):
-            root, _ = writer_of(self._network, value)
-            if self._roots.get(root, (None,))[0] == index:
-                self._net.output(name, self._new[root])
-            elif index in self._outputs:
-                self._net.output(name, self._copy_of(value, self._outputs[index][0]))
-            else:
-                self._net.output(name, self._result(value))
-        for variable in graph.variables:
-            self._net.assign(self._new[variable.value], self._result(variable.next_value))
+    def _output(self, index: int, value: Value) -> Value:
+        """What the caller is handed for an output."""
+        root, _ = writer_of(self._network, value)
+        if self._roots.get(root, (None,))[0] == index:
+            return root
+        if index in self._outputs:
+            return self._copy_of(value, self._outputs[index][0])
+        return self._result(value)
 
     def _result(self, value: Value) -> Value:
         """A result that the caller gets in an array."""
         if value in self._source_of or value in self._roots:
             return self._copy_of(value, HOST)
-        return self._plain(value)
+        return value
 
     def _copy_of(self, value: Value, place: BackendId) -> Value:
         """A copy of a value that is a result itself, is an input, or a constant."""
@@ -317,15 +283,13 @@ class _ImportRewriter:
             home = next(iter(self._inputs[source]))
             return self._copy(source.name, self._at[source, home], home, place)
         root, home = writer_of(self._network, value)
-        return self._copy(root.name, self._plain(root), home, place)
+        return self._copy(root.name, root, home, place)
 
-    def _imports(self) -> dict[tuple[Value, BackendId], PlannedImport]:
+    def _imports(self, built: Graph) -> dict[tuple[Value, BackendId], PlannedImport]:
         """What backends import of each other as before."""
-        return {
-            (self._new[value], place): planned
-            for (value, place), planned in self._network.imports.items()
-            if value in self._new and value not in self._roots
-        }
+        there = set(built.values()).difference(self._roots)
+        imports = self._network.imports.items()
+        return {(value, place): planned for (value, place), planned in imports if value in there}
 
     def _placed(self, built: Graph) -> tuple[LayerPlacement, ...]:
         """The report's lines."""

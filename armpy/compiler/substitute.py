@@ -8,8 +8,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from armpy.backend import IBackendInternal, OptimizationViews, PreparationRequest, Substitution
 from armpy.errors import ArmpyError, BackendError
-from armpy.graph import Graph, Layer, SubgraphView, Value, verify_graph
-from armpy.graph.network import Network
+from armpy.graph import Graph, Layer, Rewriter, SubgraphView, Value, verify_graph
 from armpy.ops.operation import located
 from armpy.plugins.proxy.guarded_call import ask_method, describe, let_user_interrupt
 from armpy.profiling import phase
@@ -190,115 +189,70 @@ def apply_substitutions(graph: Graph, substitutions: Sequence[Substitution]) -> 
     """
     if not substitutions:
         return SubstitutedGraph(graph)
-    return _Substituter(graph, substitutions).run()
+    owner = {layer: s for s in substitutions for layer in s.subgraph.layers}
+    rewriter, made_from = Rewriter(graph), dict[int, tuple[Layer, ...]]()
+    for unit in _ordered_units(graph, owner):
+        if isinstance(unit, Layer):
+            rewriter.keep(unit)
+        else:
+            _expand(rewriter, unit, made_from)
+    return SubstitutedGraph(rewriter.finish(drop_dead=False), made_from)
 
 
-class _Substituter:
-    """Rebuilds a graph unit by unit, a unit being a layer or a whole substitution."""
+def _ordered_units(graph: Graph, owner: Mapping[Layer, Substitution]) -> list[Layer | Substitution]:
+    """Units sorted topologically, in the layers' order where that leaves a choice."""
+    # In order of their first layers, so that a graph comes out the same every time.
+    units = list(dict.fromkeys(owner.get(layer, layer) for layer in graph.layers))
+    producer = {value: owner.get(layer, layer) for layer in graph.layers for value in layer.outputs}
+    done: set[Layer | Substitution] = set()
+    ordered: list[Layer | Substitution] = []
 
-    def __init__(self, graph: Graph, substitutions: Sequence[Substitution]) -> None:
-        self._graph = graph
-        self._owner = {layer: s for s in substitutions for layer in s.subgraph.layers}
-        self._net = Network()
-        self._known: dict[Value, Value] = {}
-        # New ids go on behind the graph's, as layers that stay keep theirs.
-        self._next_id = max((layer.id for layer in graph.layers), default=-1) + 1
-        self._made_from: dict[int, tuple[Layer, ...]] = {}
-
-    def run(self) -> SubstitutedGraph:
-        """Walk the units in an order in which they can run."""
-        graph, net = self._graph, self._net
-        for value, shape in zip(graph.inputs, graph.default_shapes, strict=True):
-            self._known[value] = net.input(value.name, value.info, default_shape=shape)
-        for variable in graph.variables:
-            self._known[variable.value] = net.variable_like(variable)
-        for unit in self._ordered_units():
-            if isinstance(unit, Layer):
-                self._add(unit, self._known, unit.id)
-            else:
-                self._expand(unit)
-        for name, value in zip(graph.output_names, graph.outputs, strict=True):
-            net.output(name, self._mapped(value, self._known))
-        for variable in graph.variables:
-            net.assign(self._known[variable.value], self._mapped(variable.next_value, self._known))
-        return SubstitutedGraph(net.build(), self._made_from)
-
-    def _ordered_units(self) -> list[Layer | Substitution]:
-        """Units sorted topologically, in the layers' order where that leaves a choice."""
-        # In order of their first layers, so that a graph comes out the same every time.
-        units = list(dict.fromkeys(self._owner.get(layer, layer) for layer in self._graph.layers))
-        producer = {
-            value: self._owner.get(layer, layer)
-            for layer in self._graph.layers
-            for value in layer.outputs
-        }
-        done: set[Layer | Substitution] = set()
-        ordered: list[Layer | Substitution] = []
-
-        for unit in units:
-            # A stack of its own: a chain of units can be longer than Python's recursion goes.
-            stack = [unit]
-            while stack:
-                top = stack[-1]
-                reads = top.inputs if isinstance(top, Layer) else top.subgraph.inputs
-                waiting = (
-                    [producer[v] for v in reads if v in producer and producer[v] not in done]
-                    if top not in done
-                    else []
-                )
-                if waiting:
-                    stack += waiting
-                    continue
-                stack.pop()
-                if top not in done:
-                    done.add(top)
-                    ordered.append(top)
-        return ordered
-
-    def _expand(self, substitution: Substitution) -> None:
-        """Add a replacement's layers."""
-        view, replacement = substitution.subgraph, substitution.replacement
-        inner = {
-            new: self._mapped(old, self._known)
-            for old, new in zip(view.inputs, replacement.inputs, strict=True)
-        }
-        for layer in replacement.layers:
-            self._made_from[self._next_id] = view.layers
-            self._add(layer, inner, self._next_id, _origins(layer, view))
-            self._next_id += 1
-        for old, new in zip(view.outputs, replacement.outputs, strict=True):
-            self._known[old] = self._mapped(new, inner)
-
-    def _add(
-        self,
-        layer: Layer,
-        known: dict[Value, Value],
-        layer_id: int,
-        origins: tuple[str, ...] | None = None,
-    ) -> None:
-        """Add one layer and remember its outputs."""
-        made = self._net.add_layer(
-            layer.operation,
-            [None if value is None else self._mapped(value, known) for value in layer.inputs],
-            name=layer.name,
-            outputs=layer.output_infos,
-            output_names=[value.name for value in layer.outputs],
-            layer_id=layer_id,
-            origins=layer.origins if origins is None else origins,
-        )
-        known.update(zip(layer.outputs, made.outputs, strict=True))
-
-    def _mapped(self, value: Value, known: dict[Value, Value]) -> Value:
-        """The new graph's value for one of the old graph or of a replacement."""
-        # Constants are in no order of layers: they come along with their first reader.
-        if value not in known and value.data is not None:
-            known[value] = self._net.constant(
-                value.data,
-                name=value.name,
-                data_type=value.info.data_type,
-                quantization=value.info.quantization,
+    for unit in units:
+        # A stack of its own: a chain of units can be longer than Python's recursion goes.
+        stack = [unit]
+        while stack:
+            top = stack[-1]
+            reads = top.inputs if isinstance(top, Layer) else top.subgraph.inputs
+            waiting = (
+                [producer[v] for v in reads if v in producer and producer[v] not in done]
+                if top not in done
+                else []
             )
-        return known[value]
+            if waiting:
+                stack += waiting
+                continue
+            stack.pop()
+            if top not in done:
+                done.add(top)
+                ordered.append(top)
+    return ordered
+
+
+def _expand(
+    rewriter: Rewriter, substitution: Substitution, made_from: dict[int, tuple[Layer, ...]]
+) -> None:
+    """Add a replacement's layers."""
+    view, replacement = substitution.subgraph, substitution.replacement
+    # Apart from the graph's own values, which a backend's graph may have in other places.
+    inner = dict(zip(replacement.inputs, map(rewriter.mapped, view.inputs), strict=True))
+
+    def mapped(value: Value) -> Value:
+        return inner[value] if value in inner else rewriter.mapped(value)
+
+    for layer in replacement.layers:
+        # Inferred when the backend's answer was checked.
+        made = rewriter.append(
+            layer.operation,
+            [None if value is None else mapped(value) for value in layer.inputs],
+            layer.name,
+            layer.output_infos,
+            [value.name for value in layer.outputs],
+            _origins(layer, view),
+        )
+        made_from[made.id] = view.layers
+        inner.update(zip(layer.outputs, made.outputs, strict=True))
+    for old, new in zip(view.outputs, replacement.outputs, strict=True):
+        rewriter.alias(old, mapped(new))
 
 
 def _origins(layer: Layer, view: SubgraphView) -> tuple[str, ...]:

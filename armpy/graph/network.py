@@ -132,25 +132,8 @@ class Network:
         InvalidArgumentError
             If no data type fits the array.
         """
-        array = _native(data, f"constant '{name}'")
-        label = name or f"constant_{self._num_values}"
-        size_type = data_type or DataType.SIGNED64
-        if array.dtype == object and size_type in SIZE_TYPES and is_traced(*array.flat):
-            info = TensorInfo(array.shape, size_type, is_constant=True)
-            return self._counted(SizesValue(self._num_values, info, label, array))
-        if data_type is DataType.STRING or (data_type is None and array.dtype.kind in _TEXT):
-            info = TensorInfo(array.shape, DataType.STRING, is_constant=True)
-            return self._new_value(info, label, _strings(array, f"constant '{name}'"))
-        chosen = data_type or _PLAIN_TYPES.get(array.dtype.name)
-        if chosen is None or chosen.dtype != array.dtype:
-            raise InvalidArgumentError(
-                "the elements do not have the data type's dtype",
-                where=f"constant '{name}'",
-                expected="a number dtype" if chosen is None else str(chosen.dtype),
-                actual=str(array.dtype),
-            )
-        info = TensorInfo(array.shape, chosen, quantization, is_constant=True)
-        return self._new_value(info, label, array)
+        made = constant_value(self._num_values, data, name, data_type, quantization)
+        return self._counted(made)
 
     def variable(
         self,
@@ -215,15 +198,7 @@ class Network:
         self._check_known(variable, "assign")
         if variable not in self._variables:
             raise GraphValidationError("the value is not a variable", actual=repr(variable))
-        old, new = variable.info, value.info
-        same_type = old.data_type is new.data_type and old.quantization == new.quantization
-        if not same_type or not shapes_agree(old.shape, new.shape):
-            raise InvalidArgumentError(
-                "a variable is assigned a tensor of another shape or type",
-                where=f"variable '{variable.name}'",
-                expected=str(old),
-                actual=str(new),
-            )
+        check_assigned(variable, value)
         self._variables[variable] = replace(self._variables[variable], next_value=value)
 
     def add(
@@ -356,9 +331,9 @@ class Network:
             tuple(self._output_shapes),
         )
 
-    def _new_value(self, info: TensorInfo, name: str, data: Array | None = None) -> Value:
+    def _new_value(self, info: TensorInfo, name: str) -> Value:
         """Make a value of this network."""
-        return self._counted(Value(self._num_values, info, name, data))
+        return self._counted(Value(self._num_values, info, name))
 
     def _counted(self, value: Value) -> Value:
         """Count a value as one of this network's."""
@@ -382,6 +357,54 @@ class Network:
                 where=where,
                 fix="Use values that this network's methods returned",
             )
+
+
+def constant_value(
+    value_id: int,
+    data: npt.ArrayLike,
+    name: str,
+    data_type: DataType | None = None,
+    quantization: Quantization | None = None,
+) -> Value:
+    """A constant of a graph; parameters and errors as for `Network.constant`."""
+    array = _native(data, f"constant '{name}'")
+    label = name or f"constant_{value_id}"
+    size_type = data_type or DataType.SIGNED64
+    if array.dtype == object and size_type in SIZE_TYPES and is_traced(*array.flat):
+        info = TensorInfo(array.shape, size_type, is_constant=True)
+        return SizesValue(value_id, info, label, array)
+    if data_type is DataType.STRING or (data_type is None and array.dtype.kind in _TEXT):
+        info = TensorInfo(array.shape, DataType.STRING, is_constant=True)
+        return Value(value_id, info, label, _strings(array, f"constant '{name}'"))
+    chosen = data_type or _PLAIN_TYPES.get(array.dtype.name)
+    if chosen is None or chosen.dtype != array.dtype:
+        raise InvalidArgumentError(
+            "the elements do not have the data type's dtype",
+            where=f"constant '{name}'",
+            expected="a number dtype" if chosen is None else str(chosen.dtype),
+            actual=str(array.dtype),
+        )
+    info = TensorInfo(array.shape, chosen, quantization, is_constant=True)
+    return Value(value_id, info, label, array)
+
+
+def check_assigned(variable: Value, value: Value) -> None:
+    """Check that a variable can hold a value.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If shape, type or quantisation differ.
+    """
+    old, new = variable.info, value.info
+    same_type = old.data_type is new.data_type and old.quantization == new.quantization
+    if not same_type or not shapes_agree(old.shape, new.shape):
+        raise InvalidArgumentError(
+            "a variable is assigned a tensor of another shape or type",
+            where=f"variable '{variable.name}'",
+            expected=str(old),
+            actual=str(new),
+        )
 
 
 def _native(data: object, where: str) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from armpy.backend import (
@@ -17,8 +17,7 @@ from armpy.backend import (
     Support,
     TensorHandleFactoryRegistry,
 )
-from armpy.graph import Graph, Value
-from armpy.graph.network import Network
+from armpy.graph import Graph, Rewriter, Value
 from armpy.ops.backend_internal import MemCopy
 from armpy.plugins.proxy.guarded_call import ask_method
 from armpy.plugins.proxy.memory import HandleFactoryProxy
@@ -215,9 +214,10 @@ class _Bridger:
         self._graph = graph
         self._factories = factories
         self._refused = refused
-        self._net = Network()
-        self._homes: dict[Value, list[_Home]] = {}
-        self._next_id = max((layer.id for layer in graph.layers), default=-1) + 1
+        self._rewriter = Rewriter(graph)
+        # State lies with the host, as the next execution may run on other backends.
+        host = HOST_FACTORIES[0]
+        self._homes = {value: [_Home(HOST, host, value)] for value in graph.sources}
         # Dictionaries in the place of sets: the order of copies must not differ from run to run.
         self._readers: dict[Value, dict[str, None]] = {v: {HOST: None} for v in graph.results}
         for layer in graph.layers:
@@ -229,50 +229,32 @@ class _Bridger:
 
     def run(self) -> PlacedGraph:
         """Walk the layers and add copies before the readers that need them."""
-        graph, net, ids = self._graph, self._net, self._made.backend_ids
-        host = HOST_FACTORIES[0]
-        for value, shape in zip(graph.inputs, graph.default_shapes, strict=True):
-            new = net.input(value.name, value.info, default_shape=shape)
-            self._homes[value] = [_Home(HOST, host, new)]
-        for variable in graph.variables:
-            # State lies with the host, as the next execution may run on other backends.
-            self._homes[variable.value] = [_Home(HOST, host, net.variable_like(variable))]
+        graph, made = self._graph, self._made
         for layer in graph.layers:
-            place = ids[layer.id]
-            made = net.add_layer(
-                layer.operation,
-                [None if value is None else self._at(value, place) for value in layer.inputs],
-                name=layer.name,
-                outputs=layer.output_infos,
-                output_names=[value.name for value in layer.outputs],
-                layer_id=layer.id,
-                origins=layer.origins,
-            )
-            for old, new in zip(layer.outputs, made.outputs, strict=True):
-                self._put(old, place, new)
-        for name, value in zip(graph.output_names, graph.outputs, strict=True):
-            net.output(name, self._at(value, HOST))
-        for variable in graph.variables:
-            source = self._homes[variable.value][0].value
-            net.assign(source, self._at(variable.next_value, HOST))
-        made_of = self._made
-        copies = len(ids) - len(graph.layers)
-        return PlacedGraph(
-            net.build(), ids, copies, made_of.factory_ids, made_of.imports, made_of.refusals
+            place = made.backend_ids[layer.id]
+            inputs = [None if value is None else self._at(value, place) for value in layer.inputs]
+            for value in self._rewriter.keep(layer, inputs).outputs:
+                self._put(value, place)
+        results = [self._at(value, HOST) for value in graph.results]
+        num_outputs = len(graph.outputs)
+        built = self._rewriter.finish(
+            outputs=results[:num_outputs], next_values=results[num_outputs:], drop_dead=False
         )
+        copies = len(built.layers) - len(graph.layers)
+        return replace(made, graph=built, num_copies=copies)
 
-    def _put(self, old: Value, place: str, new: Value) -> None:
+    def _put(self, value: Value, place: str) -> None:
         """Choose where a layer writes a value: where fewest of its readers need a copy."""
-        readers = self._readers.get(old, {})
+        readers = self._readers.get(value, {})
         best, fewest = self._factories[place][0], len(readers) + 1
         for factory in self._factories[place]:
-            lies_in = self._written_in(old, factory)
-            copies = sum(self._reading(old, lies_in, reader) is None for reader in readers)
+            lies_in = self._written_in(value, factory)
+            copies = sum(self._reading(value, lies_in, reader) is None for reader in readers)
             # Fewer, not as few: between equals the backend's own order decides.
             if copies < fewest:
                 best, fewest = factory, copies
-        self._made.factory_ids[new] = best.factory_id
-        self._homes[old] = [_Home(place, self._written_in(old, best), new)]
+        self._made.factory_ids[value] = best.factory_id
+        self._homes[value] = [_Home(place, self._written_in(value, best), value)]
 
     def _written_in(self, value: Value, factory: HandleFactoryProxy) -> HandleFactoryProxy:
         """Whose memory a layer writes in; results are written to the caller's where that works."""
@@ -299,7 +281,7 @@ class _Bridger:
     def _at(self, value: Value, place: str) -> Value:
         """The value as a place can read it, copied if need be."""
         if value.data is not None:
-            return self._constant(value)
+            return value  # every backend is handed constants in its own way
         # Copies made for others count: the place may be able to read one of these.
         for home in self._homes[value]:
             way = self._reading(value, home.factory, place)
@@ -313,20 +295,14 @@ class _Bridger:
         """A copy of a value for a place, and whoever else can read it there."""
         # From where it was written: a copy of a copy would wait for the first one.
         source = self._homes[value][0]
-        layer = self._net.add_layer(
-            MemCopy(),
-            [source.value],
-            name=f"[ {value.name} {source.place} -> {place} ]",
-            outputs=[value.info],
-            layer_id=self._next_id,
-        )
+        name = f"[ {value.name} {source.place} -> {place} ]"
+        layer = self._rewriter.insert(MemCopy(), [source.value], name, [value.info])
         self._made.backend_ids[layer.id] = place
         refusal = self._refused.get((value.name, place))
         if refusal is None:  # a refusal itself counts as no
             refusal = self._misplaced(source, place)
         if refusal is not None:
             self._made.refusals[layer.id] = refusal
-        self._next_id += 1
         homes = self._homes[value]
         waiting = [
             reader
@@ -356,15 +332,3 @@ class _Bridger:
                     f"bytes, rounded up to multiples of {reader.padding_bytes}",
                 )
         return None
-
-    def _constant(self, value: Value) -> Value:
-        """A constant, which every backend is handed in its own way."""
-        if value not in self._homes:
-            new = self._net.constant(
-                value.data,  # type: ignore[arg-type]  # the caller has asked
-                name=value.name,
-                data_type=value.info.data_type,
-                quantization=value.info.quantization,
-            )
-            self._homes[value] = [_Home(HOST, HOST_FACTORIES[0], new)]
-        return self._homes[value][0].value

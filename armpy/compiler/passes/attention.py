@@ -10,8 +10,8 @@ import numpy as np
 
 from armpy.compiler.passes.context import PassContext, layer_like
 from armpy.compiler.passes.matching import beside, binary, number_of
-from armpy.compiler.passes.rebuild import Rebuild, only_reader
 from armpy.graph import Graph, Layer, Value
+from armpy.graph.rewriter import Rewriter, only_reader
 from armpy.ops.activation_layers import Softmax
 from armpy.ops.attention import Attention
 from armpy.ops.dense import BatchMatMul
@@ -143,13 +143,13 @@ def join_attention(graph: Graph, context: PassContext) -> Graph:
     if not joined:
         return graph
     taken = {layer for found in joined.values() for layer in found.layers}
-    masks = _Masks(rebuild := Rebuild(graph))
+    masks = _Masks(rewriter := Rewriter(graph))
     for layer in graph.layers:
         if layer in joined:
-            _replace(rebuild, joined[layer], masks.of(joined[layer]))
+            _replace(rewriter, joined[layer], masks.of(joined[layer]))
         elif layer not in taken:
-            rebuild.keep(layer)
-    return rebuild.finish()
+            rewriter.keep(layer)
+    return rewriter.finish()
 
 
 def _find(graph: Graph, last: Layer) -> _FoundAttention | None:
@@ -378,8 +378,8 @@ def _four(shape: Sequence[int]) -> tuple[int, ...]:
 class _Masks:
     """Sums of terms, each made once: layers behind each other share their masks."""
 
-    def __init__(self, rebuild: Rebuild) -> None:
-        self._rebuild = rebuild
+    def __init__(self, rewriter: Rewriter) -> None:
+        self._rewriter = rewriter
         self._made: dict[tuple[object, ...], Value] = {}
 
     def of(self, found: _FoundAttention) -> Value | None:
@@ -399,47 +399,47 @@ class _Masks:
             if constants:
                 with np.errstate(over="ignore"):  # the lowest number twice is -infinity
                     total = sum(constants[1:], constants[0]).astype(np.float32)
-                parts.append(self._rebuild.constant(total, _info(total.shape), name))
+                parts.append(self._rewriter.constant(total, _info(total.shape), name))
             total_value = parts[0]
             for part in parts[1:]:
                 add = ElementwiseBinary(BinaryOperation.ADD)
-                total_value = self._rebuild.insert(add, [total_value, part], name).output
+                total_value = self._rewriter.insert(add, [total_value, part], name).output
             self._made[key] = total_value
         return self._made[key]
 
     def _term(self, term: _ScoreTerm, name: str) -> Value:
         """One that is computed."""
-        value = self._rebuild.mapped(term.value)
+        value = self._rewriter.mapped(term.value)
         if term.number is None:
             return value
         zero, number = (
-            self._rebuild.constant(np.array(each, np.float32), _info(()), name)
+            self._rewriter.constant(np.array(each, np.float32), _info(()), name)
             for each in (0, term.number)
         )
         sides = (number, zero) if term.hides else (zero, number)
-        return self._rebuild.insert(Select(), [value, *sides], name).output
+        return self._rewriter.insert(Select(), [value, *sides], name).output
 
 
-def _replace(rebuild: Rebuild, found: _FoundAttention, mask: Value | None) -> None:
+def _replace(rewriter: Rewriter, found: _FoundAttention, mask: Value | None) -> None:
     """Add attention, and what gives its operands the axes that it wants."""
     last, inputs = found.layers[0], []
     for operand, role in zip(found.operands, ("query", "key", "value"), strict=True):
-        value, name = rebuild.mapped(operand.value), f"{last.name}/{role}"
+        value, name = rewriter.mapped(operand.value), f"{last.name}/{role}"
         if operand.is_swapped:
             rank = len(operand.shape)
             perm = (*range(rank - 2), rank - 1, rank - 2)
-            value = rebuild.insert(Transpose(perm), [value], name).output
+            value = rewriter.insert(Transpose(perm), [value], name).output
         if len(operand.shape) < 4:
-            value = rebuild.insert(Reshape(_four(operand.shape)), [value], name).output
+            value = rewriter.insert(Reshape(_four(operand.shape)), [value], name).output
         inputs.append(value)
     operands = (*inputs, mask) if mask is not None else tuple(inputs)
     # Found from the end, and told in order of execution.
     origins = found.layers[::-1]
     shape = last.output.info.known_shape
     if len(shape) == 4:
-        rebuild.replace(last, found.operation, operands, origins=origins)
+        rewriter.replace(last, found.operation, operands, origins=origins)
         return
     name = f"{last.name}/attention"
-    output = rebuild.insert(found.operation, operands, name, origins=origins).output
+    output = rewriter.insert(found.operation, operands, name, origins=origins).output
     # The reshape gets id and name, as it gives the tensor that others read.
-    rebuild.replace(last, Reshape(shape), [output])
+    rewriter.replace(last, Reshape(shape), [output])

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy.compiler.passes.context import PassContext
-from armpy.compiler.passes.rebuild import Rebuild, only_reader
 from armpy.graph import Graph, Layer, Value
+from armpy.graph.rewriter import Rewriter, only_reader
 from armpy.ops.activations import FusedActivation
 from armpy.ops.convolution import Convolution2d, DepthwiseConvolution2d
 from armpy.ops.dense import FullyConnected
@@ -67,31 +67,31 @@ def fold_batch_norm(graph: Graph, context: PassContext) -> Graph:
             found[layer] = folded
     if not found:
         return graph
-    rebuild = Rebuild(graph)
+    rewriter = Rewriter(graph)
     gone = {one for folded in found.values() for one in folded.layers}
     for layer in graph.layers:
         if layer in found:
-            _add(rebuild, layer, found[layer])
+            _add(rewriter, layer, found[layer])
         elif layer not in gone:
-            rebuild.keep(layer)
-    return rebuild.finish()
+            rewriter.keep(layer)
+    return rewriter.finish()
 
 
-def _add(rebuild: Rebuild, layer: Layer, folded: _FoldedNorm) -> None:
+def _add(rewriter: Rewriter, layer: Layer, folded: _FoldedNorm) -> None:
     """Add a layer with what is folded into it."""
     weights, info = layer["weights"], layer["weights"].info
     bias_info = TensorInfo(folded.bias.shape, info.data_type)
     inputs: list[Value | None] = [
-        rebuild.mapped(layer["input"]),
-        rebuild.constant(folded.weights.astype(info.data_type.dtype), info, weights.name),
-        rebuild.constant(
+        rewriter.mapped(layer["input"]),
+        rewriter.constant(folded.weights.astype(info.data_type.dtype), info, weights.name),
+        rewriter.constant(
             folded.bias.astype(info.data_type.dtype), bias_info, f"{weights.name}/bias"
         ),
         *layer.inputs[3:],
     ]
     operation = layer.operation.with_attributes(activation=folded.activation)
-    made = rebuild.replace(layer, operation, inputs, origins=(layer, *folded.layers))
-    rebuild.alias(folded.layers[-1].output, made.output)
+    made = rewriter.replace(layer, operation, inputs, origins=(layer, *folded.layers))
+    rewriter.alias(folded.layers[-1].output, made.output)
 
 
 def _folded(graph: Graph, layer: Layer) -> _FoldedNorm | None:

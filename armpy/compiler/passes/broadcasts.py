@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from armpy.compiler.pass_selection import BROADCASTING, kind_of
 from armpy.compiler.passes.context import PassContext, layer_like
-from armpy.compiler.passes.rebuild import Rebuild
 from armpy.graph import Graph, Layer, Value
+from armpy.graph.rewriter import Rewriter
 
 
 def remove_broadcasts(graph: Graph, context: PassContext) -> Graph:
@@ -18,13 +18,13 @@ def remove_broadcasts(graph: Graph, context: PassContext) -> Graph:
     found = {layer: inputs for layer in graph.layers if (inputs := _bare(graph, context, layer))}
     if not found:
         return graph
-    rebuild = Rebuild(graph)
+    rewriter = Rewriter(graph)
     for layer in graph.layers:
         if layer in found:
-            rebuild.replace(layer, layer.operation, [rebuild.mapped(v) for v in found[layer]])
+            rewriter.replace(layer, layer.operation, [rewriter.mapped(v) for v in found[layer]])
         else:
-            rebuild.keep(layer)
-    return rebuild.finish()
+            rewriter.keep(layer)
+    return rewriter.finish()
 
 
 def _bare(graph: Graph, context: PassContext, layer: Layer) -> tuple[Value, ...]:

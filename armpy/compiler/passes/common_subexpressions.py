@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from armpy.compiler.pass_selection import MERGED, kind_of
 from armpy.compiler.passes.context import PassContext
-from armpy.compiler.passes.rebuild import Rebuild
 from armpy.graph import Graph
+from armpy.graph.rewriter import Rewriter
 
 
 def merge_equal_siblings(graph: Graph, context: PassContext) -> Graph:
@@ -19,15 +19,15 @@ def merge_equal_siblings(graph: Graph, context: PassContext) -> Graph:
     # The same object tells the pipeline that nothing has changed.
     if not any(_is_repeated(graph, index, first) for index in range(len(graph.layers))):
         return graph
-    rebuild = Rebuild(graph)
+    rewriter = Rewriter(graph)
     made: dict[object, int] = {}
     for index, layer in enumerate(graph.layers):
         if _is_repeated(graph, index, made):
             earlier = graph.layers[made[_key(graph, index)]]
-            rebuild.alias(layer.output, rebuild.mapped(earlier.output))
+            rewriter.alias(layer.output, rewriter.mapped(earlier.output))
         else:
-            rebuild.keep(layer)
-    return rebuild.finish()
+            rewriter.keep(layer)
+    return rewriter.finish()
 
 
 def _is_repeated(graph: Graph, index: int, first: dict[object, int]) -> bool:

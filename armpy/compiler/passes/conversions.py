@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from armpy.compiler.pass_selection import MOVING, kind_of
 from armpy.compiler.passes.context import PassContext
-from armpy.compiler.passes.rebuild import Rebuild, only_reader
 from armpy.graph import Graph, Layer, Value
+from armpy.graph.rewriter import Rewriter, only_reader
 from armpy.ops.quantizing import Cast, Dequantize, Quantize
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
@@ -34,18 +34,18 @@ def merge_casts(graph: Graph, context: PassContext) -> Graph:
             merged[layer] = value
     if not merged:
         return graph
-    rebuild = Rebuild(graph)
+    rewriter = Rewriter(graph)
     for layer in graph.layers:
         if layer not in merged:
-            rebuild.keep(layer)
+            rewriter.keep(layer)
             continue
-        value, info = rebuild.mapped(merged[layer]), layer.output.info
+        value, info = rewriter.mapped(merged[layer]), layer.output.info
         is_same = value.info.data_type is info.data_type
         if is_same and value.info.quantization == info.quantization:
-            rebuild.alias(layer.output, value)
+            rewriter.alias(layer.output, value)
         else:
-            rebuild.replace(layer, layer.operation, [value])
-    return rebuild.finish()
+            rewriter.replace(layer, layer.operation, [value])
+    return rewriter.finish()
 
 
 def _renames(layer: Layer) -> bool:
@@ -82,7 +82,7 @@ def cancel_conversions(graph: Graph, context: PassContext) -> Graph:
             moved |= dict.fromkeys(chain)
     if not ends:
         return graph
-    rebuild = Rebuild(graph)
+    rewriter = Rewriter(graph)
     for layer in graph.layers:
         if layer in moved:
             source = layer["input"]
@@ -90,15 +90,15 @@ def cancel_conversions(graph: Graph, context: PassContext) -> Graph:
             # The first movement of a chain reads past the conversion; all others read movements.
             is_first = producer is not None and producer not in moved
             value = producer["input"] if is_first and producer is not None else source
-            _add_moved(rebuild, layer, rebuild.mapped(value))
+            _add_moved(rewriter, layer, rewriter.mapped(value))
         elif layer in ends:
             source = layer["input"]
             producer = graph.producers.get(source)
             value = ends[layer]["input"] if producer is ends[layer] else source
-            rebuild.alias(layer.output, rebuild.mapped(value))
+            rewriter.alias(layer.output, rewriter.mapped(value))
         else:
-            rebuild.keep(layer)
-    return rebuild.finish()
+            rewriter.keep(layer)
+    return rewriter.finish()
 
 
 def move_conversions(graph: Graph, context: PassContext) -> Graph:
@@ -139,31 +139,31 @@ def move_conversions(graph: Graph, context: PassContext) -> Graph:
 
 def _moved(graph: Graph, early: dict[Layer, list[Layer]], late: dict[Layer, list[Layer]]) -> Graph:
     """The graph with conversions on the other sides of movements."""
-    rebuild = Rebuild(graph)
+    rewriter = Rewriter(graph)
     moving = {one for chain in (*early.values(), *late.values()) for one in chain}
     for layer in graph.layers:
         if layer in early:
             chain = early[layer]
             info = layer.output.info
-            value = rebuild.mapped(chain[0]["input"])
+            value = rewriter.mapped(chain[0]["input"])
             before = info.with_shape(value.info.shape)
             name = f"{layer.name}/early"
-            value = rebuild.insert(layer.operation, [value], name, [before], [layer]).outputs[0]
+            value = rewriter.insert(layer.operation, [value], name, [before], [layer]).outputs[0]
             for one in chain:
-                value = _add_moved(rebuild, one, value)
-            rebuild.alias(layer.output, value)
+                value = _add_moved(rewriter, one, value)
+            rewriter.alias(layer.output, value)
         elif layer in late:
-            value = rebuild.mapped(layer["input"])
+            value = rewriter.mapped(layer["input"])
             for one in late[layer]:
-                value = _add_moved(rebuild, one, value)
+                value = _add_moved(rewriter, one, value)
             last = late[layer][-1]
             info = layer.output.info.with_shape(last.output.info.shape)
             name = f"{layer.name}/late"
-            made = rebuild.insert(layer.operation, [value], name, [info], [layer])
-            rebuild.alias(last.output, made.outputs[0])
+            made = rewriter.insert(layer.operation, [value], name, [info], [layer])
+            rewriter.alias(last.output, made.outputs[0])
         elif layer not in moving:
-            rebuild.keep(layer)
-    return rebuild.finish()
+            rewriter.keep(layer)
+    return rewriter.finish()
 
 
 def _source(layer: Layer) -> Value | None:
@@ -245,7 +245,7 @@ def _stays(context: PassContext, layer: Layer, info: TensorInfo) -> bool:
     return context.stays(layer, layer.operation, [before], [after])
 
 
-def _add_moved(rebuild: Rebuild, layer: Layer, value: Value) -> Value:
+def _add_moved(rewriter: Rewriter, layer: Layer, value: Value) -> Value:
     """Add a movement for elements of another type."""
     info = value.info.with_shape(layer.output.info.shape)
-    return rebuild.replace(layer, layer.operation, [value], [info]).outputs[0]
+    return rewriter.replace(layer, layer.operation, [value], [info]).outputs[0]

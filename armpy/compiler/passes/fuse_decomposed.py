@@ -11,8 +11,8 @@ import numpy as np
 from armpy.compiler.passes.batch_norm import FILTER_AXIS, per_channel
 from armpy.compiler.passes.context import PassContext
 from armpy.compiler.passes.matching import beside, binary, is_near, number_of, unary
-from armpy.compiler.passes.rebuild import Rebuild, only_reader
 from armpy.graph import Graph, Layer, Value
+from armpy.graph.rewriter import Rewriter, only_reader
 from armpy.ops.activation_layers import Activation, ActivationFunction
 from armpy.ops.activations import FusedActivation
 from armpy.ops.elementwise import (
@@ -70,23 +70,23 @@ def join_written_out(graph: Graph, context: PassContext) -> Graph:
                 break
     if not joined:
         return graph
-    rebuild = Rebuild(graph)
+    rewriter = Rewriter(graph)
     for layer in graph.layers:
         if layer in joined:
             found = joined[layer]
             inputs = [
                 value
                 and (
-                    rebuild.mapped(value)
+                    rewriter.mapped(value)
                     if value.data is None
-                    else rebuild.constant(value.data, value.info, value.name)
+                    else rewriter.constant(value.data, value.info, value.name)
                 )
                 for value in found.inputs
             ]
-            rebuild.replace(layer, found.operation, inputs, origins=found.layers[::-1])
+            rewriter.replace(layer, found.operation, inputs, origins=found.layers[::-1])
         elif layer not in taken:
-            rebuild.keep(layer)
-    return rebuild.finish()
+            rewriter.keep(layer)
+    return rewriter.finish()
 
 
 def _can_join(graph: Graph, context: PassContext, found: _FusedLayer, taken: set[Layer]) -> bool:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from armpy.compiler.passes.context import PassContext
-from armpy.compiler.passes.rebuild import Rebuild, only_reader
 from armpy.core import numerics
 from armpy.graph import Graph, Layer, Value
+from armpy.graph.rewriter import Rewriter, only_reader
 from armpy.ops.convolution import Convolution2d, DepthwiseConvolution2d
 from armpy.ops.movement import Pad, PaddingMode
 from armpy.ops.operation import Operation
@@ -57,17 +57,17 @@ def fold_pad(graph: Graph, context: PassContext) -> Graph:
                 found[layer] = folded
     if not found:
         return graph
-    rebuild = Rebuild(graph)
+    rewriter = Rewriter(graph)
     gone = {folded.pad for folded in found.values()}
     for layer in graph.layers:
         if layer in found:
             folded = found[layer]
             inputs = (folded.pad["input"], *layer.inputs[1:])
-            mapped = [value and rebuild.mapped(value) for value in inputs]
-            rebuild.replace(layer, folded.operation, mapped, origins=(folded.pad, layer))
+            mapped = [value and rewriter.mapped(value) for value in inputs]
+            rewriter.replace(layer, folded.operation, mapped, origins=(folded.pad, layer))
         elif layer not in gone:
-            rebuild.keep(layer)
-    return rebuild.finish()
+            rewriter.keep(layer)
+    return rewriter.finish()
 
 
 def _folded(graph: Graph, layer: Layer) -> _FoldedPadding | None:

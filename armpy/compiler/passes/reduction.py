@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from armpy.compiler.passes.context import PassContext, layer_like
-from armpy.compiler.passes.rebuild import Rebuild
 from armpy.core.numerics import bfloat16_bits, bfloat16_values
 from armpy.graph import Graph, Layer, Value
+from armpy.graph.rewriter import Rewriter
 from armpy.ops.composite import Composite
 from armpy.ops.control_flow import ControlFlow
 from armpy.ops.convolution import Convolution2d, DepthwiseConvolution2d
@@ -76,21 +76,21 @@ def reduce_fp32_to_bf16(graph: Graph, context: PassContext) -> Graph:
     found = {layer for layer in graph.layers if _rounds_operands(layer, context)}
     if not found:
         return graph
-    rebuild = Rebuild(graph)
+    rewriter = Rewriter(graph)
     rounded: dict[Value, Value] = {}
     for layer in graph.layers:
         if layer not in found:
-            rebuild.keep(layer)
+            rewriter.keep(layer)
             continue
-        inputs = [None if value is None else rebuild.mapped(value) for value in layer.inputs]
+        inputs = [None if value is None else rewriter.mapped(value) for value in layer.inputs]
         for index, value in enumerate(layer.inputs[:2]):
             assert value is not None
             # Once per tensor, however many products read it.
             if value not in rounded:
-                rounded[value] = _rounded(rebuild, value)
+                rounded[value] = _rounded(rewriter, value)
             inputs[index] = rounded[value]
-        rebuild.replace(layer, layer.operation, inputs)
-    return rebuild.finish()
+        rewriter.replace(layer, layer.operation, inputs)
+    return rewriter.finish()
 
 
 def _rounds_operands(layer: Layer, context: PassContext) -> bool:
@@ -110,15 +110,15 @@ def _rounds_operands(layer: Layer, context: PassContext) -> bool:
     return backend is not None and all(one and context.takes(backend, one) for one in casts)
 
 
-def _rounded(rebuild: Rebuild, value: Value) -> Value:
+def _rounded(rewriter: Rewriter, value: Value) -> Value:
     """A tensor whose elements are numbers of bfloat16."""
     # A constant is rounded once, now, and no execution converts it.
     if value.data is not None:
-        return rebuild.constant(bfloat16_values(bfloat16_bits(value.data)), value.info, value.name)
-    source, name = rebuild.mapped(value), value.name
+        return rewriter.constant(bfloat16_values(bfloat16_bits(value.data)), value.info, value.name)
+    source, name = rewriter.mapped(value), value.name
     short = _info(source.info, DataType.BFLOAT16)
-    made = rebuild.insert(Cast(), [source], f"{name}/float32_to_bfloat16", [short])
-    back = rebuild.insert(Cast(), made.outputs, f"{name}/bfloat16_to_float32", [source.info])
+    made = rewriter.insert(Cast(), [source], f"{name}/float32_to_bfloat16", [short])
+    back = rewriter.insert(Cast(), made.outputs, f"{name}/bfloat16_to_float32", [source.info])
     return back.outputs[0]
 
 
@@ -241,14 +241,14 @@ class _TypeRewriter:
     """Rebuilds a graph with conversions where a tensor is needed in another type."""
 
     def __init__(self, graph: Graph, types: Mapping[Layer, _Types]) -> None:
-        self._rebuild = Rebuild(graph)
+        self._rewriter = Rewriter(graph)
         self._types = types
         # Each tensor in each type that somebody has asked for.
         self._made: dict[tuple[Value, DataType], Value] = {}
 
     def run(self) -> Graph:
         """Add every layer, then give results the types that they had."""
-        rebuild, graph = self._rebuild, self._rebuild.graph
+        rewriter, graph = self._rewriter, self._rewriter.graph
         for layer in graph.layers:
             types = self._types.get(layer) or _types_of(layer)
             inputs = [
@@ -256,13 +256,13 @@ class _TypeRewriter:
                 for value, kind in zip(layer.inputs, types.inputs, strict=True)
             ]
             infos = [_info(*p) for p in zip(layer.output_infos, types.outputs, strict=True)]
-            made = rebuild.replace(layer, layer.operation, inputs, infos)
+            made = rewriter.replace(layer, layer.operation, inputs, infos)
             for old, new in zip(layer.outputs, made.outputs, strict=True):
                 self._made[old, new.info.data_type] = new
         # One tensor may be several results.
         for value in dict.fromkeys(graph.results):
-            rebuild.alias(value, self._value(value, value.info.data_type))
-        return rebuild.finish()
+            rewriter.alias(value, self._value(value, value.info.data_type))
+        return rewriter.finish()
 
     def _value(self, value: Value, kind: DataType) -> Value:
         """A tensor in one type, converted where it is first needed so."""
@@ -276,10 +276,10 @@ class _TypeRewriter:
         if value.data is not None:
             data, info = _data(value, kind), _info(value.info, kind)
             assert data is not None
-            return self._rebuild.constant(data, info, value.name)
-        source = self._rebuild.mapped(value)
+            return self._rewriter.constant(data, info, value.name)
+        source = self._rewriter.mapped(value)
         if source.info.data_type is kind:
             return source
         name = f"{value.name}/{source.info.data_type.name}_to_{kind.name}".lower()
         infos: Sequence[TensorInfo] = [replace(source.info, data_type=kind)]
-        return self._rebuild.insert(Cast(), [source], name, infos).outputs[0]
+        return self._rewriter.insert(Cast(), [source], name, infos).outputs[0]

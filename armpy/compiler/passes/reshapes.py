@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from armpy.compiler.pass_selection import RESHAPES, kind_of, moves_nothing
 from armpy.compiler.passes.context import PassContext
-from armpy.compiler.passes.rebuild import Rebuild
 from armpy.graph import Graph, Layer, Value
+from armpy.graph.rewriter import Rewriter
 from armpy.ops.reshaping import Reshape
 
 
@@ -24,19 +24,19 @@ def merge_reshapes(graph: Graph, context: PassContext) -> Graph:
     }
     if not merged:
         return graph
-    rebuild = Rebuild(graph)
+    rewriter = Rewriter(graph)
     for layer in graph.layers:
         if layer not in merged:
-            rebuild.keep(layer)
+            rewriter.keep(layer)
             continue
         root = merged[layer][-1]["input"]
         if _same_shape(root, layer.output):
-            rebuild.alias(layer.output, rebuild.mapped(root))
+            rewriter.alias(layer.output, rewriter.mapped(root))
         else:
             operation = Reshape(layer.output.info.known_shape)
             origins = (*reversed(merged[layer]), layer)
-            rebuild.replace(layer, operation, [rebuild.mapped(root)], origins=origins)
-    return rebuild.finish()
+            rewriter.replace(layer, operation, [rewriter.mapped(root)], origins=origins)
+    return rewriter.finish()
 
 
 def _chain(graph: Graph, layer: Layer) -> list[Layer]:
@@ -81,11 +81,11 @@ def reshape_transposes(graph: Graph, context: PassContext) -> Graph:
     }
     if not found:
         return graph
-    rebuild = Rebuild(graph)
+    rewriter = Rewriter(graph)
     for layer in graph.layers:
         if layer in found:
-            inputs = [rebuild.mapped(layer["input"])]
-            rebuild.replace(layer, Reshape(layer.output.info.known_shape), inputs)
+            inputs = [rewriter.mapped(layer["input"])]
+            rewriter.replace(layer, Reshape(layer.output.info.known_shape), inputs)
         else:
-            rebuild.keep(layer)
-    return rebuild.finish()
+            rewriter.keep(layer)
+    return rewriter.finish()

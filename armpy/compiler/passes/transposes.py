@@ -18,8 +18,8 @@ from armpy.compiler.passes.layout_propagation import (
     permuted_info,
 )
 from armpy.compiler.passes.min_cut import Cost, cheapest, total
-from armpy.compiler.passes.rebuild import Rebuild
 from armpy.graph import Graph, Layer, Value
+from armpy.graph.rewriter import Rewriter
 from armpy.ops.movement import Transpose
 from armpy.tensor import TensorInfo
 
@@ -286,7 +286,7 @@ class _PermutationMover:
     def __init__(self, graph: Graph, permuted_layers: Mapping[Layer, PermutedLayer]) -> None:
         self._graph = graph
         self._permuted_layers = permuted_layers
-        self._rebuild = Rebuild(graph)
+        self._rewriter = Rewriter(graph)
         # The order in which a permuted layer gives a value, and what was transposed of values.
         self._given: dict[Value, tuple[Value, Permutation]] = {}
         self._made: dict[tuple[Value, Permutation], Value] = {}
@@ -298,14 +298,14 @@ class _PermutationMover:
             if layer in self._permuted_layers:
                 self._add_permuted(layer, self._permuted_layers[layer])
             elif perm is not None:
-                self._rebuild.alias(layer.output, self._in_order(layer["input"], perm, layer))
+                self._rewriter.alias(layer.output, self._in_order(layer["input"], perm, layer))
             else:
                 for value in layer.inputs:
                     self._make_plain(value)
-                self._rebuild.keep(layer)
+                self._rewriter.keep(layer)
         for value in self._graph.results:
             self._make_plain(value)
-        return self._rebuild.finish()
+        return self._rewriter.finish()
 
     def _add_permuted(self, layer: Layer, permuted: PermutedLayer) -> None:
         """Add a layer with its axes in the other order."""
@@ -313,10 +313,10 @@ class _PermutationMover:
         for value, perm in zip(layer.inputs, permuted.inputs, strict=True):
             if value is None or perm is None:
                 self._make_plain(value)
-                inputs.append(value and self._rebuild.mapped(value))
+                inputs.append(value and self._rewriter.mapped(value))
             else:
                 inputs.append(self._in_order(value, perm))
-        made = self._rebuild.replace(
+        made = self._rewriter.replace(
             layer, permuted.operation, inputs, _permuted_outputs(layer, permuted)
         )
         for value, new, perm in zip(layer.outputs, made.outputs, permuted.outputs, strict=True):
@@ -327,21 +327,21 @@ class _PermutationMover:
         if value in self._given:
             assert value is not None
             perm = tuple(range(len(self._given[value][1])))
-            self._rebuild.alias(value, self._in_order(value, perm))
+            self._rewriter.alias(value, self._in_order(value, perm))
 
     def _in_order(self, value: Value, perm: Permutation, layer: Layer | None = None) -> Value:
         """A value with its axes in an order; `layer` is the transpose that gives it so."""
         if value.data is not None:
             permuted = permuted_constant(value, perm)
             assert permuted.data is not None
-            return self._rebuild.constant(permuted.data, permuted.info, value.name)
+            return self._rewriter.constant(permuted.data, permuted.info, value.name)
         producer = self._graph.producers.get(value)
         above = _perm(producer)
         # From in front of that transpose, so that none reads another.
         if producer is not None and above is not None:
             return self._in_order(producer["input"], composed(above, perm), layer)
         given, order = self._given.get(value) or (
-            self._rebuild.mapped(value),
+            self._rewriter.mapped(value),
             tuple(range(len(perm))),
         )
         rest = composed(inverse(order), perm)
@@ -351,9 +351,9 @@ class _PermutationMover:
         if (value, perm) not in self._made:
             operation = Transpose(rest)
             if layer is not None:
-                made = self._rebuild.replace(layer, operation, [given])
+                made = self._rewriter.replace(layer, operation, [given])
             else:
                 info = permuted_info(given.info, rest)
-                made = self._rebuild.insert(operation, [given], f"{value.name}/turned", [info])
+                made = self._rewriter.insert(operation, [given], f"{value.name}/turned", [info])
             self._made[value, perm] = made.output
         return self._made[value, perm]

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from armpy import Network, OptimizerOptions, ops
-from armpy.compiler import BUILT_IN_PASSES, OptimizerPass, PassContext, Rebuild
+from armpy.compiler import BUILT_IN_PASSES, OptimizerPass, PassContext
 from armpy.compiler.optimize import simplified
 from armpy.compiler.pass_selection import worthwhile
 from armpy.errors import GraphValidationError, InvalidArgumentError
-from armpy.graph import Graph
+from armpy.graph import Graph, Rewriter
 from tests.support.networks import RELU, chain, f32, floats
 from tests.support.passes import OFF, names, run
 
@@ -83,13 +83,13 @@ def test_networks_without_work_import_no_pass() -> None:
 
 def doubling(graph: Graph, context: PassContext) -> Graph:
     """A pass of an application's: every clamp is done twice."""
-    rebuild = Rebuild(graph)
+    rewriter = Rewriter(graph)
     for layer in graph.layers:
-        made = rebuild.keep(layer)
+        made = rewriter.keep(layer)
         if layer.operation == RELU:
-            again = rebuild.insert(RELU, [made.output], f"{layer.name}/again", origins=[layer])
-            rebuild.alias(layer.output, again.output)
-    return rebuild.finish()
+            again = rewriter.insert(RELU, [made.output], f"{layer.name}/again", origins=[layer])
+            rewriter.alias(layer.output, again.output)
+    return rewriter.finish()
 
 
 def clamps(length: int = 1) -> Network:
@@ -124,14 +124,14 @@ def test_a_pass_of_a_built_in_name_takes_its_place() -> None:
 
 def test_applications_passes_are_part_of_loading() -> None:
     def negative(graph: Graph, context: PassContext) -> Graph:
-        rebuild = Rebuild(graph)
+        rewriter = Rewriter(graph)
         for layer in graph.layers:
-            made = rebuild.keep(layer)
-            turned = rebuild.insert(
+            made = rewriter.keep(layer)
+            turned = rewriter.insert(
                 ops.ElementwiseUnary(ops.UnaryOperation.NEG), [made.output], "turned"
             )
-            rebuild.alias(layer.output, turned.output)
-        return rebuild.finish()
+            rewriter.alias(layer.output, turned.output)
+        return rewriter.finish()
 
     options = OptimizerOptions(passes={**OFF, "negative": negative})
     got = run(clamps(), {"x": floats(-1, 0, 1, 2)}, options=options)["y"]

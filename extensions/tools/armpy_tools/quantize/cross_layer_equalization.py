@@ -11,9 +11,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from armpy.compiler import Rebuild
-from armpy.compiler.passes.rebuild import only_reader
-from armpy.graph import Graph, Layer, Value
+from armpy.graph import Graph, Layer, Rewriter, Value
+from armpy.graph.rewriter import only_reader
 from armpy.ops.activations import FusedActivation
 from armpy.tensor import TensorInfo
 from armpy.types import DataLayout, DataType
@@ -121,16 +120,16 @@ def _scaled(weights: _Numbers, axis: int, factors: _Numbers) -> _Numbers:
 
 def _rebuilt(graph: Graph, weights: dict[Layer, _Numbers], biases: dict[Layer, _Numbers]) -> Graph:
     """The graph with other constants."""
-    rebuild = Rebuild(graph)
+    rewriter = Rewriter(graph)
     for layer in graph.layers:
         if layer not in weights:
-            rebuild.keep(layer)
+            rewriter.keep(layer)
             continue
-        inputs = [None if value is None else rebuild.mapped(value) for value in layer.inputs]
+        inputs = [None if value is None else rewriter.mapped(value) for value in layer.inputs]
         for index, name, numbers in ((1, "weights", weights), (2, "bias", biases)):
             if layer in numbers:
                 info = TensorInfo(numbers[layer].shape, DataType.FLOAT32)
                 data = numbers[layer].astype(np.float32)
-                inputs[index] = rebuild.constant(data, info, layer[name].name)
-        rebuild.replace(layer, layer.operation, inputs)
-    return rebuild.finish()
+                inputs[index] = rewriter.constant(data, info, layer[name].name)
+        rewriter.replace(layer, layer.operation, inputs)
+    return rewriter.finish()

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from armpy.compiler import Evaluator, OptimizerOptions, Rebuild, specialize
+from armpy.compiler import Evaluator, OptimizerOptions, specialize
 from armpy.compiler.passes.pipeline import run_passes
 from armpy.errors import InvalidArgumentError
 from armpy.execution import Runtime
-from armpy.graph import Graph, Layer
+from armpy.graph import Graph, Layer, Rewriter
 from armpy.ops.activation_layers import Activation, ActivationFunction
 from armpy.ops.activations import FusedActivation
 from armpy.plugins.proxy.guard import BackendProxy
@@ -97,27 +97,27 @@ def with_real_weights(graph: Graph) -> Graph:
     -----
     Files whose weights alone are small hold them as integers, or as float16.
     """
-    rebuild = Rebuild(graph)
+    rewriter = Rewriter(graph)
     changed = False
     for layer in graph.layers:
         weights = layer.operand("weights") if layer.operation.name in FILTER_AXIS else None
         source = layer.inputs[0] if layer.inputs else None
         is_float = source is not None and source.info.data_type is DataType.FLOAT32
         if weights is None or not is_float or weights.data is None or is_real(weights):
-            rebuild.keep(layer)
+            rewriter.keep(layer)
             continue
         scales = weights.info.quantization or Quantization.per_tensor(1.0)
         elements = weights.data
         numbers = scales.dequantize(elements) if weights.info.data_type.is_quantized else elements
         info = TensorInfo(weights.info.shape, DataType.FLOAT32)
-        constant = rebuild.constant(numbers.astype(np.float32), info, weights.name)
+        constant = rewriter.constant(numbers.astype(np.float32), info, weights.name)
         inputs = [
-            constant if value is weights else None if value is None else rebuild.mapped(value)
+            constant if value is weights else None if value is None else rewriter.mapped(value)
             for value in layer.inputs
         ]
-        rebuild.replace(layer, layer.operation, inputs)
+        rewriter.replace(layer, layer.operation, inputs)
         changed = True
-    return rebuild.finish() if changed else graph
+    return rewriter.finish() if changed else graph
 
 
 def _shape_of(graph: Graph, index: int) -> tuple[int, ...] | None:
@@ -130,24 +130,24 @@ def _shape_of(graph: Graph, index: int) -> tuple[int, ...] | None:
 
 def fuse_activations(graph: Graph) -> Graph:
     """Let layers clamp their outputs themselves where only a clamp reads these."""
-    rebuild = Rebuild(graph)
+    rewriter = Rewriter(graph)
     taken: set[Layer] = set()
     for layer in graph.layers:
         clamp = _clamp_behind(graph, layer)
         if layer in taken:
             continue
         if clamp is None:
-            rebuild.keep(layer)
+            rewriter.keep(layer)
             continue
         taken.add(clamp)
         operation = layer.operation.with_attributes(activation=_fused(clamp))
-        inputs = [None if value is None else rebuild.mapped(value) for value in layer.inputs]
+        inputs = [None if value is None else rewriter.mapped(value) for value in layer.inputs]
         output = clamp.outputs[0]
-        made = rebuild.replace(
+        made = rewriter.replace(
             replace(layer, outputs=(output,)), operation, inputs, [output.info], [layer, clamp]
         )
-        rebuild.alias(output, made.outputs[0])
-    return rebuild.finish() if taken else graph
+        rewriter.alias(output, made.outputs[0])
+    return rewriter.finish() if taken else graph
 
 
 def _clamp_behind(graph: Graph, layer: Layer) -> Layer | None:

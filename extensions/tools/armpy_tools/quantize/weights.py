@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from armpy.compiler import Rebuild
-from armpy.graph import Graph, Layer, Value
+from armpy.graph import Graph, Layer, Rewriter, Value
 from armpy.ops.dense import FullyConnected
 from armpy.ops.quantizing import Dequantize
 from armpy.tensor import TensorInfo
@@ -43,7 +42,7 @@ def with_small_weights(graph: Graph, scheme: str, keep_float: tuple[str, ...] = 
     Fully connected layers have one scale for all their 8-bit weights, convolutions one per channel:
     what every version of TensorFlow Lite computes with.
     """
-    rebuild = Rebuild(graph)
+    rewriter = Rewriter(graph)
     refused: dict[Layer, str] = {}
     values: dict[Value, Value] = {}
     for layer in graph.layers:
@@ -52,15 +51,15 @@ def with_small_weights(graph: Graph, scheme: str, keep_float: tuple[str, ...] = 
             reason = _ASKED if layer.name in keep_float else _refusal(layer)
             if reason:
                 refused[layer] = reason
-                made = rebuild.keep(layer)
+                made = rewriter.keep(layer)
             elif scheme == "float16":
-                made = _halved(rebuild, layer)
+                made = _halved(rewriter, layer)
             else:
-                made = _with_integers(rebuild, layer)
+                made = _with_integers(rewriter, layer)
         else:
-            made = rebuild.keep(layer)
+            made = rewriter.keep(layer)
         values.update(zip(layer.outputs, made.outputs, strict=True))
-    return Pair(graph, rebuild.finish(), values, refused)
+    return Pair(graph, rewriter.finish(), values, refused)
 
 
 def _refusal(layer: Layer) -> str:
@@ -71,30 +70,30 @@ def _refusal(layer: Layer) -> str:
     return _FEW if weights.data.size < _FEWEST else ""
 
 
-def _inputs(rebuild: Rebuild, layer: Layer, weights: Value) -> list[Value | None]:
+def _inputs(rewriter: Rewriter, layer: Layer, weights: Value) -> list[Value | None]:
     """A layer's inputs with other weights."""
-    inputs = [None if value is None else rebuild.mapped(value) for value in layer.inputs]
+    inputs = [None if value is None else rewriter.mapped(value) for value in layer.inputs]
     inputs[1] = weights
     return inputs
 
 
-def _halved(rebuild: Rebuild, layer: Layer) -> Layer:
+def _halved(rewriter: Rewriter, layer: Layer) -> Layer:
     """The layer with weights of float16, which a layer in front of it makes float32."""
     weights = layer["weights"]
     assert weights.data is not None
     clipped = np.clip(weights.data, -_LARGEST_HALF, _LARGEST_HALF).astype(np.float16)
     info = TensorInfo(clipped.shape, DataType.FLOAT16)
-    half = rebuild.constant(clipped, info, weights.name)
-    real = rebuild.insert(
+    half = rewriter.constant(clipped, info, weights.name)
+    real = rewriter.insert(
         Dequantize(),
         [half],
         f"{layer.name}/weights",
         [TensorInfo(clipped.shape, DataType.FLOAT32)],
     )
-    return rebuild.replace(layer, layer.operation, _inputs(rebuild, layer, real.output))
+    return rewriter.replace(layer, layer.operation, _inputs(rewriter, layer, real.output))
 
 
-def _with_integers(rebuild: Rebuild, layer: Layer) -> Layer:
+def _with_integers(rewriter: Rewriter, layer: Layer) -> Layer:
     """The layer with weights of 8 bits beside its float input."""
     weights, operation = layer["weights"], layer.operation
     assert weights.data is not None
@@ -102,7 +101,7 @@ def _with_integers(rebuild: Rebuild, layer: Layer) -> Layer:
     scales = weight_scales(weights.data, axis, None, 1.0)
     integers = stored(weights.data, scales, DataType.QSYMM_S8)
     info = TensorInfo(integers.shape, DataType.QSYMM_S8, scales)
-    small = rebuild.constant(integers, info, weights.name)
+    small = rewriter.constant(integers, info, weights.name)
     if isinstance(operation, FullyConnected):
         operation = operation.with_attributes(asymmetric_quantize_inputs=True)
-    return rebuild.replace(layer, operation, _inputs(rebuild, layer, small))
+    return rewriter.replace(layer, operation, _inputs(rewriter, layer, small))
