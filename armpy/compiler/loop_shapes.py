@@ -16,7 +16,7 @@ from typing import TypeAlias
 import numpy as np
 
 from armpy.errors import ArmpyError
-from armpy.graph import Graph, Layer, Value, graphs_of
+from armpy.graph import Graph, Layer, Rewriter, Value, graphs_of
 from armpy.graph.counting import LoopCount, added_constant, counted
 from armpy.ops.composite import Composite
 from armpy.ops.control_flow import While
@@ -26,7 +26,6 @@ from armpy.ops.operation import Array
 from armpy.ops.reshaping import Reshape
 from armpy.ops.slicing import Slice
 from armpy.tensor import TensorInfo
-from armpy.types import DataType
 
 Specialize: TypeAlias = Callable[[Graph, Sequence[tuple[int, ...]], Sequence[Array | None]], Graph]
 """Binds the shapes of a graph's inputs, and what is known of their elements."""
@@ -117,34 +116,21 @@ def _is_fixed(loop: While, infos: Sequence[TensorInfo]) -> bool:
 
 def _with_exchanges(body: Graph, turns: LoopCount) -> Graph:
     """A body that exchanges elements of lists instead of joining what is around them."""
-    layers: list[Layer] = []
-    new_value = max((value.id for value in body.values()), default=0) + 1
-    new_layer = max((layer.id for layer in body.layers), default=0) + 1
+    rewriter = Rewriter(body)
     for layer in body.layers:
         found = _exchange(body, layer, turns)
         if found is None:
-            layers.append(layer)
+            rewriter.keep(layer)
             continue
-        whole, element, index = found
+        whole, element, index = map(rewriter.mapped, found)
         length, rank = whole.info.known_shape[0], len(whole.info.known_shape)
         numbers: Array = np.arange(length, dtype=index.info.data_type.dtype)
         numbers = numbers.reshape(length, *(1,) * (rank - 1))
-        positions = Value(
-            new_value,
-            TensorInfo(numbers.shape, index.info.data_type),
-            f"{layer.name}/positions",
-            numbers,
-        )
-        here = Value(
-            new_value + 1, TensorInfo(numbers.shape, DataType.BOOLEAN), f"{layer.name}/here"
-        )
+        positions = rewriter.constant(numbers, index.info, f"{layer.name}/positions")
         compare = Comparison(ComparisonOperation.EQUAL)
-        layers.append(
-            Layer(new_layer, f"{layer.name}/position", compare, (positions, index), (here,))
-        )
-        layers.append(replace(layer, operation=Select(), inputs=(here, element, whole)))
-        new_value, new_layer = new_value + 2, new_layer + 1
-    return replace(body, layers=tuple(layers))
+        here = rewriter.insert(compare, (positions, index), f"{layer.name}/position").output
+        rewriter.replace(layer, Select(), (here, element, whole))
+    return rewriter.finish(drop_dead=False)
 
 
 def _exchange(body: Graph, layer: Layer, turns: LoopCount) -> tuple[Value, Value, Value] | None:

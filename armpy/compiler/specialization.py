@@ -12,8 +12,8 @@ from armpy.compiler.folding.branches import chosen, with_known_shapes
 from armpy.compiler.folding.constants import Evaluator, folding_allowance, is_small
 from armpy.core.symbolic import is_traced
 from armpy.errors import ArmpyError
-from armpy.graph import Graph, Layer, SizesValue, Value
-from armpy.graph.network import Network
+from armpy.graph import Graph, Layer, Rewriter, SizesValue, Value
+from armpy.graph.rewriter import live_layers
 from armpy.ops.composite import Composite
 from armpy.ops.control_flow import ControlFlow, If, While
 from armpy.ops.operation import Array, Operation, as_attribute, located
@@ -71,28 +71,24 @@ class _Specializer:
         # Each loop is looked at once, however often it lies in others.
         self._loops = loops
         self._allowed_bytes = folding_allowance(graph)
-        self._net = Network()
-        self._known: dict[Value, Value] = {}
-        self._live = _live_layers(graph)
-        self._next_id = max((layer.id for layer in graph.layers), default=-1) + 1
+        self._rewriter = Rewriter(graph)
+        self.constant = self._rewriter.constant
+        self._live = live_layers(graph)
 
     def run(
         self, shapes: Sequence[tuple[int, ...] | None], values: Sequence[Array | None]
     ) -> Graph:
         """Bind the inputs, walk, and connect the outputs."""
-        graph, net = self._graph, self._net
-        for index, value in enumerate(graph.inputs):
-            shape = shapes[index] if index < len(shapes) else None
+        graph, rewriter = self._graph, self._rewriter
+        unknown = [None] * len(graph.inputs)
+        shapes, values = [*shapes, *unknown], [*values, *unknown]  # which may be shorter
+        inputs: list[Value] = []
+        for value, shape, data in zip(graph.inputs, shapes, values, strict=False):
             info = value.info if shape is None else value.info.with_shape(shape)
-            self._known[value] = net.input(
-                value.name, info, default_shape=shape or graph.default_shapes[index]
-            )
-            data = values[index] if index < len(values) else None
-            if data is not None:
-                # The input stays as well, read by nobody: callers find the inputs that they know.
-                self._known[value] = self._constant(data, info, value.name)
-        for variable in graph.variables:
-            self._known[variable.value] = net.variable_like(variable)
+            bound = value if info == value.info else rewriter.value(info, value.name)
+            inputs.append(bound)
+            # A known input stays as well, without readers: callers find the inputs that they know.
+            rewriter.alias(value, bound if data is None else self.constant(data, info, value.name))
         for layer in graph.layers:
             # A dead layer is neither checked nor folded: it may not even fit these shapes.
             if layer in self._live:
@@ -100,19 +96,18 @@ class _Specializer:
                     self._layer(layer)
                 except ArmpyError as error:
                     raise located(lambda where=layer.where: where, error) from error.__cause__  # type: ignore[misc]
-        edge = zip(graph.output_names, graph.outputs, graph.output_shapes, strict=True)
-        for name, value, declared_shape in edge:
-            made = self._plain(self._mapped(value))
-            net.output(name, made, declared_shape=declared_shape)  # type: ignore[arg-type]  # it is there
-        for variable in graph.variables:
-            made = self._plain(self._mapped(variable.next_value))
-            net.assign(self._known[variable.value], made)  # type: ignore[arg-type]  # as above
-        # Once more: folding, and operands that became attributes, leave some makers unread.
-        return remove_dead(net.build())
+        pairs = zip(shapes, graph.default_shapes, strict=False)
+        # Folding, and operands that became attributes, leave some makers unread.
+        return rewriter.finish(
+            inputs,
+            [self._plain(rewriter.mapped(value)) for value in graph.outputs],
+            [self._plain(rewriter.mapped(variable.next_value)) for variable in graph.variables],
+            [shape or default for shape, default in pairs],
+        )
 
     def _layer(self, layer: Layer) -> None:
         """Expand one layer, fold it, leave it out, or add it."""
-        inputs = [None if value is None else self._mapped(value) for value in layer.inputs]
+        inputs = self._rewriter.operands(layer)
         operation = layer.operation
         made: Sequence[Value]
         if isinstance(operation, Composite) and operation.is_ready(inputs):
@@ -125,7 +120,8 @@ class _Specializer:
                 # The old shapes are those of other inputs, or open; the operation tells them anew.
                 declared = [info.with_shape(None) for info in declared]
             made = self.add(layer, operation, inputs, declared)
-        self._known.update(zip(layer.outputs, made, strict=True))
+        for old, new in zip(layer.outputs, made, strict=True):
+            self._rewriter.alias(old, new)
 
     def add(
         self,
@@ -155,20 +151,15 @@ class _Specializer:
             folded = self._folded(operation, inputs, outputs)
         if folded is not None:
             return [
-                self._constant(data, info, output)
+                self.constant(data, info, output)
                 for output, info, data in zip(names, outputs, folded, strict=True)
             ]
+        inputs = [None if value is None else self._plain(value) for value in inputs]
+        if name:
+            origins = (layer.name,)
+            return self._rewriter.append(operation, inputs, name, outputs, names, origins).outputs
         # A layer keeps its id, by which failures and placements find it when shapes change.
-        layer_id = self._new_id() if name else layer.id
-        return self._net.add_layer(
-            operation,
-            [self._plain(value) for value in inputs],
-            name=name or layer.name,
-            outputs=declared,
-            output_names=names,
-            layer_id=layer_id,
-            origins=(layer.name,) if name else layer.origins,
-        ).outputs
+        return self._rewriter.put(layer, operation, inputs, outputs).outputs
 
     def _folded(
         self,
@@ -195,13 +186,14 @@ class _Specializer:
         self, layer: Layer, graph: Graph, inputs: Sequence[Value | None]
     ) -> Sequence[Value]:
         """Outputs of a graph whose layers take the place of the one that would run it."""
-        pairs = zip(graph.inputs, inputs, strict=True)
-        self._known.update((inner, value) for inner, value in pairs if value is not None)
+        for value, known in zip(graph.inputs, inputs, strict=True):
+            if known is not None:
+                self._rewriter.alias(value, known)
         for inner in graph.layers:
-            name = f"{layer.name}/{inner.name}"
+            name, layer_id = f"{layer.name}/{inner.name}", self._rewriter.new_id()
             # The If stays their origin: feature levels by name hold for inner layers, too.
-            self._layer(replace(inner, id=self._new_id(), name=name, origins=(layer.name,)))
-        return [self._mapped(value) for value in graph.outputs]
+            self._layer(replace(inner, id=layer_id, name=name, origins=(layer.name,)))
+        return [self._rewriter.mapped(value) for value in graph.outputs]
 
     def _shaped(self, operation: If | While, inputs: Sequence[Value | None]) -> ControlFlow:
         """What runs graphs, with the shapes that these have whenever they run."""
@@ -239,37 +231,14 @@ class _Specializer:
             value = kept[index]
             assert value is not None
             assert value.data is not None
-            kept[index] = self._constant(value.data[part], value.info, value.name)
+            kept[index] = self.constant(value.data[part], value.info, value.name)
         return smaller, kept, [None if value is None else value.info for value in kept]
 
-    def _new_id(self) -> int:
-        """An id for a layer that the graph did not have."""
-        self._next_id += 1
-        return self._next_id - 1
-
-    def constant(
-        self, data: Array, data_type: DataType | None, quantization: Quantization | None
-    ) -> Value:
-        """A constant that the graph did not have."""
-        return self._net.constant(data, data_type=data_type, quantization=quantization)
-
-    def _plain(self, value: Value | None) -> Value | None:
+    def _plain(self, value: Value) -> Value:
         """A constant of plain numbers, which fixes traced sizes in one; others as they are."""
         if not isinstance(value, SizesValue):
             return value
-        return self._constant(value.data, value.info, value.name)
-
-    def _mapped(self, value: Value) -> Value:
-        """The new graph's value for one of the old graph."""
-        if value not in self._known and value.data is not None:
-            self._known[value] = self._constant(value.data, value.info, value.name)
-        return self._known[value]
-
-    def _constant(self, data: Array, info: TensorInfo, name: str) -> Value:
-        """A constant of the new graph."""
-        return self._net.constant(
-            data, name=name, data_type=info.data_type, quantization=info.quantization
-        )
+        return self.constant(value.data, value.info, value.name)
 
 
 class _Expansion:
@@ -302,7 +271,8 @@ class _Expansion:
         quantization: Quantization | None = None,
     ) -> Value:
         """Add a constant."""
-        return self._specializer.constant(data, data_type, quantization)
+        like = None if data_type is None else TensorInfo(None, data_type, quantization)
+        return self._specializer.constant(data, like)
 
 
 def absorb_constants(
@@ -321,23 +291,3 @@ def absorb_constants(
     while kept and kept[-1] is None:
         kept.pop()
     return (operation.with_attributes(**attributes) if attributes else operation), kept
-
-
-def _live_layers(graph: Graph) -> set[Layer]:
-    """The layers that some result depends on."""
-    needed = set(graph.results)
-    live: set[Layer] = set()
-    # One walk is enough, as readers stand behind writers.
-    for layer in reversed(graph.layers):
-        if any(value in needed for value in layer.outputs):
-            live.add(layer)
-            needed.update(value for value in layer.inputs if value is not None)
-    return live
-
-
-def remove_dead(graph: Graph) -> Graph:
-    """The graph without the layers that no result depends on."""
-    live = _live_layers(graph)
-    if len(live) == len(graph.layers):
-        return graph
-    return replace(graph, layers=tuple(layer for layer in graph.layers if layer in live))
