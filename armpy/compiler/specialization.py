@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
 from armpy import compiler  # folding of sizes: imported when some are traced
-from armpy.compiler.folding.branches import chosen, with_known_shapes
 from armpy.compiler.folding.constants import Evaluator, folding_allowance, is_small
 from armpy.core.symbolic import is_traced
 from armpy.errors import ArmpyError
-from armpy.graph import Graph, Layer, Rewriter, SizesValue, Value
+from armpy.graph import Graph, Layer, Rewriter, SizesValue, Value, graphs_of
 from armpy.graph.rewriter import live_layers
 from armpy.ops.composite import Composite
 from armpy.ops.control_flow import ControlFlow, If, While
@@ -112,7 +111,7 @@ class _Specializer:
         made: Sequence[Value]
         if isinstance(operation, Composite) and operation.is_ready(inputs):
             made = operation.expand(_Expansion(self, layer), inputs)
-        elif isinstance(operation, If) and (branch := chosen(operation, inputs)) is not None:
+        elif isinstance(operation, If) and (branch := _chosen(operation, inputs)) is not None:
             made = self._inlined(layer, branch, inputs[1:])
         else:
             declared = list(layer.output_infos)
@@ -204,7 +203,7 @@ class _Specializer:
         known = (bindable(value) for value in inputs)
         key = (operation, infos, tuple(None if data is None else data.tobytes() for data in known))
         if key not in self._loops:
-            with_shapes = with_fixed_shapes if isinstance(operation, While) else with_known_shapes
+            with_shapes = with_fixed_shapes if isinstance(operation, While) else _with_known_shapes
             self._loops[key] = with_shapes(
                 operation,  # type: ignore[arg-type]  # each is given its own
                 inputs,
@@ -291,3 +290,45 @@ def absorb_constants(
     while kept and kept[-1] is None:
         kept.pop()
     return (operation.with_attributes(**attributes) if attributes else operation), kept
+
+
+Specialize: TypeAlias = Callable[[Graph, Sequence[tuple[int, ...]], Sequence[Array | None]], Graph]
+"""Binds the shapes of a graph's inputs, and what is known of their elements."""
+
+
+def _chosen(operation: If, inputs: Sequence[Value | None]) -> Graph | None:
+    """The branch that runs, if the condition is constant; None if it is not."""
+    condition = inputs[0] if inputs else None
+    # Optional operands that are missing cannot take the place of a graph's inputs.
+    if condition is None or condition.data is None or None in inputs:
+        return None
+    (_, then), (_, other) = graphs_of(operation)
+    # A condition has one element and any rank.
+    graph = then if condition.data.reshape(-1)[0] else other
+    return None if graph.variables else graph
+
+
+def _with_known_shapes(operation: If, inputs: Sequence[Value | None], specialize: Specialize) -> If:
+    """An If whose branches know what they are handed: shapes, and constants.
+
+    Parameters
+    ----------
+    inputs : sequence of Value
+        The layer's, the condition first.
+
+    Notes
+    -----
+    What is wrong with a branch is told when it has to run.
+    """
+    given = inputs[1:]
+    if not all(value is not None and value.info.is_fully_shaped for value in given):
+        return operation
+    shapes = [value.info.known_shape for value in given if value is not None]
+    values = [value.data for value in given if value is not None]
+    (_, then), (_, other) = graphs_of(operation)
+    if all(graph.is_fully_shaped for graph in (then, other)):
+        return operation
+    try:
+        return If(specialize(then, shapes, values), specialize(other, shapes, values))
+    except ArmpyError:
+        return operation

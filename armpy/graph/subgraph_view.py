@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -97,3 +97,112 @@ class SubgraphView:
             elif reads_outside or any(v in tainted for v in layer.inputs if v is not None):
                 outside.update(layer.outputs)
         return True
+
+
+def select_subgraphs(graph: Graph, key: Callable[[Layer], Hashable | None]) -> list[SubgraphView]:
+    """Group connected layers of equal key into convex subgraphs.
+
+    Parameters
+    ----------
+    key : callable
+        Layers with equal keys may share a subgraph; a layer whose key is None is left out.
+
+    Returns
+    -------
+    list of SubgraphView
+        Ordered by their first layers. No path leaves a subgraph and returns to it.
+
+    Notes
+    -----
+    One pass in topological order. Each group knows the groups that it depends on. A layer
+    joins a group of one of its producers unless another of its producers depends on that
+    group, which would close a cycle between groups; all groups that it may join are merged
+    into one, if they do not depend on each other through a third.
+
+    References
+    ----------
+    Arm NN SubgraphViewSelector.
+    """
+    groups = _Groups()
+    members: dict[Layer, int] = {}
+    for layer in graph.layers:
+        parents = {
+            members[graph.producers[value]]
+            for value in layer.inputs
+            if value is not None and value in graph.producers
+        }
+        members[layer] = groups.place(key(layer), {groups.find(p) for p in parents})
+    found: dict[int, list[Layer]] = {}
+    for layer, group in members.items():
+        found.setdefault(groups.find(group), []).append(layer)
+    return [
+        SubgraphView.of(graph, layers)
+        for group, layers in found.items()
+        if groups.keys[group] is not None
+    ]
+
+
+class _Groups:
+    """Disjoint sets of layers, each with its key and the groups it depends on.
+
+    Sets of groups are integers with a bit per group, which makes unions and tests cheap
+    however many groups there are. A merged group's bit stays valid: it is one of the
+    members of the group that it went into.
+    """
+
+    def __init__(self) -> None:
+        self.keys: list[Hashable | None] = []
+        self._parent: list[int] = []
+        self._members: list[int] = []
+        self._needs: list[int] = []
+        self._roots: dict[int, None] = {}
+
+    def find(self, group: int) -> int:
+        """The group that stands for a merged one."""
+        while self._parent[group] != group:
+            self._parent[group] = self._parent[self._parent[group]]
+            group = self._parent[group]
+        return group
+
+    def place(self, key: Hashable | None, parents: set[int]) -> int:
+        """Put a layer with the given parents into a group, old or new."""
+        needed = 0
+        for parent in parents:
+            needed |= self._needs[parent]
+        joinable = [
+            group
+            for group in sorted(parents)
+            if key is not None and self.keys[group] == key and not needed & self._members[group]
+        ]
+        for parent in parents:
+            needed |= self._members[parent]
+        if not joinable:
+            return self._new(key, needed)
+        target = joinable[0]
+        before = self._members[target], self._needs[target]
+        for group in joinable[1:]:
+            self._parent[group] = target
+            self._members[target] |= self._members[group]
+            self._needs[target] |= self._needs[group]
+            del self._roots[group]
+        self._needs[target] = (self._needs[target] | needed) & ~self._members[target]
+        if (self._members[target], self._needs[target]) != before:
+            self._spread(target)
+        return target
+
+    def _spread(self, target: int) -> None:
+        """Let every group that depends on `target` depend on what it needs as well."""
+        members, needs = self._members[target], self._needs[target]
+        for group in self._roots:
+            if self._needs[group] & members:
+                self._needs[group] |= members | needs
+
+    def _new(self, key: Hashable | None, needed: int) -> int:
+        """Open a group for a layer."""
+        group = len(self.keys)
+        self.keys.append(key)
+        self._parent.append(group)
+        self._members.append(1 << group)
+        self._needs.append(needed)
+        self._roots[group] = None
+        return group

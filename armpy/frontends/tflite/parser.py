@@ -8,16 +8,18 @@ from types import MappingProxyType
 
 from armpy.errors import ArmpyError, ParserError
 from armpy.frontends.tflite.composed import Expansion, composed
-from armpy.frontends.tflite.edges import Edge, signature_edge, tensor_edge
 from armpy.frontends.tflite.node import BoundOperator, Converter
 from armpy.frontends.tflite.operators import CONVERTERS
 from armpy.frontends.tflite.reader import TableReader, read_model
 from armpy.frontends.tflite.resources import HASHTABLE_OPERATORS, Hashtables, Resources, two_inputs
 from armpy.frontends.tflite.resources import OPERATORS as RESOURCE_OPERATORS
 from armpy.frontends.tflite.signatures import (
+    Edge,
     TfliteSignature,
     choose_signature,
     read_signatures,
+    signature_edge,
+    tensor_edge,
 )
 from armpy.frontends.tflite.subgraphs import SubgraphOperator, Subgraphs, custom_name
 from armpy.frontends.tflite.tensors import Tensor
