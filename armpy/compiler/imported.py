@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from armpy.backend import IMemoryOptimizerStrategy
-from armpy.compiler.memory.memory_copies import Factories, PlannedImport, hands_on
+from armpy.compiler.memory.memory_copies import Factories, hands_on
 from armpy.compiler.memory.plan import plan_memory
 from armpy.compiler.optimize import working_memory
 from armpy.compiler.optimized import OptimizedNetwork
@@ -169,7 +169,15 @@ class _ImportRewriter:
         # Planned anew: imported tensors need no place in an arena, and new copies do.
         made_by = self._factory_ids
         memory = plan_memory(built, self._ids, strategies, made_by, self._factories)
-        layers = self._placed(built)
+        before = {layer.layer_id: layer for layer in old.placement.layers}
+        layers = tuple(
+            before.get(layer.id)
+            or LayerPlacement(layer.id, layer.name, layer.operation.name, self._ids[layer.id], -1)
+            for layer in built.layers
+        )
+        # What backends import of each other as before.
+        there = set(built.values()).difference(self._roots)
+        imports = {key: planned for key, planned in old.imports.items() if key[0] in there}
         placement = replace(
             old.placement,
             layers=layers,
@@ -185,7 +193,7 @@ class _ImportRewriter:
             old.source,
             old.assignment,
             old.origins,
-            self._imports(built),
+            imports,
             old.model_options,
             tuple(
                 tuple(self._inputs[value]) if value in self._inputs else None
@@ -284,18 +292,3 @@ class _ImportRewriter:
             return self._copy(source.name, self._at[source, home], home, place)
         root, home = writer_of(self._network, value)
         return self._copy(root.name, root, home, place)
-
-    def _imports(self, built: Graph) -> dict[tuple[Value, BackendId], PlannedImport]:
-        """What backends import of each other as before."""
-        there = set(built.values()).difference(self._roots)
-        imports = self._network.imports.items()
-        return {(value, place): planned for (value, place), planned in imports if value in there}
-
-    def _placed(self, built: Graph) -> tuple[LayerPlacement, ...]:
-        """The report's lines."""
-        before = {layer.layer_id: layer for layer in self._network.placement.layers}
-        return tuple(
-            before.get(layer.id)
-            or LayerPlacement(layer.id, layer.name, layer.operation.name, self._ids[layer.id], -1)
-            for layer in built.layers
-        )

@@ -179,11 +179,6 @@ class Network:
         self._variables[value] = Variable(value, value, initial, key)
         return value
 
-    def variable_like(self, variable: Variable) -> Value:
-        """Add what is the same variable in another graph; see `variable`."""
-        value = variable.value
-        return self.variable(value.name, value.info, variable.initial, key=variable.key)
-
     def assign(self, variable: Value, value: Value) -> None:
         """Say what a variable holds when the next execution begins.
 

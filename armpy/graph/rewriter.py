@@ -143,11 +143,9 @@ class Rewriter:
         ):
             self._layers.append(layer)
         else:
-            self._add(
-                Layer(
-                    layer.id, layer.name, operation, tuple(inputs), made, origins or layer.origins
-                )
-            )
+            origins = origins or layer.origins
+            made_layer = Layer(layer.id, layer.name, operation, tuple(inputs), made, origins)
+            self._layers.append(made_layer)
         return self._layers[-1]
 
     def insert(
@@ -174,7 +172,9 @@ class Rewriter:
     ) -> Layer:
         """Add a layer as `insert` does; its outputs are inferred already."""
         made = tuple(map(self.value, outputs, output_names))
-        return self._add(Layer(self.new_id(), name, operation, tuple(inputs), made, origins))
+        layer = Layer(self.new_id(), name, operation, tuple(inputs), made, origins)
+        self._layers.append(layer)
+        return layer
 
     def new_id(self) -> int:
         """An id for a layer that the old graph does not have."""
@@ -228,10 +228,6 @@ class Rewriter:
             else tuple(default_shapes),
         )
         return remove_dead(made) if drop_dead else made
-
-    def _add(self, layer: Layer) -> Layer:
-        self._layers.append(layer)
-        return layer
 
     def _owned(self, value: Value) -> Value:
         self._next_value += 1

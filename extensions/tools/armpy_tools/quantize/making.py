@@ -25,7 +25,7 @@ from armpy_tools.quantize.options import QuantizeOptions
 from armpy_tools.quantize.planning import QuantizationPlan, check_names, choose_scales, make_plan
 from armpy_tools.quantize.preparing import prepared_graph
 from armpy_tools.quantize.report import Pair, QuantizeReport, constant_bytes, judge, judged_values
-from armpy_tools.quantize.rewriting import Rewriter
+from armpy_tools.quantize.rewriting import IntegerNetwork
 from armpy_tools.quantize.weights import with_small_weights
 from armpy_tools.tflite_writer.tflite import read_extras, write_tflite
 
@@ -297,8 +297,8 @@ class _QuantizationRun:
             biases = dict(
                 corrected_biases(plan, scales, found.means, per_channel=options.per_channel)
             )
-        rewriter = Rewriter(
+        network = IntegerNetwork(
             graph, plan, scales, per_channel=options.per_channel, io=options.io, biases=biases
         )
-        made = rewriter.run()
+        made = network.build()
         return Pair(graph, made.graph, made.values, {**plan.refused, **made.refused})

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from armpy.errors import ArmpyError
-from armpy.graph import Graph, Layer, Value
-from armpy.graph.network import Network
-from armpy.ops.operation import Array
+from armpy.graph import Graph, Layer, Rewriter, Value
+from armpy.ops.operation import Array, Operation
 from armpy.ops.quantizing import Dequantize, Quantize
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
@@ -45,15 +44,11 @@ class Rewritten:
     refused: dict[Layer, str] = field(default_factory=dict)
 
 
-class Rewriter:
-    """One walk over a float graph that builds the network of integers.
+class IntegerNetwork:
+    """The network of integers under construction: one walk over the float graph.
 
     Parameters
     ----------
-    graph : Graph
-    plan : QuantizationPlan
-    scales : Scales
-    per_channel : bool
     io : str
         Type of inputs and outputs.
     biases : mapping of Layer to ndarray
@@ -76,44 +71,47 @@ class Rewriter:
         self._per_channel = per_channel
         self._io = io
         self._biases = biases or {}
-        self._net = Network()
+        self._rewriter = Rewriter(graph)
         self._reals: dict[Value, Value] = {}
         self._stored: dict[Value, dict[Quantization, Value]] = {}
         self._refused: dict[Layer, str] = {}
 
-    def run(self) -> Rewritten:
-        """Build it."""
-        graph, net = self._graph, self._net
-        for value, shape in zip(graph.inputs, graph.default_shapes, strict=True):
-            self._input(value, shape)
-        for variable in graph.variables:
-            self._reals[variable.value] = net.variable_like(variable)
+    def build(self) -> Rewritten:
+        """Walk over the layers."""
+        graph = self._graph
+        inputs = [self._input(value) for value in graph.inputs]
+        self._reals.update((variable.value, variable.value) for variable in graph.variables)
         for layer in graph.layers:
             self._layer(layer)
-        for name, value in zip(graph.output_names, graph.outputs, strict=True):
-            net.output(name, self._output(name, value))
-        for variable in graph.variables:
-            net.assign(self._reals[variable.value], self._real(variable.next_value))
+        outputs = [
+            self._output(name, value)
+            for name, value in zip(graph.output_names, graph.outputs, strict=True)
+        ]
+        next_values = [self._real(variable.next_value) for variable in graph.variables]
         values = {old: next(iter(made.values())) for old, made in self._stored.items() if made}
         values = {**self._reals, **values}
-        return Rewritten(net.build(), values, self._refused)
+        built = self._rewriter.finish(inputs, outputs, next_values)
+        return Rewritten(built, values, self._refused)
 
-    def _input(self, value: Value, shape: tuple[int, ...] | None) -> None:
-        """Add an input, as the float network has it or of integers."""
+    def _input(self, value: Value) -> Value:
+        """An input, as the float network has it or of integers."""
         scale = self._scales.of.get(value)
         if self._io == "float" or scale is None or not is_real(value):
-            self._reals[value] = self._net.input(value.name, value.info, default_shape=shape)
-            return
+            self._reals[value] = value
+            return value
         info = self._io_info(TensorInfo(value.info.shape, self._plan.data_type, scale))
-        made = self._net.input(value.name, info, default_shape=shape)
-        if info.data_type is not self._plan.data_type:
-            made = self._net.add(
-                Quantize(),
-                made,
-                name=f"{value.name}_int8",
-                output=TensorInfo(None, self._plan.data_type, scale),
-            )
+        made = self._rewriter.value(info, value.name)
         self._stored[value] = {scale: made}
+        if info.data_type is not self._plan.data_type:
+            stored = TensorInfo(None, self._plan.data_type, scale)
+            self._stored[value] = {
+                scale: self._added(Quantize(), made, f"{value.name}_int8", stored)
+            }
+        return made
+
+    def _added(self, operation: Operation, value: Value, name: str, output: TensorInfo) -> Value:
+        """The output of a layer that the float network does not have."""
+        return self._rewriter.insert(operation, [value], name, [output]).output
 
     def _io_info(self, info: TensorInfo) -> TensorInfo:
         """The info of an input or output of integers."""
@@ -132,7 +130,7 @@ class Rewriter:
         if info.data_type is made.info.data_type:
             return made
         output = TensorInfo(None, info.data_type, info.quantization)
-        return self._net.add(Quantize(), made, name=f"{name}_{self._io}", output=output)
+        return self._added(Quantize(), made, f"{name}_{self._io}", output)
 
     def _layer(self, layer: Layer) -> None:
         """Add a layer of integers if the plan says so and it can be, as it is otherwise."""
@@ -157,10 +155,7 @@ class Rewriter:
         self, layer: Layer, inputs: Sequence[Value | None], outputs: Sequence[TensorInfo]
     ) -> None:
         """Add a layer whose outputs are no integers that stand for real numbers."""
-        names = [value.name for value in layer.outputs]
-        made = self._net.add_layer(
-            layer.operation, inputs, name=layer.name, outputs=outputs, output_names=names
-        )
+        made = self._rewriter.replace(layer, layer.operation, inputs, outputs)
         self._reals.update(zip(layer.outputs, made.outputs, strict=True))
 
     def _quantized(self, layer: Layer, rule: Rule) -> None:
@@ -174,10 +169,7 @@ class Rewriter:
             TensorInfo(value.info.shape, self._plan.data_type, self._scales.of[value])
             for value in layer.outputs
         ]
-        names = [value.name for value in layer.outputs]
-        made = self._net.add_layer(
-            operation, inputs, name=layer.name, outputs=outputs, output_names=names
-        )
+        made = self._rewriter.replace(layer, operation, inputs, outputs)
         for value, new in zip(layer.outputs, made.outputs, strict=True):
             self._stored[value] = {self._scales.of[value]: new}
 
@@ -215,12 +207,7 @@ class Rewriter:
         )
         return [
             source,
-            self._net.constant(
-                arithmetic.stored(weights.data, chosen, DataType.QSYMM_S8),
-                name=weights.name,
-                data_type=DataType.QSYMM_S8,
-                quantization=chosen,
-            ),
+            self._stored_constant(weights.data, chosen, DataType.QSYMM_S8, weights.name),
             self._bias(layer, bias, chosen, scale),
             *(None if value is None else self._real(value) for value in layer.inputs[3:]),
         ]
@@ -236,12 +223,15 @@ class Rewriter:
             else Quantization.per_axis(sums, 0)
         )
         own = layer.operand("bias")
-        return self._net.constant(
-            arithmetic.stored(bias, chosen, data_type),
-            name=f"{layer.name}/bias" if own is None else own.name,
-            data_type=data_type,
-            quantization=chosen,
-        )
+        name = f"{layer.name}/bias" if own is None else own.name
+        return self._stored_constant(bias, chosen, data_type, name)
+
+    def _stored_constant(
+        self, data: Array, scale: Quantization, data_type: DataType, name: str
+    ) -> Value:
+        """A constant of integers that stand for real numbers."""
+        elements = arithmetic.stored(data, scale, data_type)
+        return self._rewriter.constant(elements, TensorInfo(None, data_type, scale), name)
 
     def _integers(self, value: Value, scale: Quantization) -> Value:
         """A tensor as integers of a scale."""
@@ -250,20 +240,11 @@ class Rewriter:
             return known[scale]
         data_type = self._plan.data_type
         if value.data is not None:
-            known[scale] = self._net.constant(
-                arithmetic.stored(value.data, scale, data_type),
-                name=value.name,
-                data_type=data_type,
-                quantization=scale,
-            )
+            known[scale] = self._stored_constant(value.data, scale, data_type, value.name)
             return known[scale]
         source = next(iter(known.values()), None) or self._real(value)
-        known[scale] = self._net.add(
-            Quantize(),
-            source,
-            name=f"{value.name}_quantized" + (f"_{len(known)}" if known else ""),
-            output=TensorInfo(None, data_type, scale),
-        )
+        name = f"{value.name}_quantized" + (f"_{len(known)}" if known else "")
+        known[scale] = self._added(Quantize(), source, name, TensorInfo(None, data_type, scale))
         return known[scale]
 
     def _any(self, value: Value | None) -> Value | None:
@@ -278,19 +259,8 @@ class Rewriter:
         if value in self._reals:
             return self._reals[value]
         if value.data is not None:
-            info = value.info
-            self._reals[value] = self._net.constant(
-                value.data,
-                name=value.name,
-                data_type=info.data_type,
-                quantization=info.quantization,
-            )
-            return self._reals[value]
+            return value
         source = next(iter(self._stored[value].values()))
-        self._reals[value] = self._net.add(
-            Dequantize(),
-            source,
-            name=f"{value.name}_real",
-            output=TensorInfo(None, DataType.FLOAT32),
-        )
+        output = TensorInfo(None, DataType.FLOAT32)
+        self._reals[value] = self._added(Dequantize(), source, f"{value.name}_real", output)
         return self._reals[value]
