@@ -12,7 +12,7 @@ import enum
 import inspect
 import sys
 
-from documenting import paragraphs, write_or_check
+from documenting import field_texts, paragraphs, write_or_check
 
 from armpy import ops
 from armpy.ops.operation import Operand, Operation, TypeRule
@@ -22,8 +22,9 @@ HEAD = """# Operations
 Made from the definitions in `armpy/ops/` by `scripts/document_operations.py`; do not edit.
 
 An operand in brackets may be left out. One with an arrow becomes the attribute behind it as soon as
-its value is known. Types are given as rows: inputs, then outputs; no rows mean that every type is
-allowed.
+its value is known; until then the attribute is None. Negative axes count from the end. A
+`data_layout` of images is NHWC or NCHW. Types are given as rows: inputs, then outputs; no rows mean
+that every type is allowed.
 
 **What is no number.** NaN stays: every output element that is computed of a NaN is NaN, whatever
 else it is computed of. That holds for maxima and minima, alone and of windows, for activations and
@@ -52,12 +53,13 @@ def describe(kind: type[Operation]) -> str:
     parts = [f"## {kind.__name__}", paragraphs(kind.__doc__)]
     parts.append(f"Inputs: {', '.join(map(_operand, kind.inputs)) or 'none'}.")
     parts.append(f"Outputs: {', '.join(map(_operand, kind.outputs))}.")
+    texts = field_texts(kind)
     fields = [
-        f"`{field.name}` = {_default(field)}"
+        f"- `{field.name}: {field.type}` = {_default(field)}. {texts.get(field.name, '')}".rstrip()
         for field in dataclasses.fields(kind)  # type: ignore[arg-type]  # every one is a dataclass
     ]
     if fields:
-        parts.append("Attributes: " + ", ".join(fields) + ".")
+        parts.append("Attributes:\n\n" + "\n".join(fields))
     if kind.type_rules:
         rows = "\n".join(map(_type_row, kind.type_rules))
         parts.append("| inputs | outputs |\n|---|---|\n" + rows)

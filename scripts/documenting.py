@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import inspect
+import textwrap
 from pathlib import Path
 
 DOCS = Path(__file__).parents[1] / "docs" / "reference"
@@ -23,6 +25,18 @@ def paragraphs(docstring: str | None) -> str:
         else:
             kept.append(line)
     return "\n".join(kept)
+
+
+def field_texts(kind: type) -> dict[str, str]:
+    """Texts of a class's fields by name: the strings that stand below them in its source."""
+    body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0]
+    assert isinstance(body, ast.ClassDef)
+    texts = {}
+    for field, text in zip(body.body, body.body[1:], strict=False):
+        match field, text:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(ast.Constant(str() as words)):
+                texts[name] = " ".join(words.replace("``", "`").split())
+    return texts
 
 
 def write_or_check(name: str, page: str, script: str, description: str) -> int:

@@ -53,14 +53,6 @@ class ActivationFunction(enum.Enum):
 class Activation(Operation):
     """Apply an activation function to each element.
 
-    Attributes
-    ----------
-    function : ActivationFunction
-    a, b : float
-        Parameters as `ActivationFunction` says. TANH needs both (1 and 1 for the plain one).
-    approximate : bool
-        Whether GELU uses its approximation with tanh.
-
     Notes
     -----
     input (...); output as input. Floats are computed in float32, FLOAT64 in itself. Quantised RELU,
@@ -78,7 +70,11 @@ class Activation(Operation):
     function: ActivationFunction = ActivationFunction.SIGMOID
     a: float = 0.0
     b: float = 0.0
+    """`a` and `b`: parameters as `ActivationFunction` says. TANH needs both (1 and 1 for the plain
+    one).
+    """
     approximate: bool = False
+    """Whether GELU uses its approximation with tanh."""
 
     type_rules: ClassVar[tuple[TypeRule, ...]] = (*_ACTIVATION_RULES, *same(DataType.FLOAT64))
 
@@ -127,13 +123,6 @@ def _check_beta(beta: float) -> None:
 class Softmax(Operation):
     """Exponentials along an axis, divided by their sum.
 
-    Attributes
-    ----------
-    beta : float
-        Factor of the exponents.
-    axis : int
-        Negative counts from the last.
-
     Notes
     -----
     input (...); output as input. ``exp(beta (x - max)) / sum``. Floats are computed in
@@ -148,6 +137,7 @@ class Softmax(Operation):
     """
 
     beta: float = 1.0
+    """Factor of the exponents."""
     axis: int = -1
 
     type_rules: ClassVar[tuple[TypeRule, ...]] = (
@@ -170,13 +160,6 @@ class Softmax(Operation):
 class LogSoftmax(Operation):
     """Logarithm of the softmax along an axis.
 
-    Attributes
-    ----------
-    beta : float
-        Factor of the exponents.
-    axis : int
-        Negative counts from the last.
-
     Notes
     -----
     input (...); output as input. ``beta (x - max) - log(sum exp(beta (x - max)))``. Floats
@@ -189,6 +172,7 @@ class LogSoftmax(Operation):
     """
 
     beta: float = 1.0
+    """Factor of the exponents."""
     axis: int = -1
 
     type_rules: ClassVar[tuple[TypeRule, ...]] = (*_ACTIVATION_RULES, *same(DataType.FLOAT64))
@@ -206,13 +190,6 @@ class LogSoftmax(Operation):
 class L2Normalization(Operation):
     """Divide by the Euclidean norm along an axis.
 
-    Attributes
-    ----------
-    axis : int
-        Negative counts from the last.
-    epsilon : float
-        Least sum of squares that is divided by the root of.
-
     Notes
     -----
     input (...); output as input. Floats are computed in float32. 8-bit inputs work in fixed
@@ -226,6 +203,7 @@ class L2Normalization(Operation):
 
     axis: int = -1
     epsilon: float = 1e-12
+    """Least sum of squares that is divided by the root of."""
 
     type_rules: ClassVar[tuple[TypeRule, ...]] = _ACTIVATION_RULES
 

@@ -36,25 +36,6 @@ class AttentionScores(enum.Enum):
 class Attention(Operation):
     """Scaled dot-product attention of one or several heads.
 
-    Attributes
-    ----------
-    scale : float
-        Factor of the products; 0 for one over the root of the head size.
-    softcap : float
-        Limit that products approach: ``softcap tanh(product / softcap)``; 0 for none.
-    is_causal : bool
-        Whether a query sees no key behind its own position.
-    left_window, right_window : int
-        How many keys ahead of and behind its position a query sees, besides that one; -1 for
-        all.
-    num_past : int
-        Position of the first query; not used where `key_lengths` says it.
-    scores : AttentionScores
-        What a second output is.
-    scales_products : bool
-        Whether `scale` multiplies the products. Otherwise it multiplies the queries before the
-        product, which avoids overflow for scales below 1.
-
     Notes
     -----
     query (b, h, s, d); key (b, g, t, d); value (b, g, t, e) with h a multiple of g: each head of
@@ -73,13 +54,24 @@ class Attention(Operation):
     """
 
     scale: float = 0.0
+    """Factor of the products; 0 for one over the root of the head size."""
     softcap: float = 0.0
+    """Limit that products approach: ``softcap tanh(product / softcap)``; 0 for none."""
     is_causal: bool = False
+    """Whether a query sees no key behind its own position."""
     left_window: int = -1
     right_window: int = -1
+    """`left_window` and `right_window`: how many keys ahead of and behind its position a query
+    sees, besides that one; -1 for all.
+    """
     num_past: int = 0
+    """Position of the first query; not used where `key_lengths` says it."""
     scores: AttentionScores = AttentionScores.NONE
+    """What a second output is."""
     scales_products: bool = False
+    """Whether `scale` multiplies the products. Otherwise it multiplies the queries before the
+    product, which avoids overflow for scales below 1.
+    """
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("query", ranks=(4,)),

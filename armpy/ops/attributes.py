@@ -18,10 +18,6 @@ _LARGEST = 2**63
 def check_attributes(operation: Operation) -> None:
     """Check every attribute's form.
 
-    Parameters
-    ----------
-    operation : Operation
-
     Raises
     ------
     LayerValidationError
@@ -40,7 +36,6 @@ def check_attributes(operation: Operation) -> None:
 
 
 def _fits(value: object, declared: Any) -> bool:  # Any: as above
-    """Whether a value is of a declared type."""
     if isinstance(value, Size):
         return declared is int
     origin, arguments = typing.get_origin(declared), typing.get_args(declared)

@@ -16,23 +16,17 @@ __all__ = ["MemCopy", "PreCompiled"]
 class PreCompiled(Operation):
     """A subgraph that a backend has compiled into a program of its own.
 
-    Attributes
-    ----------
-    program : object
-        Known to the backend alone.
-    output_shapes : tuple of tuple of int
-        One per output.
-    working_bytes : int
-        Memory of its own that one execution needs; it counts towards the caller's limit.
-
     References
     ----------
     Arm NN PreCompiled.
     """
 
     program: Any  # Any: the core carries it without looking
+    """Known to the backend alone."""
     output_shapes: tuple[tuple[int, ...], ...]
+    """One per output."""
     working_bytes: int = 0
+    """Memory of its own that one execution needs; it counts towards the caller's limit."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (Operand("input", variadic=True),)
     outputs: ClassVar[tuple[Operand, ...]] = (Operand("output", variadic=True),)

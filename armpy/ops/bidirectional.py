@@ -48,18 +48,6 @@ def _backward_axes(axes: Sequence[str], input_size: str = "i") -> tuple[str, ...
 class BidirectionalSequenceLstm(Operation):
     """Run two long short-term memories over a sequence, one of them from its end.
 
-    Attributes
-    ----------
-    activation : RecurrentActivation
-        Of the candidate and of the cell state on its way out.
-    cell_clip, projection_clip : float
-        Limits of the absolute values of the cell state and of the projection; 0 for none.
-    merge_outputs : bool
-        Whether one output holds both directions, the forward one first along the last
-        axis.
-    time_major : bool
-        Whether the input's and output's first axis is time, not batch.
-
     Notes
     -----
     input (b, t, i), or (t, b, i) if time-major; weights, biases and states of each
@@ -76,10 +64,16 @@ class BidirectionalSequenceLstm(Operation):
     """
 
     activation: RecurrentActivation = RecurrentActivation.TANH
+    """Of the candidate and of the cell state on its way out."""
     cell_clip: float = 0.0
     projection_clip: float = 0.0
+    """`cell_clip` and `projection_clip`: limits of the absolute values of the cell state and of the
+    projection; 0 for none.
+    """
     merge_outputs: bool = False
+    """Whether one output holds both directions, the forward one first along the last axis."""
     time_major: bool = False
+    """Whether the input's and output's first axis is time, not batch."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("input", ranks=(3,)),
@@ -150,15 +144,6 @@ class BidirectionalSequenceLstm(Operation):
 class BidirectionalSequenceRnn(Operation):
     """Run two fully connected recurrent networks over a sequence, one of them from its end.
 
-    Attributes
-    ----------
-    activation : RecurrentActivation
-    time_major : bool
-        Whether the input's and output's first axis is time, not batch.
-    merge_outputs : bool
-        Whether one output holds both directions, the forward one first along the last
-        axis.
-
     Notes
     -----
     input (b, t, i), or (t, b, i) if time-major; weights and state of each direction as of
@@ -173,7 +158,9 @@ class BidirectionalSequenceRnn(Operation):
 
     activation: RecurrentActivation = RecurrentActivation.NONE
     time_major: bool = False
+    """Whether the input's and output's first axis is time, not batch."""
     merge_outputs: bool = False
+    """Whether one output holds both directions, the forward one first along the last axis."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("input", ranks=(3,)),

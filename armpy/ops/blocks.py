@@ -29,12 +29,6 @@ _BLOCK_SHAPE = Operand("block_shape", ranks=(1,), becomes="block_shape")
 class DepthToSpace(DataMovement):
     """Spread channels over square blocks of an image.
 
-    Attributes
-    ----------
-    block_size : int
-    data_layout : DataLayout
-        NHWC or NCHW.
-
     Notes
     -----
     input (n, h, w, b * b * c); output (n, h * b, w * b, c). Channels count block row, block
@@ -69,12 +63,6 @@ class DepthToSpace(DataMovement):
 class SpaceToDepth(DataMovement):
     """Gather square blocks of an image into channels; the inverse of `DepthToSpace`.
 
-    Attributes
-    ----------
-    block_size : int
-    data_layout : DataLayout
-        NHWC or NCHW.
-
     Notes
     -----
     input (n, h, w, c); output (n, h / b, w / b, b * b * c).
@@ -108,16 +96,6 @@ class SpaceToDepth(DataMovement):
 class SpaceToBatchNd(DataMovement):
     """Pad an image and spread the elements of its blocks over the batch.
 
-    Attributes
-    ----------
-    block_shape : tuple of int, optional
-        Block size per spatial axis. None while only the operand ``block_shape`` tells.
-    pad_list : tuple of (int, int), optional
-        (before, after) per spatial axis; added elements are real 0. None while only the
-        operand ``pad_list`` tells.
-    data_layout : DataLayout
-        NHWC or NCHW. A tensor of rank 3 has one spatial axis.
-
     Notes
     -----
     input (n, h, w, c); output (bh * bw * n, (h + pads) / bh, (w + pads) / bw, c). The
@@ -129,8 +107,11 @@ class SpaceToBatchNd(DataMovement):
     """
 
     block_shape: tuple[int, ...] | None = None
+    """Block size per spatial axis."""
     pad_list: tuple[tuple[int, int], ...] | None = None
+    """(before, after) per spatial axis; added elements are real 0."""
     data_layout: DataLayout = DataLayout.NHWC
+    """A tensor of rank 3 has one spatial axis."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         _BATCHED,
@@ -164,16 +145,6 @@ class SpaceToBatchNd(DataMovement):
 class BatchToSpaceNd(DataMovement):
     """Gather blocks of an image from the batch and crop it; inverse of `SpaceToBatchNd`.
 
-    Attributes
-    ----------
-    block_shape : tuple of int, optional
-        Block size per spatial axis. None while only the operand ``block_shape`` tells.
-    crops : tuple of (int, int), optional
-        Elements cut off (before, after) per spatial axis. None while only the operand
-        ``crops`` tells.
-    data_layout : DataLayout
-        NHWC or NCHW. A tensor of rank 3 has one spatial axis.
-
     Notes
     -----
     input (bh * bw * n, h, w, c); output (n, h * bh - crops, w * bw - crops, c).
@@ -184,8 +155,11 @@ class BatchToSpaceNd(DataMovement):
     """
 
     block_shape: tuple[int, ...] | None = None
+    """Block size per spatial axis."""
     crops: tuple[tuple[int, int], ...] | None = None
+    """Elements cut off (before, after) per spatial axis."""
     data_layout: DataLayout = DataLayout.NHWC
+    """A tensor of rank 3 has one spatial axis."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         _BATCHED,

@@ -81,8 +81,7 @@ class Composite(Operation):
 
         Parameters
         ----------
-        build : LayerBuilder
-        inputs : sequence of (Value or None)
+        inputs
             Ready; those left out at the end may be missing.
 
         Returns

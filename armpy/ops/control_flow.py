@@ -77,12 +77,6 @@ class ControlFlow(Operation):
 class If(ControlFlow):
     """Run one of two graphs.
 
-    Attributes
-    ----------
-    then_graph, else_graph : Graph
-        They take the layer's inputs behind the condition and give its outputs: equally many,
-        of equal types and quantisation.
-
     Notes
     -----
     condition BOOLEAN of one element; input (...) as the graphs take it. The outputs' shapes
@@ -96,6 +90,9 @@ class If(ControlFlow):
 
     then_graph: Subgraph
     else_graph: Subgraph
+    """`then_graph` and `else_graph`: they take the layer's inputs behind the condition and give its
+    outputs: equally many, of equal types and quantisation.
+    """
 
     inputs: ClassVar[tuple[Operand, ...]] = (Operand("condition"), Operand("input", variadic=True))
     outputs: ClassVar[tuple[Operand, ...]] = (Operand("output", variadic=True),)
@@ -133,15 +130,6 @@ class If(ControlFlow):
 class While(ControlFlow):
     """Run a graph as long as another one says so.
 
-    Attributes
-    ----------
-    condition_graph : Graph
-        Takes all the inputs and gives one BOOLEAN of one element: whether there is another
-        turn.
-    body_graph : Graph
-        Takes all the inputs. Its output number i is input number i of the next turn; inputs
-        behind its outputs are the same in every turn.
-
     Notes
     -----
     input (...) as the graphs take it; one output per output of the body: the value after the
@@ -154,7 +142,11 @@ class While(ControlFlow):
     """
 
     condition_graph: Subgraph
+    """Takes all the inputs and gives one BOOLEAN of one element: whether there is another turn."""
     body_graph: Subgraph
+    """Takes all the inputs. Its output number i is input number i of the next turn; inputs behind
+    its outputs are the same in every turn.
+    """
 
     inputs: ClassVar[tuple[Operand, ...]] = (Operand("input", variadic=True),)
     outputs: ClassVar[tuple[Operand, ...]] = (Operand("output", variadic=True),)

@@ -117,20 +117,6 @@ def splits_into_groups(channels: int, depth: int) -> bool:
 class Convolution2d(Operation):
     """Convolve an image with filters.
 
-    Attributes
-    ----------
-    stride, dilation : tuple of int
-        Vertical, horizontal.
-    padding : Padding or pairs of int
-        SAME, VALID, or ((top, bottom), (left, right)). Padding elements are real 0.
-    activation : FusedActivation
-    data_layout : DataLayout
-        NHWC or NCHW, of input and output. The weights' layout does not depend on it.
-    rounds_once : bool
-        Whether 8-bit sums are multiplied by the real factor between the scales and rounded
-        once, half away from zero, as those of `FullyConnected` are. TFLite's convolutions
-        round in fixed point, twice.
-
     Notes
     -----
     input (n, h, w, i); weights (o, kh, kw, i / groups); bias (o); output (n, oh, ow, o).
@@ -145,10 +131,17 @@ class Convolution2d(Operation):
 
     stride: tuple[int, int] = (1, 1)
     dilation: tuple[int, int] = (1, 1)
+    """`stride` and `dilation`: vertical, horizontal."""
     padding: PaddingSpec = Padding.VALID
+    """SAME, VALID, or ((top, bottom), (left, right)). Padding elements are real 0."""
     activation: FusedActivation = FusedActivation.NONE
     data_layout: DataLayout = DataLayout.NHWC
+    """NHWC or NCHW, of input and output. The weights' layout does not depend on it."""
     rounds_once: bool = False
+    """Whether 8-bit sums are multiplied by the real factor between the scales and rounded once,
+    half away from zero, as those of `FullyConnected` are. TFLite's convolutions round in fixed
+    point, twice.
+    """
 
     inputs: ClassVar[tuple[Operand, ...]] = (_IMAGE, _WEIGHTS, BIAS)
     type_rules: ClassVar[tuple[TypeRule, ...]] = WEIGHTED_RULES
@@ -198,11 +191,6 @@ class Convolution2d(Operation):
 class DepthwiseConvolution2d(Operation):
     """Convolve each channel of an image with filters of its own.
 
-    Attributes
-    ----------
-    stride, dilation, padding, activation, data_layout, rounds_once
-        As for `Convolution2d`.
-
     Notes
     -----
     input (n, h, w, i); weights (1, kh, kw, o) with o a multiple of i; bias (o); output
@@ -221,6 +209,9 @@ class DepthwiseConvolution2d(Operation):
     activation: FusedActivation = FusedActivation.NONE
     data_layout: DataLayout = DataLayout.NHWC
     rounds_once: bool = False
+    """`stride`, `dilation`, `padding`, `activation`, `data_layout` and `rounds_once`: as for
+    `Convolution2d`.
+    """
 
     inputs: ClassVar[tuple[Operand, ...]] = (_IMAGE, _WEIGHTS, BIAS)
     type_rules: ClassVar[tuple[TypeRule, ...]] = WEIGHTED_RULES

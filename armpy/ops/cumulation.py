@@ -25,17 +25,6 @@ __all__ = ["Cumulate", "ReverseSequence"]
 class Cumulate(Operation):
     """Cumulative sums or products along an axis.
 
-    Attributes
-    ----------
-    operation : ReduceOperation
-        SUM or PROD.
-    axis : int, optional
-        Negative counts from the end. None while only the operand ``axis`` tells.
-    exclusive : bool
-        Whether an element's own number is left out; the first is 0 for sums then, 1 for products.
-    reverse : bool
-        Whether to begin at the end.
-
     Notes
     -----
     input (..., a, ...); axis int32 or int64 () or (1,); output of the input's shape. Floats are
@@ -47,9 +36,12 @@ class Cumulate(Operation):
     """
 
     operation: ReduceOperation = ReduceOperation.SUM
+    """SUM or PROD."""
     axis: int | None = None
     exclusive: bool = False
+    """Whether an element's own number is left out; the first is 0 for sums then, 1 for products."""
     reverse: bool = False
+    """Whether to begin at the end."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("input"),
@@ -86,13 +78,6 @@ class Cumulate(Operation):
 class ReverseSequence(DataMovement):
     """Reverse the first elements of sequences, each up to a length of its own.
 
-    Attributes
-    ----------
-    sequence_axis : int
-        Axis that is reversed; negative counts from the end.
-    batch_axis : int
-        Axis along which the lengths differ; another one.
-
     Notes
     -----
     input (..., b, ..., t, ...); lengths int32 or int64 (b), each in [0, t]; output of the
@@ -104,7 +89,9 @@ class ReverseSequence(DataMovement):
     """
 
     sequence_axis: int = 0
+    """Axis that is reversed."""
     batch_axis: int = 1
+    """Axis along which the lengths differ; another one."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("input", ranks=tuple(range(2, 9))),

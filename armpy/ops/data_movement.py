@@ -28,13 +28,7 @@ class DataMovement(Operation):
 
 
 def require_same_elements(first: TensorInfo, other: TensorInfo, what: str) -> None:
-    """Check that stored elements mean the same in two tensors.
-
-    Raises
-    ------
-    LayerValidationError
-        If data types differ, or the scales or zero points of quantised ones.
-    """
+    """Check that two tensors have one data type and, if quantised, one quantisation."""
     require(
         other.data_type is first.data_type,
         f"the {what} has another data type than the first input",
@@ -59,13 +53,7 @@ def _scales(info: TensorInfo) -> object:
 
 
 def require_operand(inputs: Sequence[TensorInfo | None], index: int, attribute: str) -> TensorInfo:
-    """The operand that tells later what an attribute does not tell yet.
-
-    Raises
-    ------
-    LayerValidationError
-        If there is no such operand either.
-    """
+    """The operand that becomes an attribute; `LayerValidationError` if both are left out."""
     operand = inputs[index] if index < len(inputs) else None
     require(
         operand is not None,
@@ -98,14 +86,7 @@ def require_per_axis(values: Sequence[object], rank: int, what: str) -> None:
 def unwrap_single(operation: Operation, attribute: str) -> None:
     """Turn an attribute ``(n,)`` into ``n``, for `__post_init__`.
 
-    Raises
-    ------
-    LayerValidationError
-        If the attribute is a tuple of another length.
-
-    Notes
-    -----
-    Model files give a number as a tensor of shape () or (1,).
+    Model files give a number as a tensor of shape () or (1,); other lengths are errors.
     """
     value = getattr(operation, attribute)
     if isinstance(value, tuple):

@@ -37,15 +37,6 @@ _EXACT_TYPES = (
 class FullyConnected(Operation):
     """Multiply vectors by a matrix of weights.
 
-    Attributes
-    ----------
-    activation : FusedActivation
-    keep_num_dims : bool
-        Whether the output has the input's dimensions but the last one, instead of two.
-    asymmetric_quantize_inputs : bool
-        Whether float inputs get a zero point when they are quantised, vector by vector, for
-        quantised weights.
-
     Notes
     -----
     input (..., depth), or any shape whose elements split into vectors of that length; weights
@@ -61,7 +52,11 @@ class FullyConnected(Operation):
 
     activation: FusedActivation = FusedActivation.NONE
     keep_num_dims: bool = False
+    """Whether the output has the input's dimensions but the last one, instead of two."""
     asymmetric_quantize_inputs: bool = False
+    """Whether float inputs get a zero point when they are quantised, vector by vector, for
+    quantised weights.
+    """
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("input", ranks=tuple(range(1, 9))),
@@ -110,11 +105,6 @@ def _num_vectors(shape: Shape, depth: Dimension) -> Dimension:
 class BatchMatMul(Operation):
     """Multiply the matrices at the last two axes of two tensors.
 
-    Attributes
-    ----------
-    transpose_x, transpose_y : bool
-        Whether the last two axes of the input are swapped first.
-
     Notes
     -----
     x (..., rows, depth); y (..., depth, columns); output (..., rows, columns). The other axes
@@ -129,6 +119,7 @@ class BatchMatMul(Operation):
 
     transpose_x: bool = False
     transpose_y: bool = False
+    """`transpose_x` and `transpose_y`: whether the last two axes of the input are swapped first."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("x", ranks=_MATRIX_RANKS),

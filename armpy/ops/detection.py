@@ -96,20 +96,6 @@ class NmsKernel(enum.Enum):
 class BoxWithNmsLimit(Operation):
     """Choose the best boxes of each class and image by soft non-maximum suppression.
 
-    Attributes
-    ----------
-    score_threshold : float
-        Only scores above it take part.
-    max_detections : int
-        Most boxes per image; negative for no limit.
-    kernel : NmsKernel
-    iou_threshold : float
-        Overlap (intersection over union) from which HARD and LINEAR lower a score.
-    sigma : float
-        Of GAUSSIAN.
-    nms_score_threshold : float
-        Boxes whose lowered score is below it are dropped.
-
     Notes
     -----
     scores (r, c); rois (r, 4 c), corners x1, y1, x2, y2 per class; batch_indices int32 (r), equal
@@ -127,11 +113,16 @@ class BoxWithNmsLimit(Operation):
     """
 
     score_threshold: float = 0.0
+    """Only scores above it take part."""
     max_detections: int = -1
+    """Most boxes per image; negative for no limit."""
     kernel: NmsKernel = NmsKernel.HARD
     iou_threshold: float = 0.5
+    """Overlap (intersection over union) from which HARD and LINEAR lower a score."""
     sigma: float = 1.0
+    """Of GAUSSIAN."""
     nms_score_threshold: float = 0.0
+    """Boxes whose lowered score is below it are dropped."""
 
     has_data_dependent_outputs: ClassVar[bool] = True
     inputs: ClassVar[tuple[Operand, ...]] = (
@@ -172,21 +163,6 @@ class BoxWithNmsLimit(Operation):
 class GenerateProposals(Operation):
     """Propose regions of images: anchors moved by predictions, the best of them.
 
-    Attributes
-    ----------
-    height_stride, width_stride : float
-        Image rows and columns per row and column of scores.
-    pre_nms_max : int
-        Most boxes per image that enter non-maximum suppression; 0 or less for no limit.
-    post_nms_max : int
-        Most boxes per image that leave it; negative for no limit.
-    iou_threshold : float
-        Overlap with a better box from which a box is dropped.
-    min_size : float
-        Boxes not wider and higher than this are dropped.
-    data_layout : DataLayout
-        NHWC or NCHW, of scores and deltas.
-
     Notes
     -----
     scores (n, h, w, a); deltas (n, h, w, 4 a), dx, dy, dw, dh per anchor; anchors (a, 4), corners
@@ -202,11 +178,17 @@ class GenerateProposals(Operation):
 
     height_stride: float = 1.0
     width_stride: float = 1.0
+    """`height_stride` and `width_stride`: image rows and columns per row and column of scores."""
     pre_nms_max: int = -1
+    """Most boxes per image that enter non-maximum suppression; 0 or less for no limit."""
     post_nms_max: int = -1
+    """Most boxes per image that leave it; negative for no limit."""
     iou_threshold: float = 0.5
+    """Overlap with a better box from which a box is dropped."""
     min_size: float = 0.0
+    """Boxes not wider and higher than this are dropped."""
     data_layout: DataLayout = DataLayout.NHWC
+    """NHWC or NCHW, of scores and deltas."""
 
     has_data_dependent_outputs: ClassVar[bool] = True
     inputs: ClassVar[tuple[Operand, ...]] = (
@@ -248,33 +230,6 @@ _COUNTS = (DataType.FLOAT32, DataType.SIGNED32)
 class DetectionPostProcess(Operation):
     """Decode boxes around anchors and choose the best by non-maximum suppression.
 
-    Attributes
-    ----------
-    max_detections : int
-        Most boxes per image.
-    max_classes_per_detection : int
-        Most classes that a box is reported with, without `use_regular_nms`.
-    detections_per_class : int
-        Most boxes per class, with `use_regular_nms`.
-    nms_score_threshold : float
-        Score that a box must reach.
-    nms_iou_threshold : float
-        Overlap (intersection over union) with a better box above which a box is dropped.
-    num_classes : int, optional
-        Number of classes, which are the last columns of scores; all but the first column,
-        the background, if None.
-    use_regular_nms : bool
-        Whether each class is suppressed on its own; otherwise boxes are, by their best score.
-    scale_y, scale_x, scale_h, scale_w : float
-        What the encodings are divided by.
-    background_in_labels : bool
-        Whether labels count the columns ahead of the classes.
-    strict_thresholds : bool
-        Whether a score must lie above its threshold and an overlap below its threshold.
-    compact_rows : bool
-        Whether boxes with fewer classes than allowed take fewer rows, num_detections counts
-        rows rather than boxes, and `use_regular_nms` has no rows for further classes.
-
     Notes
     -----
     box_encodings (b, n, 4 or more), y, x, h, w; scores (b, n, columns); anchors (n, 4), centre y,
@@ -292,19 +247,34 @@ class DetectionPostProcess(Operation):
     """
 
     max_detections: int = 1
+    """Most boxes per image."""
     max_classes_per_detection: int = 1
+    """Most classes that a box is reported with, without `use_regular_nms`."""
     detections_per_class: int = 1
+    """Most boxes per class, with `use_regular_nms`."""
     nms_score_threshold: float = 0.0
+    """Score that a box must reach."""
     nms_iou_threshold: float = 0.5
+    """Overlap (intersection over union) with a better box above which a box is dropped."""
     num_classes: int | None = None
+    """Number of classes, which are the last columns of scores; all but the first column, the
+    background, if None.
+    """
     use_regular_nms: bool = False
+    """Whether each class is suppressed on its own; otherwise boxes are, by their best score."""
     scale_y: float = 1.0
     scale_x: float = 1.0
     scale_h: float = 1.0
     scale_w: float = 1.0
+    """`scale_y`, `scale_x`, `scale_h` and `scale_w`: what the encodings are divided by."""
     background_in_labels: bool = False
+    """Whether labels count the columns ahead of the classes."""
     strict_thresholds: bool = False
+    """Whether a score must lie above its threshold and an overlap below its threshold."""
     compact_rows: bool = False
+    """Whether boxes with fewer classes than allowed take fewer rows, num_detections counts rows
+    rather than boxes, and `use_regular_nms` has no rows for further classes.
+    """
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("box_encodings", ranks=(3,)),

@@ -146,21 +146,12 @@ class LogicalBinaryOperation(enum.Enum):
 
 
 def _broadcast(inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
-    """The shape that all inputs broadcast to."""
     return (broadcast_shapes(*(info.shape for info in inputs)),)
 
 
 @dataclass(frozen=True, slots=True)
 class ElementwiseBinary(Operation):
     """Combine two tensors element by element.
-
-    Attributes
-    ----------
-    operation : BinaryOperation
-    activation : FusedActivation
-    power_of_two_scales : bool
-        Whether QSYMM_S16 ADD and SUB, where every scale is a power of two, shift the finer
-        input instead of rescaling both. TFLite files say so with ``pot_scale_int16``.
 
     Notes
     -----
@@ -181,6 +172,9 @@ class ElementwiseBinary(Operation):
     operation: BinaryOperation = BinaryOperation.ADD
     activation: FusedActivation = FusedActivation.NONE
     power_of_two_scales: bool = False
+    """Whether QSYMM_S16 ADD and SUB, where every scale is a power of two, shift the finer input
+    instead of rescaling both. TFLite files say so with ``pot_scale_int16``.
+    """
 
     inputs: ClassVar[tuple[Operand, ...]] = _PAIR
     type_rules: ClassVar[tuple[TypeRule, ...]] = same(*_NUMERIC_TYPES)
@@ -212,7 +206,6 @@ _OF_BITS = (
 def _require_type(
     function: enum.Enum, is_computed: bool, data_type: DataType, expected: str
 ) -> None:
-    """Refuse a data type of which a function is not computed."""
     require(
         is_computed,
         f"{function.name} does not compute {data_type.name}",
@@ -225,10 +218,6 @@ def _require_type(
 @dataclass(frozen=True, slots=True)
 class ElementwiseUnary(Operation):
     """Compute a function of each element.
-
-    Attributes
-    ----------
-    operation : UnaryOperation
 
     Notes
     -----
@@ -285,10 +274,6 @@ _INTEGER_FUNCTIONS = (
 class Comparison(Operation):
     """Compare two tensors element by element.
 
-    Attributes
-    ----------
-    operation : ComparisonOperation
-
     Notes
     -----
     lhs (...); rhs (...); output boolean, as both broadcast. Quantised inputs are compared
@@ -333,10 +318,6 @@ class Comparison(Operation):
 @dataclass(frozen=True, slots=True)
 class LogicalBinary(Operation):
     """Combine two boolean tensors element by element.
-
-    Attributes
-    ----------
-    operation : LogicalBinaryOperation
 
     Notes
     -----

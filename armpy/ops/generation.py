@@ -36,11 +36,6 @@ _NUMBERS = (DataType.FLOAT32, DataType.SIGNED32, DataType.SIGNED64)
 class Shape(Operation):
     """Tell a tensor's shape.
 
-    Attributes
-    ----------
-    output_type : DataType
-        SIGNED32 or SIGNED64.
-
     Notes
     -----
     input (...); output (rank of the input). The output follows without a look at the
@@ -52,6 +47,7 @@ class Shape(Operation):
     """
 
     output_type: DataType = DataType.SIGNED32
+    """SIGNED32 or SIGNED64."""
 
     type_rules: ClassVar[tuple[TypeRule, ...]] = (
         rule((_ANY,), ((DataType.SIGNED32, DataType.SIGNED64),)),
@@ -105,11 +101,6 @@ class Rank(Operation):
 class Fill(DataMovement):
     """Make a tensor whose elements are all one number.
 
-    Attributes
-    ----------
-    shape : tuple of int, optional
-        Of the output. None while only the operand ``shape`` tells.
-
     Notes
     -----
     value (), or any shape of one element, of the output's type and quantisation; shape int32
@@ -122,6 +113,7 @@ class Fill(DataMovement):
     """
 
     shape: tuple[int, ...] | None = None
+    """Of the output."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("value"),
@@ -148,14 +140,6 @@ class Fill(DataMovement):
 class Range(Operation):
     """Count from a start in equal steps to a limit.
 
-    Attributes
-    ----------
-    start, limit, delta : int or float, optional
-        First number, the one that is not reached, and the step. None while only the
-        operand of the same name tells.
-    output_type : DataType
-        FLOAT32, SIGNED32 or SIGNED64; type of the operands too.
-
     Notes
     -----
     start, limit, delta (); output (ceil((limit - start) / delta)), a constant as soon as
@@ -169,7 +153,9 @@ class Range(Operation):
     start: float | None = None
     limit: float | None = None
     delta: float | None = None
+    """`start`, `limit` and `delta`: first number, the one that is not reached, and the step."""
     output_type: DataType = DataType.SIGNED32
+    """FLOAT32, SIGNED32 or SIGNED64; type of the operands too."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("start", ranks=(0, 1), becomes="start", types=_NUMBERS),
@@ -217,13 +203,6 @@ class Range(Operation):
 class OneHot(Operation):
     """Mark positions along a new axis.
 
-    Attributes
-    ----------
-    depth : int, optional
-        Size of the new axis. None while only the operand ``depth`` tells.
-    axis : int
-        Where the new axis stands in the output; negative counts from the output's end.
-
     Notes
     -----
     indices int32 or int64 (...); on_value and off_value (), of one type; depth int32 ();
@@ -236,7 +215,9 @@ class OneHot(Operation):
     """
 
     depth: int | None = None
+    """Size of the new axis."""
     axis: int = -1
+    """Where the new axis stands in the output; negative counts from the output's end."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("indices"),

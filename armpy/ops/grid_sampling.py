@@ -34,13 +34,6 @@ class GridPadding(enum.Enum):
 class GridSample(Operation):
     """Sample an image or volume at positions of a grid.
 
-    Attributes
-    ----------
-    mode : SampleMode
-    padding : GridPadding
-    align_corners : bool
-        Whether -1 and 1 are the centres of the outer elements, rather than their outer edges.
-
     Notes
     -----
     input (n, h, w, c) or (n, d, h, w, c); grid (n, ..., 2 or 3), for each sample x, y and, of a
@@ -58,6 +51,7 @@ class GridSample(Operation):
     mode: SampleMode = SampleMode.LINEAR
     padding: GridPadding = GridPadding.ZEROS
     align_corners: bool = False
+    """Whether -1 and 1 are the centres of the outer elements, rather than their outer edges."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("input", ranks=(4, 5)),

@@ -25,13 +25,6 @@ _COMBINED = (DataType.FLOAT64, DataType.FLOAT32, DataType.FLOAT16, *INTEGER_TYPE
 class GatherElements(DataMovement):
     """Look up single elements along an axis.
 
-    Attributes
-    ----------
-    axis : int
-        Negative counts from the end.
-    wraps_negative : bool
-        Whether indices below 0 count from the end.
-
     Notes
     -----
     input (..., a, ...); indices int16, int32 or int64 of the same rank and along each other
@@ -45,6 +38,7 @@ class GatherElements(DataMovement):
 
     axis: int = 0
     wraps_negative: bool = False
+    """Whether indices below 0 count from the end."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (Operand("input"), Operand("indices"))
 
@@ -81,14 +75,6 @@ class ScatterReduction(enum.Enum):
 class ScatterElements(DataMovement):
     """Write single elements along an axis into a copy of a tensor.
 
-    Attributes
-    ----------
-    axis : int
-        Negative counts from the end.
-    reduction : ScatterReduction
-    wraps_negative : bool
-        Whether indices below 0 count from the end.
-
     Notes
     -----
     input (..., a, ...); indices int16, int32 or int64 of the same rank and along each other
@@ -103,6 +89,7 @@ class ScatterElements(DataMovement):
     axis: int = 0
     reduction: ScatterReduction = ScatterReduction.NONE
     wraps_negative: bool = False
+    """Whether indices below 0 count from the end."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("input"),
@@ -126,12 +113,6 @@ class ScatterElements(DataMovement):
 class ScatterNd(DataMovement):
     """Write slices by coordinates along the outer axes into a copy of a tensor.
 
-    Attributes
-    ----------
-    reduction : ScatterReduction
-    wraps_negative : bool
-        Whether coordinates below 0 count from the end.
-
     Notes
     -----
     input (a_1, ..., a_d, i...); indices int16, int32 or int64 (k..., d), each coordinate in
@@ -145,6 +126,7 @@ class ScatterNd(DataMovement):
 
     reduction: ScatterReduction = ScatterReduction.NONE
     wraps_negative: bool = False
+    """Whether coordinates below 0 count from the end."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("input"),
@@ -193,7 +175,6 @@ def _is_within(inner: Dimension, outer: Dimension) -> bool:
 
 
 def _check_updates(updates: Shape, expected: Shape) -> None:
-    """Check the shape of what is written."""
     fits = len(updates) == len(expected) and all(
         a is None or b is None or a == b for a, b in zip(updates, expected, strict=True)
     )

@@ -21,11 +21,6 @@ _REQUANTIZED = (DataType.QASYMM_U8, DataType.QASYMM_S8)
 class Concat(DataMovement):
     """Put tensors one behind the other along an axis.
 
-    Attributes
-    ----------
-    axis : int
-        Negative counts from the end.
-
     Notes
     -----
     input (..., a_i, ...), any number of them; output (..., sum of a_i, ...). QASYMM_U8 and
@@ -82,11 +77,6 @@ class Concat(DataMovement):
 class Stack(DataMovement):
     """Put tensors of one shape one behind the other along a new axis.
 
-    Attributes
-    ----------
-    axis : int
-        Where the new axis stands in the output; negative counts from the output's end.
-
     Notes
     -----
     input (...), any number of them, of one quantisation; output of one rank more.
@@ -97,6 +87,7 @@ class Stack(DataMovement):
     """
 
     axis: int = 0
+    """Where the new axis stands in the output; negative counts from the output's end."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (Operand("input", variadic=True),)
 
@@ -114,13 +105,7 @@ class Stack(DataMovement):
 
 
 def merged(shapes: Sequence[Shape]) -> Shape:
-    """The one shape that partly known shapes have in common.
-
-    Raises
-    ------
-    LayerValidationError
-        If ranks or known sizes differ.
-    """
+    """Merge partly known shapes; `LayerValidationError` if ranks or known sizes differ."""
     result: list[Dimension] = list(shapes[0])
     for shape in shapes[1:]:
         fits = len(shape) == len(result) and all(

@@ -78,10 +78,6 @@ _MAX_BITS = 32
 class LshProjection(Operation):
     """Project a set of items to bits by locality-sensitive hashing.
 
-    Attributes
-    ----------
-    projection_type : LshProjectionType
-
     Notes
     -----
     hash_functions (hashes, bits), float seeds, at most 32 bits; input (items, ...), any type;

@@ -31,13 +31,6 @@ __all__ = ["Lstm", "UnidirectionalSequenceLstm"]
 class Lstm(Operation):
     """Run a long short-term memory for one time step.
 
-    Attributes
-    ----------
-    activation : RecurrentActivation
-        Of the candidate and of the cell state on its way out.
-    cell_clip, projection_clip : float
-        Limits of the absolute values of the cell state and of the projection; 0 for none.
-
     Notes
     -----
     input (b, i); weights, biases and states as of `UnidirectionalSequenceLstm`; scratch
@@ -53,8 +46,12 @@ class Lstm(Operation):
     """
 
     activation: RecurrentActivation = RecurrentActivation.TANH
+    """Of the candidate and of the cell state on its way out."""
     cell_clip: float = 0.0
     projection_clip: float = 0.0
+    """`cell_clip` and `projection_clip`: limits of the absolute values of the cell state and of the
+    projection; 0 for none.
+    """
 
     inputs: ClassVar[tuple[Operand, ...]] = lstm_operands(2)
     outputs: ClassVar[tuple[Operand, ...]] = (Operand("scratch"), *LSTM_OUTPUTS)
@@ -81,23 +78,6 @@ class Lstm(Operation):
 class UnidirectionalSequenceLstm(Operation):
     """Run a long short-term memory over a sequence.
 
-    Attributes
-    ----------
-    activation : RecurrentActivation
-        Of the candidate and of the cell state on its way out; integers need TANH.
-    cell_clip, projection_clip : float
-        Limits of the absolute values of the cell state and of the projection; 0 for none.
-    time_major : bool
-        Whether the input's and output's first axis is time, not batch.
-    input_intermediate_scale, forget_intermediate_scale, cell_intermediate_scale, \
-output_intermediate_scale : float
-        Of the gates ahead of layer normalisation, for integers only. Not used without
-        layer normalisation.
-    hidden_state_scale : float
-    hidden_state_zero_point : int
-        Of what the output gate lets through, ahead of the projection, for integers only.
-        Without a projection this is the output's quantisation.
-
     Notes
     -----
     input (b, t, i), or (t, b, i) if time-major; input_to_*_weights (n, i);
@@ -120,15 +100,27 @@ output_intermediate_scale : float
     """
 
     activation: RecurrentActivation = RecurrentActivation.TANH
+    """Of the candidate and of the cell state on its way out; integers need TANH."""
     cell_clip: float = 0.0
     projection_clip: float = 0.0
+    """`cell_clip` and `projection_clip`: limits of the absolute values of the cell state and of the
+    projection; 0 for none.
+    """
     time_major: bool = False
+    """Whether the input's and output's first axis is time, not batch."""
     input_intermediate_scale: float = 0.0
     forget_intermediate_scale: float = 0.0
     cell_intermediate_scale: float = 0.0
     output_intermediate_scale: float = 0.0
+    """`input_intermediate_scale`, `forget_intermediate_scale`, `cell_intermediate_scale` and
+    `output_intermediate_scale`: of the gates ahead of layer normalisation, for integers only. Not
+    used without layer normalisation.
+    """
     hidden_state_scale: float = 0.0
     hidden_state_zero_point: int = 0
+    """Of what the output gate lets through, ahead of the projection, for integers only. Without a
+    projection this is the output's quantisation.
+    """
 
     inputs: ClassVar[tuple[Operand, ...]] = lstm_operands(3)
     outputs: ClassVar[tuple[Operand, ...]] = LSTM_OUTPUTS

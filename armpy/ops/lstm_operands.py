@@ -129,18 +129,8 @@ def bind_cells_to_outputs(
 def require_whole_parts(present: AbstractSet[str], prefix: str = "") -> None:
     """Check which optional operands of an LSTM go together.
 
-    Parameters
-    ----------
-    present : set of str
-        Names of the operands that are not left out.
-    prefix : str
-        What the names of this LSTM's operands begin with.
-
-    Raises
-    ------
-    LayerValidationError
-        If a part of the input gate, the peephole, the layer normalisation or the
-        projection is missing, or there alone.
+    The input gate, the peephole, the layer normalisation and the projection are complete or
+    absent. `prefix` begins the names of this LSTM's operands; `present` holds those given.
     """
     has_input_gate = f"{prefix}input_to_input_weights" in present
     has_peephole = f"{prefix}cell_to_forget_weights" in present
@@ -185,20 +175,9 @@ def require_integer_lstm(
 ) -> None:
     """Check the quantisation of an integer LSTM.
 
-    Parameters
-    ----------
-    operation : Operation
-        With operands as `lstm_operands` and outputs (output_state_out, cell_state_out,
-        output).
-    inputs, outputs : sequence of TensorInfo
-    scales : sequence of str
-        Attributes that are scales.
-
-    Raises
-    ------
-    LayerValidationError
-        If an operand has not one scale, a state changes its quantisation, the cell state's
-        scale is no power of two from 2**-15 to 2**-9, or a scale is missing.
+    Every operand has one scale, a state keeps its quantisation, the cell state's scale is a power
+    of two from 2**-15 to 2**-9, and every attribute in `scales` is given. The outputs are
+    (output_state_out, cell_state_out, output).
     """
     require_one_scale(operation, inputs)
     output_state, cell_state = inputs[_OUTPUT_STATE], inputs[_CELL_STATE]

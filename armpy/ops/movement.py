@@ -48,15 +48,6 @@ class PaddingMode(enum.Enum):
 class Pad(DataMovement):
     """Add elements around a tensor.
 
-    Attributes
-    ----------
-    pad_list : tuple of (int, int), optional
-        (before, after) per axis. None while only the operand ``pad_list`` tells.
-    pad_value : float
-        Real number that CONSTANT adds if the operand ``pad_value`` is left out. In a
-        quantised tensor 0 is the zero point, and other numbers are quantised.
-    padding_mode : PaddingMode
-
     Notes
     -----
     input (...); pad_value () or (1,), one stored element of the input's type and
@@ -69,7 +60,11 @@ class Pad(DataMovement):
     """
 
     pad_list: tuple[tuple[int, int], ...] | None = None
+    """(before, after) per axis."""
     pad_value: float = 0.0
+    """Real number that CONSTANT adds if the operand ``pad_value`` is left out. In a quantised
+    tensor 0 is the zero point, and other numbers are quantised.
+    """
     padding_mode: PaddingMode = PaddingMode.CONSTANT
 
     inputs: ClassVar[tuple[Operand, ...]] = (
@@ -141,12 +136,6 @@ class Pad(DataMovement):
 class Transpose(DataMovement):
     """Put the axes into another order.
 
-    Attributes
-    ----------
-    perm : tuple of int, optional
-        Input axis that becomes each output axis, as in NumPy. None while only the operand
-        ``perm`` tells.
-
     Notes
     -----
     input (...); perm int32 (rank); output of the input's rank.
@@ -157,6 +146,7 @@ class Transpose(DataMovement):
     """
 
     perm: tuple[int, ...] | None = None
+    """Input axis that becomes each output axis, as in NumPy."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("input"),
@@ -189,11 +179,6 @@ class Transpose(DataMovement):
 class Tile(DataMovement):
     """Repeat a tensor along its axes.
 
-    Attributes
-    ----------
-    multiples : tuple of int, optional
-        How often per axis. None while only the operand ``multiples`` tells.
-
     Notes
     -----
     input (...); multiples int32 or int64 (rank); output of the input's rank.
@@ -204,6 +189,7 @@ class Tile(DataMovement):
     """
 
     multiples: tuple[int, ...] | None = None
+    """How often per axis."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("input"),
@@ -242,11 +228,6 @@ class Tile(DataMovement):
 @dataclass(frozen=True, slots=True)
 class BroadcastTo(DataMovement):
     """Repeat axes of size 1 until a tensor has a given shape.
-
-    Attributes
-    ----------
-    broadcast_to_shape : tuple of int, optional
-        None while only the operand ``broadcast_to_shape`` tells.
 
     Notes
     -----
@@ -302,11 +283,6 @@ def _fits(broadcast: Dimension, target: int) -> bool:
 class ReverseV2(DataMovement):
     """Reverse the order of the elements along axes.
 
-    Attributes
-    ----------
-    axes : tuple of int, optional
-        Negative ones count from the end. None while only the operand ``axes`` tells.
-
     Notes
     -----
     input (...); axes int32 (number of axes); output of the input's shape.
@@ -342,12 +318,6 @@ class ReverseV2(DataMovement):
 @dataclass(frozen=True, slots=True)
 class ChannelShuffle(DataMovement):
     """Deal the elements along an axis out among groups, like cards.
-
-    Attributes
-    ----------
-    num_groups : int
-    axis : int
-        Negative counts from the last.
 
     Notes
     -----

@@ -26,19 +26,6 @@ _REALS = (*FLOAT_TYPES, DataType.FLOAT64)
 class Normalization(Operation):
     """Divide by a power of the sum of squares of the neighbours.
 
-    Attributes
-    ----------
-    radius : int
-        How far neighbours are away, at most, along each of the axes.
-    alpha : float
-        Factor of the sum; it is not divided by the number of neighbours.
-    beta : float
-        Exponent.
-    k : float
-        What is added to the sum.
-    axes : tuple of int
-        Axes along which the neighbours lie; negative counts from the last.
-
     Notes
     -----
     input (...); output as input: ``x (k + alpha * sum of squares)**-beta``. Neighbours beyond the
@@ -52,10 +39,15 @@ class Normalization(Operation):
     """
 
     radius: int = 5
+    """How far neighbours are away, at most, along each of the axes."""
     alpha: float = 1.0
+    """Factor of the sum; it is not divided by the number of neighbours."""
     beta: float = 0.5
+    """Exponent."""
     k: float = 1.0
+    """What is added to the sum."""
     axes: tuple[int, ...] = (-1,)
+    """Axes along which the neighbours lie."""
 
     type_rules: ClassVar[tuple[TypeRule, ...]] = same(*FLOAT_TYPES, *QUANTIZED_TYPES)
 
@@ -80,17 +72,6 @@ class Normalization(Operation):
 class InstanceNormalization(Operation):
     """Bring each channel of each image to one mean and variance.
 
-    Attributes
-    ----------
-    gamma : float
-        Factor of the normalised elements.
-    beta : float
-        What is added to them.
-    eps : float
-        What is added to the variance.
-    data_layout : DataLayout
-        NHWC or NCHW.
-
     Notes
     -----
     input (n, h, w, c); output as input: ``gamma (x - mean) / sqrt(variance + eps) + beta`` with
@@ -103,8 +84,11 @@ class InstanceNormalization(Operation):
     """
 
     gamma: float = 1.0
+    """Factor of the normalised elements."""
     beta: float = 0.0
+    """What is added to them."""
     eps: float = 1e-12
+    """What is added to the variance."""
     data_layout: DataLayout = DataLayout.NHWC
 
     inputs: ClassVar[tuple[Operand, ...]] = (Operand("input", ranks=(4,)),)
@@ -118,13 +102,6 @@ class InstanceNormalization(Operation):
 @dataclass(frozen=True, slots=True)
 class LayerNormalization(Operation):
     """Normalise over axes: bring the elements along them to mean 0 and variance 1.
-
-    Attributes
-    ----------
-    axes : tuple of int
-        Axes that one mean and variance are of; negative counts from the last.
-    eps : float
-        What is added to the variance.
 
     Notes
     -----
@@ -141,7 +118,9 @@ class LayerNormalization(Operation):
     """
 
     axes: tuple[int, ...] = (-1,)
+    """Axes that one mean and variance are of."""
     eps: float = 1e-5
+    """What is added to the variance."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("input"),
@@ -159,13 +138,6 @@ class LayerNormalization(Operation):
 class RmsNormalization(Operation):
     """Divide by the root mean square (RMS) of the elements along axes.
 
-    Attributes
-    ----------
-    axes : tuple of int
-        Axes that one mean is of; negative counts from the last.
-    eps : float
-        What is added to the mean of the squares.
-
     Notes
     -----
     input (...); gamma broadcasts to it; output as input:
@@ -179,7 +151,9 @@ class RmsNormalization(Operation):
     """
 
     axes: tuple[int, ...] = (-1,)
+    """Axes that one mean is of."""
     eps: float = 1e-5
+    """What is added to the mean of the squares."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("input"),

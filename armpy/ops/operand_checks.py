@@ -21,23 +21,8 @@ def bind_sizes(
 ) -> dict[str, Dimension]:
     """Sizes by axis letter, checked to be the same in every operand.
 
-    Parameters
-    ----------
-    operation : Operation
-    inputs : sequence of (TensorInfo or None)
-        Of known rank.
-    axes : sequence of str
-        One per operand, with one letter per axis.
-
-    Returns
-    -------
-    dict of str to (int or None)
-        Every letter of an operand that is there.
-
-    Raises
-    ------
-    LayerValidationError
-        If a letter stands for two sizes.
+    `axes` has one letter per axis for each operand. The result has every letter of the operands
+    that are present; `LayerValidationError` is raised if a letter stands for two sizes.
     """
     sizes: dict[str, Dimension] = {}
     for index, (info, letters) in enumerate(zip(inputs, axes, strict=False)):
@@ -48,13 +33,7 @@ def bind_sizes(
 
 
 def bind_size(sizes: dict[str, Dimension], letter: str, dim: Dimension, name: str) -> None:
-    """Enter one more observation of an axis.
-
-    Raises
-    ------
-    LayerValidationError
-        If another size is known.
-    """
+    """Enter one more observation of an axis; another known size is an error."""
     known = sizes.get(letter)
     require(
         known is None or dim is None or known == dim,
@@ -66,13 +45,7 @@ def bind_size(sizes: dict[str, Dimension], letter: str, dim: Dimension, name: st
 
 
 def require_one_scale(operation: Operation, inputs: OperandInfos) -> None:
-    """Check that every quantised operand has one scale.
-
-    Raises
-    ------
-    LayerValidationError
-        If one has none, or several.
-    """
+    """Check that every quantised operand has exactly one scale."""
     for index, info in enumerate(inputs):
         if info is not None and info.data_type.is_quantized:
             require(
@@ -84,13 +57,7 @@ def require_one_scale(operation: Operation, inputs: OperandInfos) -> None:
 
 
 def require_same_quantization(first: TensorInfo, second: TensorInfo, names: str) -> None:
-    """Check that two tensors that hold the same stored elements mean the same by them.
-
-    Raises
-    ------
-    LayerValidationError
-        If scales or zero points differ.
-    """
+    """Check that two tensors have equal scales and zero points."""
     require(
         math.isclose(first.scale, second.scale, rel_tol=1e-6)
         and first.zero_point == second.zero_point,
@@ -101,13 +68,7 @@ def require_same_quantization(first: TensorInfo, second: TensorInfo, names: str)
 
 
 def require_length(info: TensorInfo, axis: int, length: int, name: str) -> None:
-    """Check the size of one axis, if it is known.
-
-    Raises
-    ------
-    LayerValidationError
-        If it is another one.
-    """
+    """Check the size of one axis, if it is known."""
     shape = info.shape or ()
     require(
         shape[axis] in (None, length),

@@ -17,12 +17,6 @@ ItemT = TypeVar("ItemT")
 class Operands(Generic[ItemT]):
     """Operands of an operation by name: infos, values or arrays, one for each input.
 
-    Parameters
-    ----------
-    operation : Operation
-    items : sequence of (item or None)
-        In the definition's order; None, or missing at the end, for what is left out.
-
     Notes
     -----
     A variadic operand's name is that of its first item.
@@ -30,6 +24,7 @@ class Operands(Generic[ItemT]):
 
     operation: Operation
     items: Sequence[ItemT | None]
+    """In the definition's order; None, or missing at the end, for what is left out."""
 
     def __getitem__(self, name: str) -> ItemT:
         """The item of an operand that is there.
@@ -51,13 +46,7 @@ class Operands(Generic[ItemT]):
         return item
 
     def get(self, name: str) -> ItemT | None:
-        """The item of an operand; None if it is left out.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If the operation has no such operand.
-        """
+        """The item of an operand; None if it is left out, `InvalidArgumentError` if unknown."""
         index = _indices(type(self.operation)).get(name)
         if index is None:
             raise InvalidArgumentError(

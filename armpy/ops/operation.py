@@ -27,34 +27,26 @@ NUMBER_TYPES = tuple(t for t in DataType if not t.is_string)
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """One input or output of an operation.
-
-    Parameters
-    ----------
-    name : str
-        Standard name: ``input``, ``weights``, ``bias``.
-    optional : bool
-        Whether it may be left out.
-    variadic : bool
-        Whether it stands for any number of operands (only the last one can).
-    ranks : tuple of int
-        Ranks that are allowed; empty if any is.
-    becomes : str
-        Name of the attribute that a constant operand turns into. Such an operand carries
-        no data but says how to work (a shape, an axis); the core turns it into the
-        attribute as soon as its value is known, so that no backend ever sees it. Such
-        operands are optional and come after the data operands.
-    types : tuple of DataType
-        What an operand that becomes an attribute may be; integers by default. Type rules
-        say it for all others.
-    """
+    """One input or output of an operation."""
 
     name: str
+    """Standard name: ``input``, ``weights``, ``bias``."""
     optional: bool = False
+    """Whether it may be left out."""
     variadic: bool = False
+    """Whether it stands for any number of operands (only the last one can)."""
     ranks: tuple[int, ...] = ()
+    """Ranks that are allowed; empty if any is."""
     becomes: str = ""
+    """Name of the attribute that a constant operand turns into. Such an operand carries no data but
+    says how to work (a shape, an axis); the core turns it into the attribute as soon as its value
+    is known, so that no backend ever sees it. Such operands are optional and come after the data
+    operands.
+    """
     types: tuple[DataType, ...] = (DataType.SIGNED32, DataType.SIGNED64)
+    """What an operand that becomes an attribute may be; integers by default. Type rules say it for
+    all others.
+    """
 
     @property
     def may_be_left_out(self) -> bool:
@@ -64,17 +56,13 @@ class Operand:
 
 @dataclass(frozen=True, slots=True)
 class TypeRule:
-    """One allowed combination of data types, operand by operand.
-
-    Parameters
-    ----------
-    inputs, outputs : tuple of frozenset of DataType
-        What each operand may be. The last entry of `inputs` also holds for further
-        operands (variadic ones), and the last of `outputs` for further outputs.
-    """
+    """One allowed combination of data types, operand by operand."""
 
     inputs: tuple[frozenset[DataType], ...]
     outputs: tuple[frozenset[DataType], ...]
+    """`inputs` and `outputs`: what each operand may be. The last entry of `inputs` also holds for
+    further operands (variadic ones), and the last of `outputs` for further outputs.
+    """
 
     def accepts(self, inputs: OperandInfos, outputs: OperandInfos) -> bool:
         """Whether the given operands are one of this rule's combinations."""
@@ -107,10 +95,7 @@ def _column(spec: TypeSpec) -> frozenset[DataType]:
 def same(*types: DataType, also: Sequence[TypeSpec] = ()) -> tuple[TypeRule, ...]:
     """One rule per type in which all data operands have that type.
 
-    Parameters
-    ----------
-    also : sequence of types
-        Columns of further inputs, behind the first, that have types of their own.
+    `also` holds the columns of further inputs, after the first, that have types of their own.
     """
     return tuple(rule((t, *also), (t,)) for t in types)
 
@@ -121,22 +106,8 @@ class Operation(ABC):
     A subclass is a frozen slotted dataclass. Its fields are the attributes. Class
     variables say which operands it has and which data types go together; two methods say
     which shapes come out and what else must hold. Builder checks, layer-support tables
-    and documentation are derived from these and never written again.
-
-    Attributes
-    ----------
-    inputs, outputs : tuple of Operand
-    type_rules : tuple of TypeRule
-        The allowed combinations of data types; empty if every one is.
-    requantizes : bool
-        Whether a quantised output may have another scale than the first input.
-    has_data_dependent_outputs : bool
-        Whether shapes of outputs follow from the elements of inputs, so that only the
-        workload can tell them.
-    is_random : bool
-        Whether equal inputs may give other outputs the next time, so that nothing is folded.
-    extension : str
-        Name of the vendor extension that the operation belongs to; empty for armpy's own.
+    and documentation are derived from these and never written again. An attribute that an
+    operand becomes is None until the operand is known; negative axes count from the end.
     """
 
     __slots__ = ()
@@ -144,10 +115,15 @@ class Operation(ABC):
     inputs: ClassVar[tuple[Operand, ...]] = (Operand("input"),)
     outputs: ClassVar[tuple[Operand, ...]] = (Operand("output"),)
     type_rules: ClassVar[tuple[TypeRule, ...]] = ()
+    """The allowed combinations of data types; empty if every one is."""
     requantizes: ClassVar[bool] = True
+    """Whether a quantised output may have another scale than the first input."""
     has_data_dependent_outputs: ClassVar[bool] = False
+    """Whether output shapes depend on the elements of inputs; only the workload knows them."""
     is_random: ClassVar[bool] = False
+    """Whether equal inputs may give other outputs the next time, so that nothing is folded."""
     extension: ClassVar[str] = ""
+    """Name of the vendor extension that the operation belongs to; empty for armpy's own."""
 
     @abstractmethod
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
@@ -155,7 +131,7 @@ class Operation(ABC):
 
         Parameters
         ----------
-        inputs : sequence of TensorInfo
+        inputs
             One per operand, of known rank (`infer` answers for unknown ranks itself) and of
             a rank that `Operand.ranks` allows. Unknown dimensions do occur. Left-out
             optional operands are None, or missing at the end, which only operations that
@@ -198,8 +174,7 @@ class Operation(ABC):
 
         Parameters
         ----------
-        inputs : sequence of (TensorInfo or None)
-        outputs : sequence of TensorInfo
+        outputs
             All fully shaped.
 
         Notes
@@ -218,9 +193,7 @@ class Operation(ABC):
     def required_extensions(self) -> tuple[str, ...]:
         """Vendor extensions that a backend must have to be asked about the operation.
 
-        Notes
-        -----
-        Its own. An operation that takes operand types of other extensions adds these.
+        By default its own. An operation with operand types of other extensions adds these.
         """
         return (self.extension,) if self.extension else ()
 
@@ -236,9 +209,9 @@ class Operation(ABC):
 
         Parameters
         ----------
-        inputs : sequence of (TensorInfo or None)
+        inputs
             One per input operand.
-        declared : sequence of (TensorInfo or None)
+        declared
             What the caller says of the outputs; each one missing is inferred.
 
         Returns
@@ -319,13 +292,7 @@ class Operation(ABC):
         return declared.with_shape(merged)
 
     def check_types(self, inputs: OperandInfos, outputs: OperandInfos) -> None:
-        """Check the operands' data types against the type rules.
-
-        Raises
-        ------
-        LayerValidationError
-            If no rule allows the combination.
-        """
+        """Check data types against the type rules; `LayerValidationError` if none allows them."""
         if not self.type_rules:
             return
         for type_rule in self.type_rules:
@@ -368,7 +335,6 @@ def _first_types(type_rule: TypeRule) -> str:
 
 
 def _type_names(infos: OperandInfos) -> str:
-    """Type names of operands for a message."""
     return "(" + ", ".join("-" if i is None else i.data_type.name for i in infos) + ")"
 
 
@@ -426,12 +392,7 @@ def _check_operands(operation: Operation, inputs: OperandInfos) -> None:
 def require(
     condition: object, failed: str, *, expected: str = "", actual: object = "", fix: str = ""
 ) -> None:
-    """Raise a `LayerValidationError` unless the condition holds.
-
-    Notes
-    -----
-    Where the error happened is filled in by whoever knows the layer, see `located`.
-    """
+    """Raise a `LayerValidationError` unless the condition holds; `located` adds the layer."""
     if not condition:
         text = format_shape(actual) if isinstance(actual, tuple) else str(actual)
         raise LayerValidationError(failed, expected=expected, actual=text, fix=fix)

@@ -21,15 +21,6 @@ _INDICES = (DataType.SIGNED32, DataType.SIGNED16, DataType.SIGNED64)
 class TopkV2(Operation):
     """Find the largest or smallest elements along the last axis.
 
-    Attributes
-    ----------
-    k : int, optional
-        How many. None while only the operand ``k`` tells.
-    larger_index_first : bool
-        Which of equal elements comes first.
-    largest : bool
-        Whether to find the largest ones, in falling order; else the smallest ones, rising.
-
     Notes
     -----
     input (..., n); k int32 (); values (..., k), in order, quantised like the input; indices int32
@@ -41,8 +32,11 @@ class TopkV2(Operation):
     """
 
     k: int | None = None
+    """How many."""
     larger_index_first: bool = False
+    """Which of equal elements comes first."""
     largest: bool = True
+    """Whether to find the largest ones, in falling order; else the smallest ones, rising."""
 
     requantizes: ClassVar[bool] = False
     inputs: ClassVar[tuple[Operand, ...]] = (

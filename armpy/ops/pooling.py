@@ -54,18 +54,6 @@ class PoolingAlgorithm(enum.Enum):
 class Pooling2d(Operation):
     """Summarise the windows over each channel of an image.
 
-    Attributes
-    ----------
-    algorithm : PoolingAlgorithm
-    pool_size, stride : tuple of int
-        Vertical, horizontal.
-    padding : Padding or pairs of int
-        SAME, VALID, or ((top, bottom), (left, right)), each smaller than the window. Padding
-        elements do not count: neither for the largest element nor for the mean.
-    activation : FusedActivation
-    data_layout : DataLayout
-        NHWC or NCHW.
-
     Notes
     -----
     input (n, h, w, c); output (n, oh, ow, c), quantised as the input.
@@ -79,7 +67,11 @@ class Pooling2d(Operation):
     algorithm: PoolingAlgorithm = PoolingAlgorithm.MAX
     pool_size: tuple[int, int] = (1, 1)
     stride: tuple[int, int] = (1, 1)
+    """`pool_size` and `stride`: vertical, horizontal."""
     padding: PaddingSpec = Padding.VALID
+    """SAME, VALID, or ((top, bottom), (left, right)), each smaller than the window. Padding
+    elements do not count: neither for the largest element nor for the mean.
+    """
     activation: FusedActivation = FusedActivation.NONE
     data_layout: DataLayout = DataLayout.NHWC
 
@@ -109,19 +101,6 @@ class Pooling2d(Operation):
 class Pooling3d(Operation):
     """Summarise the windows over each channel of a volume.
 
-    Attributes
-    ----------
-    algorithm : PoolingAlgorithm
-    pool_size, stride, dilation : tuple of int
-        Depth, vertical, horizontal.
-    padding : Padding or pairs of int
-        SAME, VALID, or ((front, back), (top, bottom), (left, right)), each smaller than the
-        dilated window. Padding elements do not count: neither for the largest element nor for
-        the mean.
-    activation : FusedActivation
-    data_layout : DataLayout
-        NDHWC or NCDHW.
-
     Notes
     -----
     input (n, d, h, w, c); output (n, od, oh, ow, c), quantised as the input. A window that has
@@ -137,9 +116,14 @@ class Pooling3d(Operation):
     pool_size: tuple[int, int, int] = (1, 1, 1)
     stride: tuple[int, int, int] = (1, 1, 1)
     dilation: tuple[int, int, int] = (1, 1, 1)
+    """`pool_size`, `stride` and `dilation`: depth, vertical, horizontal."""
     padding: PaddingSpec = Padding.VALID
+    """SAME, VALID, or ((front, back), (top, bottom), (left, right)), each smaller than the dilated
+    window. Padding elements do not count: neither for the largest element nor for the mean.
+    """
     activation: FusedActivation = FusedActivation.NONE
     data_layout: DataLayout = DataLayout.NDHWC
+    """NDHWC or NCDHW."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (Operand("input", ranks=(5,)),)
     type_rules: ClassVar[tuple[TypeRule, ...]] = _POOLED
@@ -164,13 +148,6 @@ class Pooling3d(Operation):
 class MaxPoolWithIndices(Operation):
     """Find the largest element of each window over an image, and where it is (argmax pooling).
 
-    Attributes
-    ----------
-    pool_size, stride, dilation : tuple of int
-        One number per spatial axis, of which there are 1 to 3.
-    padding : Padding or pairs of int
-        As of `Pooling3d`.
-
     Notes
     -----
     input (n, ..., c); output (n, ..., c); indices int64 of the same shape: positions among the
@@ -187,7 +164,10 @@ class MaxPoolWithIndices(Operation):
     pool_size: tuple[int, ...] = (1, 1)
     stride: tuple[int, ...] = (1, 1)
     dilation: tuple[int, ...] = (1, 1)
+    """`pool_size`, `stride` and `dilation`: one number per spatial axis, of which there are 1 to 3.
+    """
     padding: PaddingSpec = Padding.VALID
+    """As of `Pooling3d`."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (Operand("input", ranks=(3, 4, 5)),)
     outputs: ClassVar[tuple[Operand, ...]] = (Operand("output"), Operand("indices"))
@@ -241,7 +221,6 @@ def _window_sizes(
 def _pooled_shape(
     operation: Pooling2d | Pooling3d, info: TensorInfo, dilation: Sequence[int]
 ) -> Shape:
-    """Shape of the output of pooling."""
     image, layout = info.shape or (), operation.data_layout
     sizes = _window_sizes(operation, spatial(image, layout), dilation)
     return image_shape(layout, image[0], sizes, image[layout.channel_axis])

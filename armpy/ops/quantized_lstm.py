@@ -35,18 +35,6 @@ __all__ = ["QLstm", "QuantizedLstm"]
 class QLstm(Operation):
     """Run a long short-term memory with 8-bit data and 16-bit gates for one time step.
 
-    Attributes
-    ----------
-    cell_clip, projection_clip : float
-        Limits of the absolute values of the cell state and of the projection; 0 for none.
-    input_intermediate_scale, forget_intermediate_scale, cell_intermediate_scale, \
-output_intermediate_scale : float
-        Of the gates' sums, ahead of layer normalisation where there is one. The input
-        gate's is not used without an input gate.
-    hidden_state_zero_point : int
-    hidden_state_scale : float
-        Of what the output gate lets through, ahead of the projection.
-
     Notes
     -----
     input (b, i); weights, biases and states as of `UnidirectionalSequenceLstm`; output
@@ -63,12 +51,20 @@ output_intermediate_scale : float
 
     cell_clip: float = 0.0
     projection_clip: float = 0.0
+    """`cell_clip` and `projection_clip`: limits of the absolute values of the cell state and of the
+    projection; 0 for none.
+    """
     input_intermediate_scale: float = 0.0
     forget_intermediate_scale: float = 0.0
     cell_intermediate_scale: float = 0.0
     output_intermediate_scale: float = 0.0
+    """`input_intermediate_scale`, `forget_intermediate_scale`, `cell_intermediate_scale` and
+    `output_intermediate_scale`: of the gates' sums, ahead of layer normalisation where there is
+    one. The input gate's is not used without an input gate.
+    """
     hidden_state_zero_point: int = 0
     hidden_state_scale: float = 0.0
+    """Of what the output gate lets through, ahead of the projection."""
 
     inputs: ClassVar[tuple[Operand, ...]] = lstm_operands(2)
     outputs: ClassVar[tuple[Operand, ...]] = LSTM_OUTPUTS

@@ -27,11 +27,6 @@ def _unchanged(inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> i
 class Quantize(Operation):
     """Convert real or quantised numbers to a quantised type; the output's info says how.
 
-    Attributes
-    ----------
-    rounds_to_even : bool
-        Whether halves go to the even integer when floats are rounded.
-
     Notes
     -----
     input (...); output as input. Floats are divided by the output's scale in float32 and
@@ -45,6 +40,7 @@ class Quantize(Operation):
     """
 
     rounds_to_even: bool = False
+    """Whether halves go to the even integer when floats are rounded."""
 
     type_rules: ClassVar[tuple[TypeRule, ...]] = (
         rule((FLOAT_TYPES,), (_QUANTIZED,)),
@@ -118,14 +114,6 @@ class Dequantize(Operation):
 class Cast(Operation):
     """Convert stored numbers to another data type, whatever their quantisation is.
 
-    Attributes
-    ----------
-    saturate : bool
-        Whether numbers that are too large for a float of 8 bits become the largest one. They
-        become infinity or, where there is none, NaN otherwise.
-    rounding : str
-        Of FLOAT8_E8M0: ``nearest``, ``up`` or ``down``.
-
     Notes
     -----
     input (...); output as input, of the type that its info says. Floats lose their fraction
@@ -141,7 +129,11 @@ class Cast(Operation):
     """
 
     saturate: bool = True
+    """Whether numbers that are too large for a float of 8 bits become the largest one. They become
+    infinity or, where there is none, NaN otherwise.
+    """
     rounding: str = "nearest"
+    """Of FLOAT8_E8M0: ``nearest``, ``up`` or ``down``."""
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
         """As the input."""
@@ -175,10 +167,6 @@ class Cast(Operation):
 @dataclass(frozen=True, slots=True)
 class BitCast(Operation):
     """Read the bits of elements as elements of another type.
-
-    Attributes
-    ----------
-    output_type : DataType
 
     Notes
     -----

@@ -37,17 +37,6 @@ class RecurrentActivation(enum.Enum):
 class Svdf(Operation):
     """Filter the input, remember the results, and filter what is remembered.
 
-    Attributes
-    ----------
-    rank : int
-        How many filters are summed per unit.
-    activation : RecurrentActivation
-        Of the output. The integer kernel applies none; its clamp is the output's range.
-    shifts_state_first : bool
-        Whether the memory moves on before the newest entry is written (TFLite), so that
-        `state_out` ends with it, or after the output is computed (NNAPI), so that
-        `state_out` ends with a 0 that the next execution overwrites.
-
     Notes
     -----
     input (b, i); weights_feature (f, i); weights_time (f, m); bias (f / rank); state_in and
@@ -62,8 +51,14 @@ class Svdf(Operation):
     """
 
     rank: int = 1
+    """How many filters are summed per unit."""
     activation: RecurrentActivation = RecurrentActivation.NONE
+    """Of the output. The integer kernel applies none; its clamp is the output's range."""
     shifts_state_first: bool = True
+    """Whether the memory moves on before the newest entry is written (TFLite), so that `state_out`
+    ends with it, or after the output is computed (NNAPI), so that `state_out` ends with a 0 that
+    the next execution overwrites.
+    """
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("input", ranks=(2,)),
@@ -142,10 +137,6 @@ _RNN_RULES = tuple(rule((t,), (t, t)) for t in (DataType.FLOAT32, DataType.FLOAT
 class Rnn(Operation):
     """Run a fully connected recurrent network for one time step.
 
-    Attributes
-    ----------
-    activation : RecurrentActivation
-
     Notes
     -----
     input (b, i); weights (n, i); recurrent_weights (n, n); bias (n); hidden_state (b, n);
@@ -173,12 +164,6 @@ class Rnn(Operation):
 class UnidirectionalSequenceRnn(Operation):
     """Run a fully connected recurrent network over a sequence.
 
-    Attributes
-    ----------
-    activation : RecurrentActivation
-    time_major : bool
-        Whether the input's and output's first axis is time, not batch.
-
     Notes
     -----
     input (b, t, i), or (t, b, i) if time-major; weights and state as of `Rnn`; output as
@@ -191,6 +176,7 @@ class UnidirectionalSequenceRnn(Operation):
 
     activation: RecurrentActivation = RecurrentActivation.NONE
     time_major: bool = False
+    """Whether the input's and output's first axis is time, not batch."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (Operand("input", ranks=(3,)), *rnn_operands())
     outputs: ClassVar[tuple[Operand, ...]] = (Operand("hidden_state_out"), Operand("output"))

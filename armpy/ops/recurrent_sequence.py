@@ -68,23 +68,6 @@ class GateFunction(enum.Enum):
 class RecurrentSequence(Operation):
     """Run a recurrent network (RNN), gated recurrent units (GRU) or an LSTM over sequences.
 
-    Attributes
-    ----------
-    cell : RecurrentCell
-    functions : tuple of GateFunction
-        In the order of `RecurrentCell`'s letters; empty for sigmoid of gates and tanh.
-    alphas, betas : tuple of float
-        Parameters of `functions`, one each.
-    clip : float
-        Limit of the absolute values of the sums that go into functions; 0 for none. An LSTM's cell
-        state is no such sum.
-    is_reversed : bool
-        Whether each sequence is run from its end; what comes out has the input's order of time.
-    resets_after : bool
-        Whether a GRU's reset gate is applied behind the product with the state.
-    couples_gates : bool
-        Whether an LSTM forgets one minus what it takes in.
-
     Notes
     -----
     input (t, b, i); weights (g n, i) and recurrent_weights (g n, n), whose gates are in the order
@@ -101,12 +84,20 @@ class RecurrentSequence(Operation):
 
     cell: RecurrentCell = RecurrentCell.GRU
     functions: tuple[GateFunction, ...] = ()
+    """In the order of `RecurrentCell`'s letters; empty for sigmoid of gates and tanh."""
     alphas: tuple[float, ...] = ()
     betas: tuple[float, ...] = ()
+    """`alphas` and `betas`: parameters of `functions`, one each."""
     clip: float = 0.0
+    """Limit of the absolute values of the sums that go into functions; 0 for none. An LSTM's cell
+    state is no such sum.
+    """
     is_reversed: bool = False
+    """Whether each sequence is run from its end; what comes out has the input's order of time."""
     resets_after: bool = False
+    """Whether a GRU's reset gate is applied behind the product with the state."""
     couples_gates: bool = False
+    """Whether an LSTM forgets one minus what it takes in."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("input", ranks=(3,)),

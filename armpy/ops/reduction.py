@@ -57,21 +57,6 @@ class ReduceOperation(enum.Enum):
 class Reduce(Operation):
     """Combine all elements along axes.
 
-    Attributes
-    ----------
-    operation : ReduceOperation
-    axes : tuple of int, optional
-        Axes that are reduced; negative ones count from the end, repeated ones count once.
-        () reduces nothing. None stands for all axes, or while only the operand ``axes``
-        tells.
-    keep_dims : bool
-        Whether reduced axes stay with size 1.
-    rounds_down : bool
-        Whether MEAN of quantised elements is the mean of the stored integers, rounded
-        down; input and output are quantised alike then.
-    zero_absorbs : bool
-        Whether PROD of floats is 0 wherever a factor is, beside infinities and NaN too.
-
     Notes
     -----
     input (...); axes int32 (number of axes) or (); output without the axes, rank 0 if none
@@ -90,9 +75,17 @@ class Reduce(Operation):
 
     operation: ReduceOperation = ReduceOperation.SUM
     axes: tuple[int, ...] | None = None
+    """Axes that are reduced, repeated ones count once. () reduces nothing. None stands for all
+    axes.
+    """
     keep_dims: bool = False
+    """Whether reduced axes stay with size 1."""
     rounds_down: bool = False
+    """Whether MEAN of quantised elements is the mean of the stored integers, rounded down; input
+    and output are quantised alike then.
+    """
     zero_absorbs: bool = False
+    """Whether PROD of floats is 0 wherever a factor is, beside infinities and NaN too."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("input"),
@@ -152,14 +145,6 @@ class ArgMinMaxFunction(enum.Enum):
 class ArgMinMax(Operation):
     """Find the position of the least or greatest element along an axis.
 
-    Attributes
-    ----------
-    function : ArgMinMaxFunction
-    axis : int, optional
-        Negative counts from the end. None while only the operand ``axis`` tells.
-    output_type : DataType
-        SIGNED32 or SIGNED64.
-
     Notes
     -----
     input (...); axis int32 () or (1,); output without the axis. Of equal elements the first
@@ -173,6 +158,7 @@ class ArgMinMax(Operation):
     function: ArgMinMaxFunction = ArgMinMaxFunction.MIN
     axis: int | None = None
     output_type: DataType = DataType.SIGNED32
+    """SIGNED32 or SIGNED64."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("input"),

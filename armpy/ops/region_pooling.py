@@ -55,26 +55,6 @@ def _region_shape(
 class RoiAlign(Operation):
     """Average samples of regions on a regular grid, interpolated bilinearly.
 
-    Attributes
-    ----------
-    output_size : tuple of int
-        (height, width).
-    height_stride, width_stride : float
-        Rows and columns in which regions are measured per row and column of the input.
-    height_samples, width_samples : int
-        Samples along each axis of an output element; 0 for as many as the input has rows or
-        columns there, rounded up.
-    data_layout : DataLayout
-        NHWC or NCHW.
-    algorithm : PoolingAlgorithm
-        AVERAGE, or MAX: the largest neighbour of all samples, each times its weight.
-    half_pixel : bool
-        Whether corners count from the outer edge of the first element rather than from its
-        centre, and regions may be smaller than an element.
-    is_free : bool
-        Whether regions may lie anywhere. Samples more than an element outside of the image
-        are 0; nearer ones are as its border.
-
     Notes
     -----
     input (n, h, w, c); rois (r, 4), corners x1, y1, x2, y2; batch_indices int32 (r); output
@@ -93,14 +73,28 @@ class RoiAlign(Operation):
     """
 
     output_size: tuple[int, int] = (1, 1)
+    """(height, width)."""
     height_stride: float = 1.0
     width_stride: float = 1.0
+    """`height_stride` and `width_stride`: rows and columns in which regions are measured per row
+    and column of the input.
+    """
     height_samples: int = 0
     width_samples: int = 0
+    """`height_samples` and `width_samples`: samples along each axis of an output element; 0 for as
+    many as the input has rows or columns there, rounded up.
+    """
     data_layout: DataLayout = DataLayout.NHWC
     algorithm: PoolingAlgorithm = PoolingAlgorithm.AVERAGE
+    """AVERAGE, or MAX: the largest neighbour of all samples, each times its weight."""
     half_pixel: bool = False
+    """Whether corners count from the outer edge of the first element rather than from its centre,
+    and regions may be smaller than an element.
+    """
     is_free: bool = False
+    """Whether regions may lie anywhere. Samples more than an element outside of the image are 0;
+    nearer ones are as its border.
+    """
 
     inputs: ClassVar[tuple[Operand, ...]] = _REGION_OPERANDS
     type_rules: ClassVar[tuple[TypeRule, ...]] = _REGION_RULES
@@ -153,15 +147,6 @@ class RoiAlign(Operation):
 class RoiPooling(Operation):
     """Take the largest elements in the parts of regions.
 
-    Attributes
-    ----------
-    output_size : tuple of int
-        (height, width): how many parts a region has.
-    height_stride, width_stride : float
-        Rows and columns in which regions are measured per row and column of the input.
-    data_layout : DataLayout
-        NHWC or NCHW.
-
     Notes
     -----
     input (n, h, w, c); rois (r, 4), corners x1, y1, x2, y2; batch_indices int32 (r); output
@@ -176,8 +161,12 @@ class RoiPooling(Operation):
     """
 
     output_size: tuple[int, int] = (1, 1)
+    """(height, width): how many parts a region has."""
     height_stride: float = 1.0
     width_stride: float = 1.0
+    """`height_stride` and `width_stride`: rows and columns in which regions are measured per row
+    and column of the input.
+    """
     data_layout: DataLayout = DataLayout.NHWC
 
     requantizes: ClassVar[bool] = False
@@ -197,11 +186,6 @@ class RoiPooling(Operation):
 class HeatmapMaxKeypoint(Operation):
     """Find the point of each region where each heat map is highest.
 
-    Attributes
-    ----------
-    data_layout : DataLayout
-        NHWC or NCHW, of the heat maps.
-
     Notes
     -----
     heatmap (r, s, s, k), square with s of 2 or more; rois (r, 4), corners x1, y1, x2, y2; scores
@@ -216,6 +200,7 @@ class HeatmapMaxKeypoint(Operation):
     """
 
     data_layout: DataLayout = DataLayout.NHWC
+    """NHWC or NCHW, of the heat maps."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("heatmap", ranks=(4,)),

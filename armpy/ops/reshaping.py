@@ -19,12 +19,6 @@ __all__ = ["ExpandDims", "Reshape", "Squeeze"]
 class Reshape(DataMovement):
     """Give a tensor another shape; the elements and their order stay.
 
-    Attributes
-    ----------
-    target_shape : tuple of int, optional
-        One entry may be -1 and follows from the others. None while only the operand
-        ``shape`` tells.
-
     Notes
     -----
     input (...); shape int32 (rank of the output); output as `target_shape`.
@@ -35,6 +29,7 @@ class Reshape(DataMovement):
     """
 
     target_shape: tuple[int, ...] | None = None
+    """One entry may be -1 and follows from the others."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("input"),
@@ -85,12 +80,6 @@ class Reshape(DataMovement):
 class ExpandDims(DataMovement):
     """Insert an axis of size 1.
 
-    Attributes
-    ----------
-    axis : int, optional
-        Where the new axis stands in the output; negative counts from the output's end.
-        None while only the operand ``axis`` tells.
-
     Notes
     -----
     input (...); axis int32 () or (1,); output of one rank more.
@@ -101,6 +90,7 @@ class ExpandDims(DataMovement):
     """
 
     axis: int | None = None
+    """Where the new axis stands in the output; negative counts from the output's end."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("input"),
@@ -124,12 +114,6 @@ class ExpandDims(DataMovement):
 class Squeeze(DataMovement):
     """Remove axes of size 1.
 
-    Attributes
-    ----------
-    axes : tuple of int, optional
-        Negative ones count from the end. None or () removes every axis of size 1; None also
-        stands while only the operand ``axes`` tells.
-
     Notes
     -----
     input (...); axes int32 (number of axes); output of a lower rank.
@@ -140,6 +124,9 @@ class Squeeze(DataMovement):
     """
 
     axes: tuple[int, ...] | None = None
+    """None or () removes every axis of size 1; None also stands while only the operand ``axes``
+    tells.
+    """
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("input"),

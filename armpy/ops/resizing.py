@@ -27,19 +27,6 @@ class ResizeMethod(enum.Enum):
 class Resize(DataMovement):
     """Sample an image at another resolution.
 
-    Attributes
-    ----------
-    size : tuple of int, optional
-        (height, width) of the output. None while only the operand ``size`` tells.
-    method : ResizeMethod
-    align_corners : bool
-        Whether the centres of the corner elements fall together, not the outer edges.
-    half_pixel_centers : bool
-        Whether the element at index i has its centre at i + 0.5. Not together with
-        `align_corners` for BILINEAR.
-    data_layout : DataLayout
-        NHWC or NCHW.
-
     Notes
     -----
     input (n, h, w, c); size int32 (2); output (n, height, width, c), quantised like the
@@ -53,9 +40,14 @@ class Resize(DataMovement):
     """
 
     size: tuple[int, int] | None = None
+    """(height, width) of the output."""
     method: ResizeMethod = ResizeMethod.NEAREST_NEIGHBOR
     align_corners: bool = False
+    """Whether the centres of the corner elements fall together, not the outer edges."""
     half_pixel_centers: bool = False
+    """Whether the element at index i has its centre at i + 0.5. Not together with `align_corners`
+    for BILINEAR.
+    """
     data_layout: DataLayout = DataLayout.NHWC
 
     inputs: ClassVar[tuple[Operand, ...]] = (

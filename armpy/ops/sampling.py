@@ -39,17 +39,6 @@ def _given_shape(shape: tuple[int, ...] | None, inputs: Sequence[TensorInfo]) ->
 class RandomUniform(Operation):
     """Draw numbers from a uniform distribution.
 
-    Attributes
-    ----------
-    shape : tuple of int, optional
-        Of the output. None while only the operand ``shape`` tells.
-    low, high : float
-        The lowest number, and the one above that is not reached.
-    seed, seed2 : int
-        Equal seeds draw equal numbers, but two seeds of 0 draw others each time.
-    output_type : DataType
-        FLOAT32 or FLOAT64.
-
     Notes
     -----
     shape int32 or int64 (rank of the output); output (...). A float32 has 23 random bits of one
@@ -63,11 +52,16 @@ class RandomUniform(Operation):
     """
 
     shape: tuple[int, ...] | None = None
+    """Of the output."""
     low: float = 0.0
     high: float = 1.0
+    """`low` and `high`: the lowest number, and the one above that is not reached."""
     seed: int = 0
     seed2: int = 0
+    """`seed` and `seed2`: equal seeds draw equal numbers, but two seeds of 0 draw others each time.
+    """
     output_type: DataType = DataType.FLOAT32
+    """FLOAT32 or FLOAT64."""
 
     is_random: ClassVar[bool] = True
     inputs: ClassVar[tuple[Operand, ...]] = (_SHAPE,)
@@ -93,17 +87,6 @@ class RandomUniform(Operation):
 class RandomNormal(Operation):
     """Draw numbers from a normal distribution.
 
-    Attributes
-    ----------
-    shape : tuple of int, optional
-        Of the output. None while only the operand ``shape`` tells.
-    mean, deviation : float
-        Of the distribution.
-    seed, seed2 : int
-        Equal seeds draw equal numbers, but two seeds of 0 draw others each time.
-    output_type : DataType
-        FLOAT32 or FLOAT64.
-
     Notes
     -----
     shape int32 or int64 (rank of the output); output (...). Pairs of numbers that are drawn as by
@@ -116,11 +99,16 @@ class RandomNormal(Operation):
     """
 
     shape: tuple[int, ...] | None = None
+    """Of the output."""
     mean: float = 0.0
     deviation: float = 1.0
+    """`mean` and `deviation`: of the distribution."""
     seed: int = 0
     seed2: int = 0
+    """`seed` and `seed2`: equal seeds draw equal numbers, but two seeds of 0 draw others each time.
+    """
     output_type: DataType = DataType.FLOAT32
+    """FLOAT32 or FLOAT64."""
 
     is_random: ClassVar[bool] = True
     inputs: ClassVar[tuple[Operand, ...]] = (_SHAPE,)
@@ -146,11 +134,6 @@ class RandomNormal(Operation):
 class RandomMultinomial(Operation):
     """Draw classes with probabilities that are given as logarithms.
 
-    Attributes
-    ----------
-    num_samples : int
-        Per row.
-
     Notes
     -----
     logits (b, c), logarithms of probabilities that need not add up to 1; seeds int32 (2); output
@@ -165,6 +148,7 @@ class RandomMultinomial(Operation):
     """
 
     num_samples: int = 1
+    """Per row."""
 
     is_random: ClassVar[bool] = True
     inputs: ClassVar[tuple[Operand, ...]] = (
@@ -210,14 +194,6 @@ class RandomGenerator(enum.Enum):
 class RandomBits(Operation):
     """Draw integers whose bits are all random, and say where the next draw begins.
 
-    Attributes
-    ----------
-    shape : tuple of int
-        Of the drawn integers.
-    generator : RandomGenerator
-    output_type : DataType
-        Integers of 32 or 64 bits.
-
     Notes
     -----
     state uint64 (2), for Philox also (3): the key, then the counter, whose words of 32 bits are
@@ -232,8 +208,10 @@ class RandomBits(Operation):
     """
 
     shape: tuple[int, ...] = ()
+    """Of the drawn integers."""
     generator: RandomGenerator = RandomGenerator.PHILOX
     output_type: DataType = DataType.UNSIGNED32
+    """Integers of 32 or 64 bits."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (Operand("state", ranks=(1,)),)
     outputs: ClassVar[tuple[Operand, ...]] = (Operand("state"), Operand("output"))

@@ -47,15 +47,6 @@ class NonZero(Operation):
 class Unique(Operation):
     """Find the different elements of a tensor, or slices along an axis.
 
-    Attributes
-    ----------
-    axis : int, optional
-        Along which slices are compared; negative counts from the end. None to compare the
-        elements of the flattened tensor.
-    is_sorted : bool
-        Whether they come in rising order, slices in lexicographic order; else in order of their
-        first appearance.
-
     Notes
     -----
     input (..., a, ...); values (..., u, ...), or (u) without an axis; indices int64 (u), where
@@ -69,7 +60,11 @@ class Unique(Operation):
     """
 
     axis: int | None = None
+    """Along which slices are compared. None to compare the elements of the flattened tensor."""
     is_sorted: bool = True
+    """Whether they come in rising order, slices in lexicographic order; else in order of their
+    first appearance.
+    """
 
     has_data_dependent_outputs: ClassVar[bool] = True
     outputs: ClassVar[tuple[Operand, ...]] = (

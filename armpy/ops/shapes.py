@@ -41,15 +41,7 @@ PaddingSpec: TypeAlias = Padding | tuple[tuple[int, int], ...]
 def resolve_padding(
     padding: PaddingSpec, size: int, kernel: int, stride: int, dilation: int, axis: int
 ) -> tuple[int, int]:
-    """Elements added before and after one spatial axis.
-
-    Parameters
-    ----------
-    size, kernel, stride, dilation : int
-        Of this axis.
-    axis : int
-        Number of the spatial axis, 0 for the outermost.
-    """
+    """Elements added before and after one spatial axis, which is number `axis` from outside."""
     if padding is Padding.VALID:
         return 0, 0
     if padding is Padding.SAME:
@@ -66,11 +58,8 @@ def window_output(
 ) -> Dimension:
     """Number of window positions along one spatial axis; None if the size is not known.
 
-    Raises
-    ------
-    LayerValidationError
-        If stride, kernel or dilation is below 1, stride or dilation above `MAX_STEP`, or the
-        window does not fit.
+    `LayerValidationError` if stride, kernel or dilation is below 1, stride or dilation is above
+    `MAX_STEP`, or the window does not fit.
     """
     check_step("stride", stride)
     check_step("dilation", dilation)
@@ -145,13 +134,7 @@ def image_shape(
 
 
 def normalize_axis(axis: int, rank: int) -> int:
-    """An axis counted from the front.
-
-    Raises
-    ------
-    LayerValidationError
-        If there is no such axis.
-    """
+    """An axis counted from the front; `LayerValidationError` if it does not exist."""
     require(
         -rank <= axis < rank,
         "the axis is out of range",
@@ -167,13 +150,7 @@ def normalize_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
 
 
 def distinct_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
-    """Axes counted from the front, sorted.
-
-    Raises
-    ------
-    LayerValidationError
-        If there is no such axis, or one is given twice.
-    """
+    """Axes counted from the front, sorted; each must exist and be given once."""
     distinct = normalize_axes(axes, rank)
     require(
         len(distinct) == len(axes),
@@ -188,14 +165,8 @@ def distinct_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
 def broadcast_shapes(*shapes: Shape | None) -> Shape | None:
     """Shape that several shapes broadcast to under NumPy's rules.
 
-    Raises
-    ------
-    LayerValidationError
-        If two known dimensions differ and neither is 1.
-
-    Notes
-    -----
-    A dimension that is not known stays unknown unless another operand's is above 1.
+    An unknown dimension stays unknown unless another operand's is above 1. Known dimensions that
+    differ, neither being 1, raise `LayerValidationError`.
     """
     known = [shape for shape in shapes if shape is not None]
     if len(known) < len(shapes):

@@ -25,14 +25,6 @@ __all__ = ["Gather", "GatherNd", "Slice", "Splitter", "Unstack"]
 class Slice(DataMovement):
     """Cut a block out of a tensor.
 
-    Attributes
-    ----------
-    begin : tuple of int, optional
-        First element along each axis. None while only the operand ``begin`` tells.
-    size : tuple of int, optional
-        Number of elements along each axis; -1 for all that follow. None while only the
-        operand ``size`` tells.
-
     Notes
     -----
     input (...); begin and size int32 or int64 (rank); output of the input's rank.
@@ -43,7 +35,9 @@ class Slice(DataMovement):
     """
 
     begin: tuple[int, ...] | None = None
+    """First element along each axis."""
     size: tuple[int, ...] | None = None
+    """Number of elements along each axis; -1 for all that follow."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("input"),
@@ -93,16 +87,6 @@ def _sliced(dim: Dimension, begin: int | None, size: int | None) -> Dimension:
 class Splitter(DataMovement):
     """Cut a tensor into parts along an axis.
 
-    Attributes
-    ----------
-    num_splits : int, optional
-        Number of outputs; needed unless `sizes` is known.
-    axis : int, optional
-        Negative counts from the end. None while only the operand ``axis`` tells.
-    sizes : tuple of int, optional
-        Size of each part along the axis; one may be -1 and follows from the others. None
-        for equal parts, or while only the operand ``sizes`` tells.
-
     Notes
     -----
     input (..., a, ...); sizes int32 or int64 (num_splits); axis int32 () or (1,); outputs
@@ -114,8 +98,12 @@ class Splitter(DataMovement):
     """
 
     num_splits: int | None = None
+    """Number of outputs; needed unless `sizes` is known."""
     axis: int | None = None
     sizes: tuple[int, ...] | None = None
+    """Size of each part along the axis; one may be -1 and follows from the others. None for equal
+    parts.
+    """
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("input"),
@@ -191,13 +179,6 @@ def _resolved_sizes(sizes: Sequence[int], total: Dimension) -> Sequence[Dimensio
 class Unstack(DataMovement):
     """Take a tensor apart along an axis, which vanishes.
 
-    Attributes
-    ----------
-    num : int
-        Number of outputs, the size along the axis.
-    axis : int
-        Negative counts from the end.
-
     Notes
     -----
     input (..., num, ...); outputs of one rank less. The inverse of `Stack`.
@@ -208,6 +189,7 @@ class Unstack(DataMovement):
     """
 
     num: int = 1
+    """Number of outputs, the size along the axis."""
     axis: int = 0
 
     outputs: ClassVar[tuple[Operand, ...]] = (Operand("output", variadic=True),)
@@ -234,15 +216,6 @@ class Unstack(DataMovement):
 class Gather(DataMovement):
     """Look up slices along an axis.
 
-    Attributes
-    ----------
-    axis : int
-        Axis of the input that the indices run along; negative counts from the end.
-    batch_dims : int
-        Number of outer axes that input and indices have in common; at most `axis`.
-    wraps_negative : bool
-        Whether indices below 0 count from the end.
-
     Notes
     -----
     input (b..., o..., a, i...); indices int16, int32 or int64 (b..., k...), each in
@@ -254,8 +227,11 @@ class Gather(DataMovement):
     """
 
     axis: int = 0
+    """Axis of the input that the indices run along."""
     batch_dims: int = 0
+    """Number of outer axes that input and indices have in common; at most `axis`."""
     wraps_negative: bool = False
+    """Whether indices below 0 count from the end."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (Operand("input"), Operand("indices"))
 
@@ -267,13 +243,7 @@ class Gather(DataMovement):
         return ((*shape[:axis], *indices[batch:], *shape[axis + 1 :]),)
 
     def resolved_axes(self, rank: int, indices_rank: int) -> tuple[int, int]:
-        """The axis, and the number of batch axes, counted from the front.
-
-        Raises
-        ------
-        LayerValidationError
-            If the input or the indices do not have such axes.
-        """
+        """The axis and the number of batch axes, counted from the front and checked."""
         axis = normalize_axis(self.axis, rank)
         batch = self.batch_dims + (indices_rank if self.batch_dims < 0 else 0)
         require(
@@ -294,13 +264,6 @@ class Gather(DataMovement):
 class GatherNd(DataMovement):
     """Look up slices by coordinates along the outer axes.
 
-    Attributes
-    ----------
-    batch_dims : int
-        Number of outer axes that input and indices have in common.
-    wraps_negative : bool
-        Whether coordinates below 0 count from the end.
-
     Notes
     -----
     input (b..., a_1, ..., a_d, i...); indices int16, int32 or int64 (b..., k..., d), each
@@ -312,7 +275,9 @@ class GatherNd(DataMovement):
     """
 
     batch_dims: int = 0
+    """Number of outer axes that input and indices have in common."""
     wraps_negative: bool = False
+    """Whether coordinates below 0 count from the end."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("input"),

@@ -18,19 +18,6 @@ __all__ = ["Dft"]
 class Dft(Operation):
     """Discrete Fourier transform along an axis.
 
-    Attributes
-    ----------
-    axis : int
-        Not the last one; negative counts from the end.
-    length : int
-        Of the signal, which is cut or filled up with zeros; 0 for the axis' own, or, from half of
-        the frequencies to a signal, for the even one that these are of.
-    is_inverse : bool
-        Whether frequencies become a signal, which is divided by its length.
-    is_onesided : bool
-        Whether there are only the frequencies up to half of the length, as signals without an
-        imaginary part have no others.
-
     Notes
     -----
     input (..., n, ..., 1) of real numbers or (..., n, ..., 2) with imaginary parts; output
@@ -45,9 +32,17 @@ class Dft(Operation):
     """
 
     axis: int = -2
+    """Not the last one."""
     length: int = 0
+    """Of the signal, which is cut or filled up with zeros; 0 for the axis' own, or, from half of
+    the frequencies to a signal, for the even one that these are of.
+    """
     is_inverse: bool = False
+    """Whether frequencies become a signal, which is divided by its length."""
     is_onesided: bool = False
+    """Whether there are only the frequencies up to half of the length, as signals without an
+    imaginary part have no others.
+    """
 
     inputs: ClassVar[tuple[Operand, ...]] = (Operand("input", ranks=tuple(range(2, 9))),)
     type_rules: ClassVar[tuple[TypeRule, ...]] = same(

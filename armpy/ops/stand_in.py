@@ -18,15 +18,6 @@ __all__ = ["StandIn"]
 class StandIn(Operation):
     """Stand for a custom operation, of which armpy knows inputs and outputs only.
 
-    Attributes
-    ----------
-    operator : str
-        What the model's file calls it.
-    options : bytes
-        What the file says besides, in the vendor's own form.
-    num_results : int
-        Number of outputs.
-
     Notes
     -----
     Outputs' types, and shapes as far as they are known, are declared by whoever adds the layer. No
@@ -39,8 +30,11 @@ class StandIn(Operation):
     """
 
     operator: str
+    """What the model's file calls it."""
     options: bytes = b""
+    """Bytes. What the file says besides, in the vendor's own form."""
     num_results: int = 1
+    """Number of outputs."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (Operand("input", optional=True, variadic=True),)
     outputs: ClassVar[tuple[Operand, ...]] = (Operand("output", variadic=True),)
@@ -57,13 +51,7 @@ class StandIn(Operation):
         return (None,) * self.num_results
 
     def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
-        """None follows from the inputs.
-
-        Raises
-        ------
-        LayerValidationError
-            In any case.
-        """
+        """Raise `LayerValidationError`: no type follows from the inputs."""
         raise LayerValidationError(
             f"the outputs of the custom operation '{self.operator}' are not declared",
             expected="a TensorInfo for each output",

@@ -20,23 +20,6 @@ IndexEntry: TypeAlias = int | slice | None
 class StridedSlice(DataMovement):
     """Take every n-th element of a range along each axis.
 
-    Attributes
-    ----------
-    begin, end, stride : tuple of int, optional
-        Per entry, the first element, the one behind the last, and the step, which may be
-        negative. Negative positions count from the end. Axes without an entry are taken
-        whole. None while only the operand of the same name tells.
-    begin_mask, end_mask : int
-        Bit i set: entry i of begin or end does not count, the range goes to the border.
-    shrink_axis_mask : int
-        Bit i set: only the element at begin is taken, and the axis vanishes.
-    ellipsis_mask : int
-        Bit i set (one at most): entry i stands for all axes that the others leave over.
-    new_axis_mask : int
-        Bit i set: entry i adds an axis of size 1 to the output.
-    end_is_offset : bool
-        Whether end counts from begin.
-
     Notes
     -----
     input (...); begin, end, stride int32 (number of entries); output of a rank that follows
@@ -51,12 +34,23 @@ class StridedSlice(DataMovement):
     begin: tuple[int, ...] | None = None
     end: tuple[int, ...] | None = None
     stride: tuple[int, ...] | None = None
+    """`begin`, `end` and `stride`: per entry, the first element, the one behind the last, and the
+    step, which may be negative. Negative positions count from the end. Axes without an entry are
+    taken whole.
+    """
     begin_mask: int = 0
     end_mask: int = 0
+    """`begin_mask` and `end_mask`: bit i set: entry i of begin or end does not count, the range
+    goes to the border.
+    """
     shrink_axis_mask: int = 0
+    """Bit i set: only the element at begin is taken, and the axis vanishes."""
     ellipsis_mask: int = 0
+    """Bit i set (one at most): entry i stands for all axes that the others leave over."""
     new_axis_mask: int = 0
+    """Bit i set: entry i adds an axis of size 1 to the output."""
     end_is_offset: bool = False
+    """Whether end counts from begin."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("input"),
@@ -91,18 +85,7 @@ class StridedSlice(DataMovement):
         return 0 if forward and same and plain else None
 
     def index(self, shape: tuple[int, ...]) -> tuple[IndexEntry, ...]:
-        """The NumPy index that takes what the attributes say.
-
-        Parameters
-        ----------
-        shape : tuple of int
-            Of the input.
-
-        Raises
-        ------
-        LayerValidationError
-            If an attribute is not known yet or cannot be used.
-        """
+        """NumPy index for an input's shape; `LayerValidationError` if an attribute is unusable."""
         count = len(self.begin or ())
         result: list[IndexEntry] = []
         for entry, dim in self._entries(shape, count):
@@ -168,7 +151,6 @@ class StridedSlice(DataMovement):
 
     @staticmethod
     def _bit(mask: int, entry: int) -> bool:
-        """Whether the bit of an entry is set."""
         return entry >= 0 and bool(mask >> entry & 1)
 
     def _step(self, entry: int) -> int | None:

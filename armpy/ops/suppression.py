@@ -18,19 +18,6 @@ __all__ = ["NonMaxSuppression", "SoftNonMaxSuppression"]
 class NonMaxSuppression(Operation):
     """Choose the best boxes of each class and image, without those that overlap better ones (NMS).
 
-    Attributes
-    ----------
-    max_boxes_per_class : int
-        None are chosen if it is negative.
-    iou_threshold : float
-        Share of the area of two boxes together, from 0 to 1; boxes that have more of it in
-        common with a better one are left out.
-    score_threshold : float, optional
-        Only boxes of higher scores are chosen.
-    center_point_box : bool
-        Whether boxes are x and y of their centre, width, height, rather than y1, x1, y2, x2 of
-        two opposite corners.
-
     Notes
     -----
     boxes (b, s, 4); scores (b, c, s); output int64 (k, 3): image, class, box, by image, class and
@@ -43,9 +30,17 @@ class NonMaxSuppression(Operation):
     """
 
     max_boxes_per_class: int = 0
+    """None are chosen if it is negative."""
     iou_threshold: float = 0.0
+    """Share of the area of two boxes together, from 0 to 1; boxes that have more of it in common
+    with a better one are left out.
+    """
     score_threshold: float | None = None
+    """Only boxes of higher scores are chosen."""
     center_point_box: bool = False
+    """Whether boxes are x and y of their centre, width, height, rather than y1, x1, y2, x2 of two
+    opposite corners.
+    """
 
     has_data_dependent_outputs: ClassVar[bool] = True
     inputs: ClassVar[tuple[Operand, ...]] = (
@@ -77,18 +72,6 @@ class NonMaxSuppression(Operation):
 class SoftNonMaxSuppression(Operation):
     """Choose the best boxes, and lower the scores of those that overlap better ones (Soft-NMS).
 
-    Attributes
-    ----------
-    max_boxes : int
-        Length of the outputs.
-    iou_threshold : float
-        Share of the area of two boxes together; boxes that have at least that much of it in
-        common with a better one are left out.
-    score_threshold : float
-        Only boxes of higher scores are chosen.
-    sigma : float
-        Of the Gaussian function of the share that scores are lowered by; 0 lowers none.
-
     Notes
     -----
     boxes (s, 4), y1, x1, y2, x2 of two opposite corners; scores (s); outputs by falling score:
@@ -103,9 +86,15 @@ class SoftNonMaxSuppression(Operation):
     """
 
     max_boxes: int = 0
+    """Length of the outputs."""
     iou_threshold: float = 0.0
+    """Share of the area of two boxes together; boxes that have at least that much of it in common
+    with a better one are left out.
+    """
     score_threshold: float = 0.0
+    """Only boxes of higher scores are chosen."""
     sigma: float = 0.0
+    """Of the Gaussian function of the share that scores are lowered by; 0 lowers none."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("boxes", ranks=(2,)),

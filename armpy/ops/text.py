@@ -103,13 +103,6 @@ class StringConcat(Operation):
 class StringSplit(Operation):
     """Split each string at a delimiter.
 
-    Attributes
-    ----------
-    delimiter : str
-        Empty for runs of white space, of which those at both ends are left out.
-    max_splits : int
-        Most splits of a string, from its beginning; -1 for any number.
-
     Notes
     -----
     input (...); parts (..., most parts of a string), with empty strings behind the parts; counts
@@ -121,7 +114,9 @@ class StringSplit(Operation):
     """
 
     delimiter: str = ""
+    """Empty for runs of white space, of which those at both ends are left out."""
     max_splits: int = -1
+    """Most splits of a string, from its beginning; -1 for any number."""
 
     has_data_dependent_outputs: ClassVar[bool] = True
     outputs: ClassVar[tuple[Operand, ...]] = (Operand("parts"), Operand("counts"))
@@ -153,14 +148,6 @@ class CaseChange(enum.Enum):
 class StringNormalizer(Operation):
     """Remove stop words, and make letters lower or upper case.
 
-    Attributes
-    ----------
-    case_change : CaseChange
-        Of the strings that are left, by Unicode's rules, whatever the locale.
-    is_case_sensitive : bool
-        Whether a string in other letters is another word.
-    stop_words : tuple of str
-
     Notes
     -----
     input (n) or (1, n); output as input, with fewer strings: one empty string if none is left.
@@ -171,7 +158,9 @@ class StringNormalizer(Operation):
     """
 
     case_change: CaseChange = CaseChange.NONE
+    """Of the strings that are left, by Unicode's rules, whatever the locale."""
     is_case_sensitive: bool = False
+    """Whether a string in other letters is another word."""
     stop_words: tuple[str, ...] = ()
 
     has_data_dependent_outputs: ClassVar[bool] = True
@@ -194,12 +183,6 @@ class StringNormalizer(Operation):
 class RegexFullMatch(Operation):
     """Say whether a regular expression matches each string as a whole.
 
-    Attributes
-    ----------
-    pattern : str
-        In RE2's syntax without classes of Unicode. At most 10,000 steps, which counted repetitions
-        multiply.
-
     Notes
     -----
     input (...); output boolean, as input. The time grows with the length of the strings times that
@@ -211,6 +194,9 @@ class RegexFullMatch(Operation):
     """
 
     pattern: str = ""
+    """In RE2's syntax without classes of Unicode. At most 10,000 steps, which counted repetitions
+    multiply.
+    """
 
     type_rules: ClassVar[tuple[TypeRule, ...]] = (rule((_STRING,), (DataType.BOOLEAN,)),)
 

@@ -29,20 +29,6 @@ class TermWeighting(enum.Enum):
 class TfIdfVectorizer(Operation):
     """Count n-grams: term frequencies, and inverse document frequencies as weights (TF-IDF).
 
-    Attributes
-    ----------
-    ngrams : tuple of tuple of int
-        Those that are looked for.
-    indexes : tuple of int
-        Where each of them is counted.
-    weights : tuple of float
-        One per place of the output; empty for 1.
-    weighting : TermWeighting
-    num_features : int
-        Places of the output, more than the largest index.
-    max_skips : int
-        Most words between neighbours of an n-gram; all its gaps are equal.
-
     Notes
     -----
     input (n) or (b, n); output (num_features), or with b in front of it.
@@ -53,11 +39,16 @@ class TfIdfVectorizer(Operation):
     """
 
     ngrams: tuple[tuple[int, ...], ...] = ()
+    """Those that are looked for."""
     indexes: tuple[int, ...] = ()
+    """Where each of them is counted."""
     weights: tuple[float, ...] = ()
+    """One per place of the output; empty for 1."""
     weighting: TermWeighting = TermWeighting.TF
     num_features: int = 0
+    """Places of the output, more than the largest index."""
     max_skips: int = 0
+    """Most words between neighbours of an n-gram; all its gaps are equal."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (Operand("input", ranks=(1, 2)),)
     type_rules: ClassVar[tuple[TypeRule, ...]] = tuple(

@@ -33,21 +33,6 @@ __all__ = ["TransposeConvolution2d"]
 class TransposeConvolution2d(Operation):
     """Spread every input element over a window of the output, weighted by filters.
 
-    Attributes
-    ----------
-    stride : tuple of int
-        Vertical, horizontal; of the windows over the output.
-    padding : Padding or pairs of int
-        What is cut off the output: ((top, bottom), (left, right)), or as `Padding` says of a
-        convolution from the output's size to the input's.
-    activation : FusedActivation
-    data_layout : DataLayout
-        NHWC or NCHW, of input and output.
-    output_shape : tuple of int, optional
-        Shape of the output in the data layout; only its spatial sizes are used. Without it and
-        without the operand, the output is as large as the windows reach less the padding
-        (``input * stride`` with SAME).
-
     Notes
     -----
     input (n, h, w, i); weights (o, kh, kw, i); bias (o); output_shape int32 (4); output
@@ -61,10 +46,19 @@ class TransposeConvolution2d(Operation):
     """
 
     stride: tuple[int, int] = (1, 1)
+    """Vertical, horizontal; of the windows over the output."""
     padding: PaddingSpec = Padding.VALID
+    """What is cut off the output: ((top, bottom), (left, right)), or as `Padding` says of a
+    convolution from the output's size to the input's.
+    """
     activation: FusedActivation = FusedActivation.NONE
     data_layout: DataLayout = DataLayout.NHWC
+    """NHWC or NCHW, of input and output."""
     output_shape: tuple[int, ...] | None = None
+    """Shape of the output in the data layout; only its spatial sizes are used. Without it and
+    without the operand, the output is as large as the windows reach less the padding (``input *
+    stride`` with SAME).
+    """
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("input", ranks=(4,)),

@@ -16,24 +16,17 @@ Slices = tuple[slice, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """The windows along one spatial axis.
-
-    Parameters
-    ----------
-    size, before, after : int
-        Elements of the image, and padding elements beside them.
-    kernel, stride, dilation : int
-    first : int
-        Which element of the whole kernel the first one is.
-    """
+    """The windows along one spatial axis."""
 
     size: int
     before: int
     after: int
+    """`size`, `before` and `after`: elements of the image, and padding elements beside them."""
     kernel: int
     stride: int
     dilation: int
     first: int = 0
+    """Which element of the whole kernel the first one is."""
 
     @property
     def room(self) -> int:
@@ -73,8 +66,7 @@ def trimmed(
 
     Parameters
     ----------
-    operation : Operation
-    inputs : sequence of (TensorInfo or None)
+    inputs
         Fully shaped.
 
     Returns

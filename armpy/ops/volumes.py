@@ -42,17 +42,6 @@ _WEIGHTS = Operand("weights", ranks=(5,))
 class Convolution3d(Operation):
     """Convolve a volume with filters.
 
-    Attributes
-    ----------
-    stride, dilation : tuple of int
-        Depth, vertical, horizontal.
-    padding : Padding or pairs of int
-        SAME, VALID, or ((front, back), (top, bottom), (left, right)). Padding elements are
-        real 0.
-    activation : FusedActivation
-    data_layout : DataLayout
-        NDHWC or NCDHW, of input and output. The weights' layout does not depend on it.
-
     Notes
     -----
     input (n, d, h, w, i); weights (o, kd, kh, kw, i / groups); bias (o); output
@@ -67,9 +56,13 @@ class Convolution3d(Operation):
 
     stride: tuple[int, int, int] = (1, 1, 1)
     dilation: tuple[int, int, int] = (1, 1, 1)
+    """`stride` and `dilation`: depth, vertical, horizontal."""
     padding: PaddingSpec = Padding.VALID
+    """SAME, VALID, or ((front, back), (top, bottom), (left, right)). Padding elements are real 0.
+    """
     activation: FusedActivation = FusedActivation.NONE
     data_layout: DataLayout = DataLayout.NDHWC
+    """NDHWC or NCDHW, of input and output. The weights' layout does not depend on it."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (_VOLUME, _WEIGHTS, BIAS)
     type_rules: ClassVar[tuple[TypeRule, ...]] = WEIGHTED_RULES
@@ -113,21 +106,6 @@ class Convolution3d(Operation):
 class TransposeConvolution3d(Operation):
     """Transposed convolution: spread every element over a window of the output volume.
 
-    Attributes
-    ----------
-    stride, dilation : tuple of int
-        Depth, vertical, horizontal; of the windows over the output.
-    padding : Padding or pairs of int
-        What is cut off the output: ((front, back), (top, bottom), (left, right)), or as
-        `Padding` says of a convolution from the output's size to the input's.
-    activation : FusedActivation
-    data_layout : DataLayout
-        NDHWC or NCDHW, of input and output.
-    output_shape : tuple of int, optional
-        Shape of the output in the data layout; only its spatial sizes are used. Without it and
-        without the operand, the output is as large as the windows reach less the padding
-        (``input * stride`` with SAME).
-
     Notes
     -----
     input (n, d, h, w, i); weights (o, kd, kh, kw, i / groups); bias (o); output_shape int32
@@ -144,10 +122,19 @@ class TransposeConvolution3d(Operation):
 
     stride: tuple[int, int, int] = (1, 1, 1)
     dilation: tuple[int, int, int] = (1, 1, 1)
+    """`stride` and `dilation`: depth, vertical, horizontal; of the windows over the output."""
     padding: PaddingSpec = Padding.VALID
+    """What is cut off the output: ((front, back), (top, bottom), (left, right)), or as `Padding`
+    says of a convolution from the output's size to the input's.
+    """
     activation: FusedActivation = FusedActivation.NONE
     data_layout: DataLayout = DataLayout.NDHWC
+    """NDHWC or NCDHW, of input and output."""
     output_shape: tuple[int, ...] | None = None
+    """Shape of the output in the data layout; only its spatial sizes are used. Without it and
+    without the operand, the output is as large as the windows reach less the padding (``input *
+    stride`` with SAME).
+    """
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         _VOLUME,
