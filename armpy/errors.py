@@ -155,7 +155,6 @@ class CompilationPostponedError(ArmpyError):
 
     Attributes
     ----------
-    backend_id : str
     is_kept : bool
         Whether what another process of the user's compiles is found by this one.
     """
@@ -324,8 +323,6 @@ class NnapiError(ArmpyError):
 
     Parameters
     ----------
-    failed : str
-    code : ResultCode
     value : object, optional
         What the call gives nevertheless, where NNAPI writes an answer beside the code: the
         dimensions of an output that did not fit, the duration that means "unavailable".

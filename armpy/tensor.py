@@ -34,15 +34,6 @@ _LARGEST_COUNT = 2**59
 class Quantization:
     """Quantisation of stored integers: ``scale * (stored - zero_point)`` is the real number.
 
-    Parameters
-    ----------
-    scales : tuple of float
-        One scale, or one per index along `axis`.
-    zero_points : tuple of int
-        One zero point per scale.
-    axis : int, optional
-        Axis that the scales run along; None if one scale holds for the whole tensor.
-
     Raises
     ------
     InvalidArgumentError
@@ -51,8 +42,11 @@ class Quantization:
     """
 
     scales: tuple[float, ...]
+    """One scale, or one per index along `axis`."""
     zero_points: tuple[int, ...] = (0,)
+    """One zero point per scale."""
     axis: int | None = None
+    """Axis that the scales run along; None if one scale holds for the whole tensor."""
 
     def __post_init__(self) -> None:
         scales, zero_points, axis = self.scales, self.zero_points, self.axis
@@ -103,7 +97,6 @@ class Quantization:
 
         Parameters
         ----------
-        real : array_like of float
         data_type : DataType
             Of the integers.
 
@@ -139,14 +132,6 @@ class Quantization:
     def dequantize(self, stored: npt.ArrayLike) -> npt.NDArray[np.float32]:
         """The real numbers that integers stand for: ``scale * (stored - zero point)``.
 
-        Parameters
-        ----------
-        stored : array_like of int
-
-        Returns
-        -------
-        ndarray, float32, shape of `stored`
-
         Raises
         ------
         InvalidArgumentError
@@ -179,17 +164,6 @@ class Quantization:
 class TensorInfo:
     """All that is known about a tensor without its elements.
 
-    Parameters
-    ----------
-    shape : tuple of (int or None), or None
-        Dimensions, outermost first; None for a dimension that is not known yet, and None
-        instead of the tuple if not even the rank is known.
-    data_type : DataType
-    quantization : Quantization, optional
-        Needed for the quantised types; allowed for integers such as a quantised bias.
-    is_constant : bool
-        Whether the elements are part of the network.
-
     Raises
     ------
     InvalidArgumentError
@@ -201,9 +175,14 @@ class TensorInfo:
     """
 
     shape: Shape | None
+    """Dimensions, outermost first; None for a dimension that is not known yet, and None instead of
+    the tuple if not even the rank is known.
+    """
     data_type: DataType
     quantization: Quantization | None = None
+    """Needed for the quantised types; allowed for integers such as a quantised bias."""
     is_constant: bool = False
+    """Whether the elements are part of the network."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.data_type, DataType):

@@ -21,12 +21,11 @@ def check_instance(given: object, where: str, *kinds: type, fix: str = "") -> No
 
     Parameters
     ----------
-    given : object
-    where : str
+    where
         The argument, for the message.
-    *kinds : type
+    *kinds
         The classes, of which one must fit.
-    fix : str, optional
+    fix
         What to do instead, for the message.
 
     Raises
@@ -54,16 +53,10 @@ def check_whole(
 
     Parameters
     ----------
-    given : object
-    where : str
+    where
         The argument, for the message.
-    least, most : int
-    failed : str, optional
+    failed
         What the message says.
-
-    Returns
-    -------
-    int
 
     Raises
     ------

@@ -17,19 +17,13 @@ FEW_PAIRS_EACH = 32
 def neighbours(lifetimes: Sequence[Lifetime]) -> list[list[int]] | None:
     """For each lifetime the numbers of those that share a step with it.
 
-    Parameters
-    ----------
-    lifetimes : sequence of (int, int)
+    A sweep over the steps: n log n, and one step more for each pair.
 
     Returns
     -------
     list of list of int, or None
         None if there are too many pairs: more than `FEW_PAIRS`, and than `FEW_PAIRS_EACH` for
         each lifetime. What places things has to do with `place_in_order` then.
-
-    Notes
-    -----
-    A sweep over the steps: n log n, and one step more for each pair.
     """
     allowed = max(FEW_PAIRS, FEW_PAIRS_EACH * len(lifetimes))
     found: list[list[int]] = [[] for _ in lifetimes]
@@ -52,20 +46,13 @@ def neighbours(lifetimes: Sequence[Lifetime]) -> list[list[int]] | None:
 def place_in_order(lifetimes: Sequence[Lifetime], sizes: Sequence[int]) -> list[int]:
     """Offsets at which nothing that lives at the same time overlaps, given in order of time.
 
-    Parameters
-    ----------
-    lifetimes : sequence of (int, int)
-    sizes : sequence of int
+    Each takes the smallest gap that fits when its lifetime begins, as an allocator would that
+    does not know what comes: n log n, however much lives at the same time.
 
     Returns
     -------
     list of int
         Multiples of what all sizes are multiples of.
-
-    Notes
-    -----
-    Each takes the smallest gap that fits when its lifetime begins, as an allocator would that
-    does not know what comes: n log n, however much lives at the same time.
     """
     offsets = [0] * len(lifetimes)
     gaps = _Gaps()

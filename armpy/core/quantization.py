@@ -46,7 +46,6 @@ class Scaling(NamedTuple):
 
 
 def _numbers(given: npt.ArrayLike, kinds: str, expected: str) -> npt.NDArray[Any]:
-    """An array of numbers of some kinds."""
     try:
         array = np.asarray(given)
     except ValueError as error:

@@ -8,8 +8,6 @@ import sys
 def resident_bytes() -> tuple[int, int]:
     """What the process has in memory now, and the most that it ever had.
 
-    Notes
-    -----
     Linux tells both. Elsewhere both are the most that it ever had, as `getrusage` tells it.
     """
     try:

@@ -95,6 +95,9 @@ def _canonical(element: object) -> str:
 def packed(strings: Strings) -> Bytes:
     """The bytes that files hold for an array of strings.
 
+    TFLite's form, in little-endian int32: the number of strings, the offset of each from the first
+    byte, and the offset of the last one's end; then the bytes of all strings.
+
     Parameters
     ----------
     strings : ndarray of object
@@ -104,11 +107,6 @@ def packed(strings: Strings) -> Bytes:
     ------
     InvalidArgumentError
         If the bytes are more than 2 GiB.
-
-    Notes
-    -----
-    TFLite's form, in little-endian int32: the number of strings, the offset of each from the first
-    byte, and the offset of the last one's end; then the bytes of all strings.
     """
     elements = [encoded(element) for element in strings.reshape(-1).tolist()]
     offsets = np.cumsum([_WORD_BYTES * (len(elements) + 2), *map(len, elements)], dtype=np.int64)
@@ -127,8 +125,7 @@ def unpacked(stored: Bytes, count: int) -> Strings:
 
     Parameters
     ----------
-    stored : ndarray, uint8
-    count : int
+    count
         Expected number of strings.
 
     Returns

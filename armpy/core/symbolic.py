@@ -88,7 +88,6 @@ class SymbolicTrace:
         return size.now
 
     def _number(self, operand: object) -> int:
-        """Number of an operand."""
         if isinstance(operand, Size) and operand.trace is self:
             return operand.number
         plain = operand.trace.fix(operand) if isinstance(operand, Size) else _now(operand)
@@ -127,7 +126,6 @@ class Formula:
         By `Size.number`, the plain ones.
     steps : sequence of tuple
         In the order in which they are computed.
-    conditions : sequence of tuple
     """
 
     def __init__(
@@ -173,7 +171,6 @@ class Formula:
         return steps[::-1]
 
     def _compute(self, steps: Sequence[_Step], numbers: list[Number]) -> None:
-        """Fill in what is computed."""
         for number, function, operands in steps:
             if len(operands) == 2:  # nearly all are
                 one, other = operands
@@ -191,8 +188,6 @@ def _is_met(condition: _Condition, numbers: Sequence[Number]) -> bool:
 def computed(function: Function, *operands: int | float | Size) -> int:
     """What a function gives for some numbers, as a `Size` if one of these is one.
 
-    Notes
-    -----
     What the function finds out about the numbers makes no conditions. It is kept, and has to hash
     as others that do the same.
     """
@@ -205,8 +200,6 @@ def computed(function: Function, *operands: int | float | Size) -> int:
 def current(value: ValueT) -> ValueT:
     """A value; of a `Size`, what it is while it is traced.
 
-    Notes
-    -----
     It makes no condition: whatever is decided by it has to be right for all other sizes.
     """
     return value.now if isinstance(value, Size) else value  # type: ignore[return-value]

@@ -105,8 +105,6 @@ class _Section:
 class _PerfMaps:
     """Names of compiled code, in a file for each process.
 
-    Notes
-    -----
     perf takes code that a process has inherited from its parent's file, so a forked child writes
     only what it loads itself.
     """
@@ -126,13 +124,7 @@ class _PerfMaps:
 
 
 def _open_own(path: str) -> int:
-    """Open a file in a folder of everybody's to append to it.
-
-    Raises
-    ------
-    OSError
-        If another user could read what is written elsewhere: it is a link, or another user's.
-    """
+    """Open a file in a folder of everybody's to append to it."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     file = os.open(path, flags, 0o600)
     info = os.fstat(file)
@@ -151,26 +143,22 @@ _maps: _PerfMaps | None = None
 def trace_section(name: str, *details: str) -> AbstractContextManager[None]:
     """Mark a section of this thread in the system's trace.
 
-    Parameters
-    ----------
-    name : str
-        What the section is about, such as ``acme upload``.
-    *details : str
-        Further words of the name, which are joined only if marks are on.
-
-    Notes
-    -----
     For a driver's own code. Sections nest, and end in the thread where they began. Without
     ``ARMPY_SYSTEM_TRACE=marks`` nothing is written, which costs a fraction of a microsecond.
+
+    Reference: NNAPI ``NNTRACE_RT``, ``ATRACE_NAME``.
+
+    Parameters
+    ----------
+    name
+        What the section is about, such as ``acme upload``.
+    *details
+        Further words of the name, which are joined only if marks are on.
 
     Examples
     --------
     >>> with trace_section("acme upload"):
     ...     pass
-
-    References
-    ----------
-    NNAPI ``NNTRACE_RT``, ``ATRACE_NAME``.
     """
     marks = _marks
     if marks is None:
@@ -188,7 +176,7 @@ def name_code(functions: Iterable[tuple[str, int, int]]) -> None:
 
     Parameters
     ----------
-    functions : iterable of (str, int, int)
+    functions
         Name, address and number of bytes of each.
     """
     global _maps  # noqa: PLW0603 - a process has one map
@@ -210,18 +198,16 @@ def set_system_trace(
 ) -> None:
     """Say what is written from now on, in the place of what the environment says.
 
+    Networks that are loaded already mark none of their executions.
+
     Parameters
     ----------
-    tags : str
+    tags
         ``""`` for nothing; ``"1"`` or ``"all"``; or tags, separated by spaces, commas or colons.
-    markers : iterable of str
+    markers
         Paths of files that take marks; the first that exists is used.
-    maps_folder : str
+    maps_folder
         Folder of the files for perf.
-
-    Notes
-    -----
-    Networks that are loaded already mark none of their executions.
     """
     global _is_begun, _marks, _maps  # noqa: PLW0603 - the process has one environment
     with _lock:

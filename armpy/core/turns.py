@@ -25,25 +25,22 @@ def take_turns(
 ) -> dict[Name, list[Found]]:
     """Let several things take turns, each once in every round.
 
+    The order of a round is random, and that of the next one its opposite: what changes with time
+    falls on all alike.
+
     Parameters
     ----------
     turns : mapping of str to callable
         Each takes a turn and gives what is found in it, such as `timed` its seconds.
-    seconds : float
+    seconds
         How long together, about: no round begins later.
-    least, most : int
+    least, most
         Rounds.
-    clock : callable, optional
 
     Returns
     -------
     dict of str to list
         What each has found in its turns, round by round.
-
-    Notes
-    -----
-    The order of a round is random, and that of the next one its opposite: what changes with time
-    falls on all alike.
     """
     found: dict[Name, list[Found]] = {name: [] for name in turns}
     until = clock() + seconds

@@ -71,11 +71,10 @@ def vlog(tag: str, text: str, *values: object) -> None:
 
     Parameters
     ----------
-    tag : str
+    tag
         One of `TAGS`.
-    text : str
+    text
         With ``%`` for each of the values.
-    *values : object
     """
     if getattr(is_on, tag):
         logging.getLogger(f"armpy.core.vlog.{tag}").debug(text, *values, stacklevel=2)
@@ -84,15 +83,13 @@ def vlog(tag: str, text: str, *values: object) -> None:
 def set_vlog(tags: str) -> None:
     """Say which tags are on from now on, in the place of what the environment says.
 
-    Parameters
-    ----------
-    tags : str
-        ``""`` for none; ``"1"`` or ``"all"``; or tags with spaces, commas or colons between them.
-
-    Notes
-    -----
     Networks that are loaded already say nothing of ``cpuexe``. What is no tag is logged as an
     error, and the others are on.
+
+    Parameters
+    ----------
+    tags
+        ``""`` for none; ``"1"`` or ``"all"``; or tags with spaces, commas or colons between them.
     """
     global _is_begun  # noqa: PLW0603 - the process has one environment
     with _lock:
@@ -121,13 +118,12 @@ def chosen_tags(
 
     Parameters
     ----------
-    variable : str
+    variable
         Environment variable that the text is the value of.
-    text : str
+    text
         As of `set_vlog`.
-    tags : sequence of str
+    tags
         All that there are.
-    log : logging.Logger
     """
     chosen: set[str] = set()
     for word in re.split(r"[ ,:]+", text.strip(" ,:")):
@@ -145,8 +141,6 @@ def chosen_tags(
 def wants_traceback(log: logging.Logger) -> bool:
     """Whether warnings come with tracebacks: only for those who debug.
 
-    Notes
-    -----
     An application that has not set up logging sees warnings on its standard error; one line
     each tells the reason, which the placement report has as well.
     """

@@ -62,11 +62,6 @@ _DATA_TYPES = MappingProxyType(
 def armnn_json(recorded: ProfileRecord, details: ProfilingDetails) -> str:
     """A profile as Arm NN's profiler prints it.
 
-    Parameters
-    ----------
-    recorded : ProfileRecord
-    details : ProfilingDetails
-
     Notes
     -----
     Every execution, every load and every optimisation adds one number to each of its ``raw``
@@ -91,7 +86,6 @@ class _Tree:
 
     Parameters
     ----------
-    label : str
     events : sequence of (float, float, float)
         Duration, beginning and end in microseconds, one per execution.
     """
@@ -146,7 +140,6 @@ class _Printer:
         self._last_id = 0
 
     def measurements(self, recorded: ProfileRecord) -> _Document:
-        """Everything that was measured."""
         # Its thread did something else meanwhile, so it is no part of an execution.
         events = [e for e in recorded.events if e.kind is not EventKind.QUEUED]
         roots = nested([*events, *recorded.load_events])
@@ -219,7 +212,6 @@ def _label(event: ProfilingEvent) -> str:
 
 
 def _graph_entry(number: int, layer: LayerDetails) -> _Document:
-    """What a layer is."""
     return {
         "Name": layer.name,
         "GUID": str(number),

@@ -46,26 +46,20 @@ class SummaryFigures(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A part of the time in two profiles.
-
-    Parameters
-    ----------
-    name : str
-        As of `Share`; of layers that one of the profiles has as one, the joined name.
-    operation : str
-        Of a layer; empty for what is none.
-    before, after : str
-        The backend in each profile; empty for armpy itself, and where there is no such part.
-    before_us, after_us : float
-        Of one execution, on average; 0 where there is no such part.
-    """
+    """A part of the time in two profiles."""
 
     name: str
+    """As of `Share`; of layers that one of the profiles has as one, the joined name."""
     operation: str
+    """Of a layer; empty for what is none."""
     before: str
     after: str
+    """`before` and `after`: the backend in each profile; empty for armpy itself, and where there is
+    no such part.
+    """
     before_us: float
     after_us: float
+    """`before_us` and `after_us`: of one execution, on average; 0 where there is no such part."""
 
     @property
     def difference_us(self) -> float:
@@ -84,15 +78,6 @@ class Change:
 class Comparison:
     """Comparison of two profiles, in microseconds of one execution.
 
-    Parameters
-    ----------
-    before_us, after_us : float
-        Wall time of one execution, on average.
-    before_executions, after_executions : int
-    operations, layers : tuple of Change
-        The same time by kind of operation, and by layer.
-    overhead, waiting : tuple of Change
-
     Notes
     -----
     The differences of ``layers``, ``overhead`` and ``waiting`` add up to that of the wall time, and
@@ -103,10 +88,12 @@ class Comparison:
 
     before_us: float
     after_us: float
+    """`before_us` and `after_us`: wall time of one execution, on average."""
     before_executions: int
     after_executions: int
     operations: tuple[Change, ...]
     layers: tuple[Change, ...]
+    """`operations` and `layers`: the same time by kind of operation, and by layer."""
     overhead: tuple[Change, ...]
     waiting: tuple[Change, ...]
 
@@ -186,7 +173,6 @@ def _changes(
 def _change(
     before: Sequence[Share], after: Sequence[Share], runs: tuple[int, int], name: str
 ) -> Change:
-    """The change of what goes by one name."""
     both = [*before, *after]
     operations = dict.fromkeys(share.operation for share in both if share.operation)
     return Change(

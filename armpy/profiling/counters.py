@@ -16,16 +16,7 @@ MAX_SAMPLES = 100_000
 
 @dataclass(frozen=True, slots=True)
 class CounterValue:
-    """Value of a backend's counter.
-
-    Parameters
-    ----------
-    backend, name, unit : str
-    kind : CounterKind
-    description : str
-    value : float
-        Since the profile was cleared, or, of a gauge, what was set last.
-    """
+    """Value of a backend's counter."""
 
     backend: str
     name: str
@@ -33,23 +24,17 @@ class CounterValue:
     kind: CounterKind
     description: str
     value: float = 0.0
+    """Since the profile was cleared, or, of a gauge, what was set last."""
 
 
 @dataclass(frozen=True, slots=True)
 class CounterSample:
-    """The value that a counter has had from a moment on.
-
-    Parameters
-    ----------
-    backend, name : str
-    time_us : float
-        By the clock of `time.perf_counter`.
-    value : float
-    """
+    """The value that a counter has had from a moment on."""
 
     backend: str
     name: str
     time_us: float
+    """By the clock of `time.perf_counter`."""
     value: float
 
 
@@ -150,7 +135,6 @@ def _declared(backend: str, counter: Counter) -> CounterValue:
 
 
 def _number(name: str, value: object) -> float:
-    """A value that a counter can have."""
     if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
         return float(value)
     raise InvalidArgumentError(

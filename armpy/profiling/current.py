@@ -87,7 +87,6 @@ def phase(name: str, backend: str = "", about: str = "") -> Iterator[None]:
 
 @contextmanager
 def _measured_phase(profiler: Profiler, name: str, backend: str, about: str) -> Iterator[None]:
-    """Measure a phase."""
     spans, label = profiler.spans, EventLabel(EventKind.LOAD, name, backend, layer=about)
     started_s = time.perf_counter()
     try:
@@ -127,7 +126,6 @@ class WatchedLock:
 
     Parameters
     ----------
-    lock : Lock
     what : str
         What is waited for.
     """

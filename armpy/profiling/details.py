@@ -25,38 +25,23 @@ class ProfilingDetails(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class TensorDetails:
-    """A tensor of a layer.
-
-    Parameters
-    ----------
-    name : str
-        Name of the operand, such as ``weights``.
-    data_type : str
-    shape : tuple of int
-    """
+    """A tensor of a layer."""
 
     name: str
+    """Name of the operand, such as ``weights``."""
     data_type: str
     shape: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class LayerDetails:
-    """A layer of the optimised network.
-
-    Parameters
-    ----------
-    name, operation, backend : str
-    graph : str
-        As for `armpy.profiling.ProfilingEvent`.
-    inputs, outputs : tuple of TensorDetails
-    attributes : mapping of str to str
-    """
+    """A layer of the optimised network."""
 
     name: str
     operation: str
     backend: str
     graph: str
+    """As for `armpy.profiling.ProfilingEvent`."""
     inputs: tuple[TensorDetails, ...]
     outputs: tuple[TensorDetails, ...]
     attributes: Mapping[str, str]

@@ -29,65 +29,47 @@ class EventKind(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EventLabel:
-    """Label of an event: all that is the same in every execution.
-
-    Parameters
-    ----------
-    kind : EventKind
-    name, backend : str
-        As for `ProfilingEvent`.
-    operation, layer, graph, kernel : str
-        As for `ProfilingEvent`.
-    """
+    """Label of an event: all that is the same in every execution."""
 
     kind: EventKind
     name: str
     backend: str = ""
+    """`name` and `backend`: as for `ProfilingEvent`."""
     operation: str = ""
     layer: str = ""
     graph: str = ""
     kernel: str = ""
+    """`operation`, `layer`, `graph` and `kernel`: as for `ProfilingEvent`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProfilingEvent:
-    """One thing that took time.
-
-    Parameters
-    ----------
-    name : str
-        ``Execute`` for a whole execution, otherwise a layer's operation and name, or what its
-        backend calls it.
-    backend : str
-        Who did it; empty for armpy itself.
-    start_us, duration_us : float
-        Microseconds; the start is counted from an arbitrary moment.
-    thread : int
-        Number of the thread.
-    details : mapping of str to float
-        What else its backend says about it; see `armpy.backend.Measurement`.
-    kind : EventKind
-    operation, layer : str
-        Operation and name of the layer that it belongs to; empty if it is not known. Of a phase of
-        loading, `layer` is what it is done to.
-    graph : str
-        Which graph of its control flow layer the layer lies in, such as ``body``.
-    kernel : str
-        What has computed it.
-    """
+    """One thing that took time."""
 
     name: str
+    """``Execute`` for a whole execution, otherwise a layer's operation and name, or what its
+    backend calls it.
+    """
     backend: str
+    """Who did it; empty for armpy itself."""
     start_us: float
     duration_us: float
+    """`start_us` and `duration_us`: Microseconds; the start is counted from an arbitrary moment."""
     thread: int
+    """Number of the thread."""
     # A dictionary has no hash.
     details: Mapping[str, float] = field(default_factory=dict, hash=False)
+    """What else its backend says about it; see `armpy.backend.Measurement`."""
     kind: EventKind = field(default=EventKind.COMMAND, compare=False)
     operation: str = field(default="", compare=False)
     layer: str = field(default="", compare=False)
+    """`operation` and `layer`: operation and name of the layer that it belongs to; empty if it is
+    not known. Of a phase of loading, `layer` is what it is done to.
+    """
     graph: str = field(default="", compare=False)
+    """Which graph of its control flow layer the layer lies in, such as ``body``."""
     kernel: str = field(default="", compare=False)
+    """What has computed it."""
 
     @property
     def end_us(self) -> float:

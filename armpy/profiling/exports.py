@@ -52,7 +52,6 @@ def chrome_trace(recorded: ProfileRecord) -> str:
 
 
 def _complete(event: ProfilingEvent) -> _Document:
-    """An event with its duration."""
     args: _Document = dict(event.details)
     if event.kernel:
         args["kernel"] = event.kernel

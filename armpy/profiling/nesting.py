@@ -13,23 +13,15 @@ _RANKS = {kind: rank for rank, kind in enumerate(EventKind)}
 
 @dataclass(eq=False, slots=True)
 class EventNode:
-    """An event with those within it.
-
-    Parameters
-    ----------
-    event : ProfilingEvent
-    start_ns, end_ns : int
-        Within those of the parent, and behind those of earlier children.
-    parent : EventNode, optional
-    children : list of EventNode
-        In order of time.
-    """
+    """An event with those within it."""
 
     event: ProfilingEvent
     start_ns: int
     end_ns: int
+    """`start_ns` and `end_ns`: within those of the parent, and behind those of earlier children."""
     parent: EventNode | None = None
     children: list[EventNode] = field(default_factory=list)
+    """In order of time."""
 
     @property
     def duration_ns(self) -> int:

@@ -52,7 +52,6 @@ def phase_of(kind: EventKind, name: str, operation: str = "") -> TracePhase:
 
     Parameters
     ----------
-    kind : EventKind
     name, operation : str
         As for `ProfilingEvent`.
     """

@@ -40,7 +40,6 @@ class Profiler:
 
     Attributes
     ----------
-    details : ProfilingDetails
     num_dropped : int
         Events for which there was no room.
     spans : Spans or None
@@ -249,7 +248,6 @@ class Profiler:
 
 
 def _event(raw: _Raw) -> ProfilingEvent:
-    """What was recorded as an event."""
     label, start_s, end_s, thread = raw
     return ProfilingEvent(
         label.name,

@@ -9,31 +9,21 @@ from armpy.profiling.events import ProfilingEvent
 
 @dataclass(slots=True)
 class Share:
-    """A part of the time.
-
-    Parameters
-    ----------
-    name : str
-        For people: a layer as ``Convolution2d 'conv_3'``, an operation, what was waited for.
-    backend : str
-        Empty for armpy itself.
-    operation, layer : str
-        Of a layer; empty for what is none.
-    count : int
-        Number of events.
-    total_ns : int
-        All executions together, in nanoseconds.
-    details : dict of str to float
-        Sums of what backends say about it; see `armpy.backend.Measurement`.
-    """
+    """A part of the time."""
 
     name: str
+    """For people: a layer as ``Convolution2d 'conv_3'``, an operation, what was waited for."""
     backend: str = ""
+    """Empty for armpy itself."""
     operation: str = ""
     layer: str = ""
+    """`operation` and `layer`: of a layer; empty for what is none."""
     count: int = 0
+    """Number of events."""
     total_ns: int = 0
+    """All executions together, in nanoseconds."""
     details: dict[str, float] = field(default_factory=dict)
+    """Sums of what backends say about it; see `armpy.backend.Measurement`."""
 
     @property
     def total_us(self) -> float:

@@ -21,7 +21,6 @@ class Spans:
 
     Parameters
     ----------
-    tracer : Tracer
     current_span : callable
         Gives the span that the thread is in.
     """

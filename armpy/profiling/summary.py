@@ -25,35 +25,6 @@ AROUND = "around commands"
 class Summary:
     """Summary of a profile: all of the time, divided.
 
-    Parameters
-    ----------
-    num_executions : int
-    wall_ns : int
-        From the beginning of each execution to its end, waits in queues included; all executions
-        added up.
-    elapsed_ns : int
-        Time in which at least one execution was under way: less than `wall_ns` where executions
-        run side by side.
-    layers : tuple of Share
-        The model's layers, those within control flow and those that armpy has added included, by
-        operation, name and backend.
-    operations : tuple of Share
-        The same time by kind of operation and backend.
-    overhead : tuple of Share
-        What is no layer's: armpy around layers, a backend around compiled layers, preparations
-        during executions.
-    waiting : tuple of Share
-        What executions have waited for.
-    beside : tuple of Share
-        What backends have measured in other threads than those of executions, or without a
-        thread. It is not a part of the wall time.
-    load : tuple of Share
-        Phases of loading and of preparing for other shapes, outside executions.
-    load_ns : int
-        All of them.
-    num_dropped : int
-        Events that were not kept; the time of these is their surroundings'.
-
     Notes
     -----
     ``wall_ns`` is the sum of ``layers``, ``overhead`` and ``waiting``, to the nanosecond; so it is
@@ -63,15 +34,35 @@ class Summary:
 
     num_executions: int
     wall_ns: int
+    """From the beginning of each execution to its end, waits in queues included; all executions
+    added up.
+    """
     elapsed_ns: int
+    """Time in which at least one execution was under way: less than `wall_ns` where executions run
+    side by side.
+    """
     layers: tuple[Share, ...]
+    """The model's layers, those within control flow and those that armpy has added included, by
+    operation, name and backend.
+    """
     operations: tuple[Share, ...]
+    """The same time by kind of operation and backend."""
     overhead: tuple[Share, ...]
+    """What is no layer's: armpy around layers, a backend around compiled layers, preparations
+    during executions.
+    """
     waiting: tuple[Share, ...]
+    """What executions have waited for."""
     beside: tuple[Share, ...]
+    """What backends have measured in other threads than those of executions, or without a thread.
+    It is not a part of the wall time.
+    """
     load: tuple[Share, ...]
+    """Phases of loading and of preparing for other shapes, outside executions."""
     load_ns: int
+    """All of them."""
     num_dropped: int = 0
+    """Events that were not kept; the time of these is their surroundings'."""
 
     def compare(self, other: Summary) -> Comparison:
         """Say what has changed from this profile to another one, by kind and by layer.
@@ -138,7 +129,6 @@ def summarize(
     ----------
     events, load_events : sequence of ProfilingEvent
         As a `Profiler` has them.
-    num_dropped : int
     """
     collected = _TimeTotals()
     queued = [event for event in events if event.kind is EventKind.QUEUED]

@@ -3,6 +3,8 @@
 What a backend needs to give the answers that TFLite gives: real factors as fixed-point
 multipliers, rounding and saturation, functions in fixed point and as tables, and positions and
 weights of resizing. It depends on NumPy alone, and takes scales and zero points as numbers.
+Functions of arrays work element by element and return new arrays of the same shape; stored
+integers may have any integer type and are computed in int64.
 
 Notes
 -----

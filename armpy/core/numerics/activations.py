@@ -20,13 +20,7 @@ _ROOT_OF_TWO_OVER_PI = 0.7978845608028654
 
 
 def sigmoid(values: Float32Array, functions: ElementaryFunctions = FAST) -> Float32Array:
-    """Logistic function, ``1 / (1 + exp(-x))``.
-
-    Parameters
-    ----------
-    values : ndarray, float32, shape (...)
-    functions : ElementaryFunctions
-    """
+    """Logistic function, ``1 / (1 + exp(-x))``."""
     # The exponential of a large number is infinite, which gives the right 0.
     result: Float32Array = np.asarray(functions.exp(np.negative(values)))  # scalars stay arrays
     result += values.dtype.type(1)
@@ -37,14 +31,7 @@ def sigmoid(values: Float32Array, functions: ElementaryFunctions = FAST) -> Floa
 def tanh(
     values: Float32Array, a: float = 1.0, b: float = 1.0, functions: ElementaryFunctions = FAST
 ) -> Float32Array:
-    """Scaled hyperbolic tangent, ``a * tanh(b * x)``.
-
-    Parameters
-    ----------
-    values : ndarray, float32, shape (...)
-    a, b : float
-    functions : ElementaryFunctions
-    """
+    """Scaled hyperbolic tangent, ``a * tanh(b * x)``."""
     if a == b == 1:
         return functions.tanh(values)
     number = values.dtype.type
@@ -52,50 +39,26 @@ def tanh(
 
 
 def soft_relu(values: Float32Array, functions: ElementaryFunctions = FAST) -> Float32Array:
-    """Softplus, ``log(1 + exp(x))``.
-
-    Parameters
-    ----------
-    values : ndarray, float32, shape (...)
-    functions : ElementaryFunctions
-    """
+    """Softplus, ``log(1 + exp(x))``."""
     # Without an infinite intermediate result.
     above = np.maximum(values, values.dtype.type(0))
     return np.asarray(above + np.log1p(functions.exp(-np.abs(values))))
 
 
 def leaky_relu(values: Float32Array, alpha: float) -> Float32Array:
-    """Leaky rectified linear unit, ``x`` where it is above 0 and ``alpha * x`` elsewhere.
-
-    Parameters
-    ----------
-    values : ndarray, float32, shape (...)
-    alpha : float
-    """
+    """Leaky rectified linear unit, ``x`` where it is above 0 and ``alpha * x`` elsewhere."""
     return np.where(values > 0, values, values * values.dtype.type(alpha))
 
 
 def elu(values: Float32Array, alpha: float, functions: ElementaryFunctions = FAST) -> Float32Array:
-    """Exponential linear unit, ``x`` or, below 0, ``alpha * (exp(x) - 1)``.
-
-    Parameters
-    ----------
-    values : ndarray, float32, shape (...)
-    alpha : float
-    functions : ElementaryFunctions
-    """
+    """Exponential linear unit, ``x`` or, below 0, ``alpha * (exp(x) - 1)``."""
     number = values.dtype.type
     below = number(alpha) * functions.expm1(np.minimum(values, number(0)))
     return np.where(values >= 0, values, below)
 
 
 def hard_swish(values: Float32Array) -> Float32Array:
-    """Hard swish, ``x * min(max(x + 3, 0), 6) / 6``.
-
-    Parameters
-    ----------
-    values : ndarray, float32, shape (...)
-    """
+    """Hard swish, ``x * min(max(x + 3, 0), 6) / 6``."""
     number = values.dtype.type
     result = np.asarray(values + number(3))
     np.clip(result, number(0), number(6), out=result)
@@ -109,16 +72,12 @@ def gelu(
 ) -> Float32Array:
     """Gaussian error linear unit, ``x`` times the normal distribution function of ``x``.
 
+    Reference: Hendrycks, Gimpel, "Gaussian Error Linear Units", 2016, section 2.
+
     Parameters
     ----------
-    values : ndarray, float32, shape (...)
-    approximate : bool
+    approximate
         Whether with the hyperbolic tangent of a polynomial.
-    functions : ElementaryFunctions
-
-    References
-    ----------
-    Hendrycks, Gimpel, "Gaussian Error Linear Units", 2016, section 2.
     """
     number = values.dtype.type
     half = number(0.5) * values
@@ -131,14 +90,7 @@ def gelu(
 def mish(values: Float32Array, functions: ElementaryFunctions = FAST) -> Float32Array:
     """Mish, ``x * tanh(log(1 + exp(x)))``.
 
-    Parameters
-    ----------
-    values : ndarray, float32, shape (...)
-    functions : ElementaryFunctions
-
-    References
-    ----------
-    Misra, "Mish: A Self Regularized Non-Monotonic Activation Function", 2020.
+    Reference: Misra, "Mish: A Self Regularized Non-Monotonic Activation Function", 2020.
     """
     # tanh(log(1 + e)) is n / (n + 2) with n = e (e + 2), which is 1 long before e is infinite.
     number = values.dtype.type

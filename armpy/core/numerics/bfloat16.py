@@ -17,10 +17,6 @@ def bfloat16_bits(values: npt.NDArray[Any]) -> npt.NDArray[np.uint16]:  # Any: a
     ----------
     values : ndarray of any real type, shape (...)
         Converted to float32 first.
-
-    Returns
-    -------
-    ndarray of uint16, shape of `values`
     """
     bits = values.astype(np.float32).view(np.uint32)
     rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
@@ -28,14 +24,5 @@ def bfloat16_bits(values: npt.NDArray[Any]) -> npt.NDArray[np.uint16]:  # Any: a
 
 
 def bfloat16_values(bits: npt.NDArray[np.uint16]) -> npt.NDArray[np.float32]:
-    """The numbers that bit patterns of bfloat16 stand for, exactly.
-
-    Parameters
-    ----------
-    bits : ndarray of uint16, shape (...)
-
-    Returns
-    -------
-    ndarray of float32, shape of `bits`
-    """
+    """The numbers that bit patterns of bfloat16 stand for, exactly."""
     return (bits.astype(np.uint32) << 16).view(np.float32)

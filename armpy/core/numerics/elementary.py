@@ -21,32 +21,18 @@ Function: TypeAlias = Callable[[FloatArray], FloatArray]
 
 @dataclass(frozen=True, slots=True)
 class ElementaryFunctions:
-    """Elementary functions of float arrays; they return new arrays of the same type.
-
-    Parameters
-    ----------
-    exp, expm1, log, tanh, erfc : callable
-        Of float32 or float64 arrays of any shape.
-    """
+    """Elementary functions of float arrays; they return new arrays of the same type."""
 
     exp: Function
     expm1: Function
     log: Function
     tanh: Function
     erfc: Function
+    """`exp`, `expm1`, `log`, `tanh` and `erfc`: of float32 or float64 arrays of any shape."""
 
 
 def erf(values: FloatArray) -> FloatArray:
-    """Error function, which NumPy lacks, rounded once.
-
-    Parameters
-    ----------
-    values : ndarray, float32 or float64, shape (...)
-
-    Returns
-    -------
-    ndarray, dtype and shape of `values`
-    """
+    """Error function, which NumPy lacks, rounded once."""
     return _each(math.erf, values)
 
 
@@ -56,7 +42,6 @@ def erfc(values: FloatArray) -> FloatArray:
 
 
 def _each(function: Callable[[float], float], values: FloatArray) -> FloatArray:
-    """A function of each element."""
     each = map(function, values.reshape(-1).tolist())
     return np.fromiter(each, np.float64, values.size).astype(values.dtype).reshape(values.shape)
 

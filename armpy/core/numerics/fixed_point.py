@@ -33,21 +33,17 @@ _TOO_LARGE = 2.0**32
 def multiply_high(lhs: Integers, rhs: Integers, bits: int = 32) -> Int64Array:
     """Saturating rounding doubling high multiply: the high half of twice the product.
 
+    Reference: gemmlowp ``SaturatingRoundingDoublingHighMul``; Arm's SQRDMULH.
+
     Parameters
     ----------
     lhs, rhs : int or ndarray, any integer dtype, shapes that broadcast
         Of `bits` bits.
-    bits : int
-        32 or 16.
 
     Returns
     -------
     ndarray, int64, shape of the operands together
         Rounded half up. Of all products only that of the two lowest integers saturates.
-
-    References
-    ----------
-    gemmlowp ``SaturatingRoundingDoublingHighMul``; Arm's SQRDMULH.
     """
     product: Int64Array = np.asarray(lhs, np.int64) * np.asarray(rhs, np.int64)
     product += 1 << (bits - 2)
@@ -58,9 +54,11 @@ def multiply_high(lhs: Integers, rhs: Integers, bits: int = 32) -> Int64Array:
 def quantize_multiplier(real: float) -> tuple[int, int]:
     """Quantised multiplier of a real number: ``multiplier * 2**(shift - 31)``.
 
+    Reference: TFLite ``QuantizeMultiplier``.
+
     Parameters
     ----------
-    real : float
+    real
         Not NaN; at least 0.
 
     Returns
@@ -70,10 +68,6 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
     shift : int
         From -31 to 30; positive is to the left. Numbers too small to matter become (0, 0), and
         those that are too large, infinity too, the largest pair.
-
-    References
-    ----------
-    TFLite ``QuantizeMultiplier``.
     """
     if real >= _TOO_LARGE:
         return (1 << 31) - 1, 30
@@ -91,21 +85,9 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
 def short_multiplier(real: float) -> tuple[int, int]:
     """Quantised multiplier of 16 bits: ``multiplier * 2**(shift - 15)``.
 
-    Parameters
-    ----------
-    real : float
-        As for `quantize_multiplier`.
+    The multiplier is 0 or in [2**14, 2**15); the shift is that of `quantize_multiplier`.
 
-    Returns
-    -------
-    multiplier : int
-        0, or in [2**14, 2**15).
-    shift : int
-        As of `quantize_multiplier`.
-
-    References
-    ----------
-    TFLite ``DownScaleInt32ToInt16Multiplier``.
+    Reference: TFLite ``DownScaleInt32ToInt16Multiplier``.
     """
     multiplier, shift = quantize_multiplier(real)
     return min((multiplier + (1 << 15)) >> 16, (1 << 15) - 1), shift
@@ -114,21 +96,17 @@ def short_multiplier(real: float) -> tuple[int, int]:
 def mean_multiplier(multiplier: int, shift: int, count: int) -> tuple[int, int]:
     """Quantised multiplier divided by the number of elements of a mean.
 
+    Reference: TFLite ``reference_ops::QuantizedMeanOrSum``.
+
     Parameters
     ----------
-    multiplier, shift : int
-        As `quantize_multiplier` gives them.
-    count : int
+    count
         At least 1.
 
     Returns
     -------
     multiplier, shift : int
         The multiplier keeps as many bits as the shift has room for; it is rounded down.
-
-    References
-    ----------
-    TFLite ``reference_ops::QuantizedMeanOrSum``.
     """
     left = min(count.bit_length() - 1, 32, 31 + shift)
     return (multiplier << left) // count, shift - left
@@ -136,29 +114,19 @@ def mean_multiplier(multiplier: int, shift: int, count: int) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Multiplier:
-    """Quantised multiplier of a tensor, or one per output channel.
-
-    Parameters
-    ----------
-    multiplier : ndarray, int64, shape () or (channels,)
-        Magnitudes in [2**30, 2**31), or 0.
-    left_shift, right_shift : ndarray, int64, shape of `multiplier`
-        At least 0, the former at most 30; at most one of them is above 0.
-    """
+    """Quantised multiplier of a tensor, or one per output channel."""
 
     multiplier: Int64Array
+    """Shape () or (channels,). Magnitudes in [2**30, 2**31), or 0."""
     left_shift: Int64Array
     right_shift: Int64Array
+    """`left_shift` and `right_shift`: at least 0, the former at most 30; at most one of them is
+    above 0.
+    """
 
     @classmethod
     def from_real(cls, real: float | Sequence[float] | npt.NDArray[np.float64]) -> Multiplier:
-        """Quantise real factors.
-
-        Parameters
-        ----------
-        real : float, sequence of float, or ndarray, float64, shape () or (channels,)
-            As for `quantize_multiplier`.
-        """
+        """Quantise real factors."""
         fraction, exponent = np.frexp(np.minimum(np.asarray(real, np.float64), _TOO_LARGE))
         rounded = np.asarray(np.floor(fraction * (1 << 31) + 0.5), np.int64)
         is_one = rounded == 1 << 31
@@ -173,16 +141,14 @@ class Multiplier:
     def from_pairs(cls, pairs: Sequence[tuple[int, int]], shape: tuple[int, ...]) -> Multiplier:
         """Take multipliers and shifts as `quantize_multiplier` gives them.
 
+        A shift that is too large gives the largest multiplier.
+
         Parameters
         ----------
-        pairs : sequence of (int, int)
+        pairs
             Multipliers may have been negated, and shifts changed.
-        shape : tuple of int
+        shape
             () or (channels,).
-
-        Notes
-        -----
-        A shift that is too large gives the largest multiplier.
         """
         columns = np.array(pairs, np.int64).reshape(-1, 2)
         multiplier, shift = columns[:, 0].reshape(shape), columns[:, 1].reshape(shape)
@@ -192,6 +158,12 @@ class Multiplier:
 
     def apply(self, accumulators: Any, out: Int64Array | None = None) -> Int64Array:
         """Multiply integers by the quantised multiplier, rounding twice.
+
+        Double rounding: the doubled high product rounds half up, the right shift half
+        away from zero. Left shifts are part of the former: for integers,
+        ``(v 2**l m + 2**30) >> 31`` is ``(v m + 2**(30 - l)) >> (31 - l)``, which needs 63 bits.
+
+        Reference: TFLite ``MultiplyByQuantizedMultiplier``.
 
         Parameters
         ----------
@@ -205,16 +177,6 @@ class Multiplier:
         ndarray, int64, shape of `accumulators`
             `out`, or else a new array; not saturated. Nothing overflows: integers below 2**32
             times multipliers below 2**31 and what is added need 63 bits.
-
-        Notes
-        -----
-        Double rounding: the doubled high product rounds half up, the right shift half
-        away from zero. Left shifts are part of the former: for integers,
-        ``(v 2**l m + 2**30) >> 31`` is ``(v m + 2**(30 - l)) >> (31 - l)``, which needs 63 bits.
-
-        References
-        ----------
-        TFLite ``MultiplyByQuantizedMultiplier``.
         """
         if out is None:
             values = np.array(accumulators, np.int64)

@@ -46,27 +46,15 @@ _EXP_FACTORS = (
 def exp_on_negative_values(values: Integers, integer_bits: int, bits: int = 32) -> Int64Array:
     """Exponential function in fixed point, ``exp(x)`` for ``x <= 0``.
 
+    A polynomial of degree 4 around -1/8 for the part of `x` in [-1/4, 0), times a constant
+    per binary digit of the rest.
+
+    Reference: gemmlowp ``exp_on_negative_values``.
+
     Parameters
     ----------
     values : int or ndarray, any integer dtype, shape (...)
         Stored with `integer_bits`; none above 0.
-    integer_bits : int
-    bits : int
-        32 or 16.
-
-    Returns
-    -------
-    ndarray, int64, shape of `values`
-        Stored without integer bits.
-
-    Notes
-    -----
-    A polynomial of degree 4 around -1/8 for the part of `x` in [-1/4, 0), times a constant
-    per binary digit of the rest.
-
-    References
-    ----------
-    gemmlowp ``exp_on_negative_values``.
     """
     stored = np.asarray(values, np.int64)
     fraction_bits = bits - 1 - integer_bits
@@ -88,22 +76,7 @@ def exp_on_negative_values(values: Integers, integer_bits: int, bits: int = 32) 
 def logistic(values: Integers, integer_bits: int, bits: int = 32) -> Int64Array:
     """Logistic function in fixed point, ``1 / (1 + exp(-x))``.
 
-    Parameters
-    ----------
-    values : int or ndarray, any integer dtype, shape (...)
-        Stored with `integer_bits`.
-    integer_bits : int
-    bits : int
-        32 or 16.
-
-    Returns
-    -------
-    ndarray, int64, shape of `values`
-        Stored without integer bits.
-
-    References
-    ----------
-    gemmlowp ``logistic``.
+    Reference: gemmlowp ``logistic``.
     """
     stored = np.asarray(values, np.int64)
     exponential = exp_on_negative_values(-np.abs(stored), integer_bits, bits)
@@ -115,26 +88,9 @@ def logistic(values: Integers, integer_bits: int, bits: int = 32) -> Int64Array:
 def tanh(values: Integers, integer_bits: int, bits: int = 32) -> Int64Array:
     """Hyperbolic tangent in fixed point.
 
-    Parameters
-    ----------
-    values : int or ndarray, any integer dtype, shape (...)
-        Stored with `integer_bits`.
-    integer_bits : int
-    bits : int
-        32 or 16.
-
-    Returns
-    -------
-    ndarray, int64, shape of `values`
-        Stored without integer bits.
-
-    Notes
-    -----
     ``(1 - e) / (1 + e)`` with ``e = exp(-2 |x|)``; one integer bit more doubles ``|x|``.
 
-    References
-    ----------
-    gemmlowp ``tanh``.
+    Reference: gemmlowp ``tanh``.
     """
     stored = np.asarray(values, np.int64)
     exponential = exp_on_negative_values(-np.abs(stored), integer_bits + 1, bits)
@@ -145,27 +101,18 @@ def tanh(values: Integers, integer_bits: int, bits: int = 32) -> Int64Array:
 def one_over_one_plus(values: Integers, bits: int = 32) -> Int64Array:
     """Reciprocal in fixed point, ``1 / (1 + x)`` for x in [0, 1].
 
-    Parameters
-    ----------
-    values : int or ndarray, any integer dtype, shape (...)
-        Stored without integer bits.
-    bits : int
-        32 or 16.
-
-    Returns
-    -------
-    ndarray, int64, shape of `values`
-        Stored without integer bits.
-
-    References
-    ----------
-    gemmlowp ``one_over_one_plus_x_for_x_in_0_1``.
+    Reference: gemmlowp ``one_over_one_plus_x_for_x_in_0_1``.
     """
     return saturating_shift_left(_two_over_one_plus(np.asarray(values, np.int64), bits), 1, bits)
 
 
 def inverse_sqrt_multiplier(values: Integers) -> tuple[Int64Array, Int64Array]:
     """Reciprocal square root, ``1 / sqrt(x)``, as quantised multipliers.
+
+    Five Newton steps from 1 on the argument, brought to three integer bits by an even
+    shift, as the root halves it. Arguments of 2**29 and above lose their last two bits.
+
+    Reference: TFLite ``GetInvSqrtQuantizedMultiplierExp``.
 
     Parameters
     ----------
@@ -178,15 +125,6 @@ def inverse_sqrt_multiplier(values: Integers) -> tuple[Int64Array, Int64Array]:
         Of int32 range.
     shift : ndarray, int64, shape of `values`
         At most 0: the result is ``multiplier * 2**(shift - 31)``.
-
-    Notes
-    -----
-    Five Newton steps from 1 on the argument, brought to three integer bits by an even
-    shift, as the root halves it. Arguments of 2**29 and above lose their last two bits.
-
-    References
-    ----------
-    TFLite ``GetInvSqrtQuantizedMultiplierExp``.
     """
     stored = np.maximum(np.asarray(values, np.int64), 1)
     is_one = stored == 1

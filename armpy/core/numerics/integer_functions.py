@@ -59,10 +59,9 @@ def shifted_rescaling(factor: float, source: QuantizationParameters, left: int) 
 
     Parameters
     ----------
-    factor : float
+    factor
         At least 0.
-    source : QuantizationParameters
-    left : int
+    left
         Bits that differences are shifted left by; 32 bits hold them.
 
     Returns
@@ -83,9 +82,7 @@ def shifted_rescaling(factor: float, source: QuantizationParameters, left: int) 
 def requantized(source: QuantizationParameters, target: QuantizationParameters) -> StoredFunction:
     """Requantise with the ratio of scales in float64, as QUANTIZE does.
 
-    References
-    ----------
-    TFLite ``reference_ops::Requantize``.
+    Reference: TFLite ``reference_ops::Requantize``.
     """
     ratio = float(source.scale) / float(target.scale)
     return _rescaling(source, target, ratio, (target.lowest, target.highest))
@@ -98,15 +95,12 @@ def clamped_rescaling(
 ) -> StoredFunction:
     """Requantise with the ratio of scales in float32 and clamp, as RELU and its kin do.
 
+    Reference: TFLite ``activations.cc`` (``ReluXEvalQuantized``).
+
     Parameters
     ----------
-    source, target : QuantizationParameters
-    bounds : (float or None, float or None)
+    bounds
         Lowest and highest real number; None where there is no bound.
-
-    References
-    ----------
-    TFLite ``activations.cc`` (``ReluXEvalQuantized``).
     """
     with np.errstate(all="ignore"):  # of odd scales
         ratio = float(source.scale / target.scale)
@@ -128,14 +122,10 @@ def _rescaling(
 def concatenated(source: QuantizationParameters, target: QuantizationParameters) -> StoredFunction:
     """Requantise 8 bits in float32, as CONCATENATION does.
 
-    Notes
-    -----
     Rounds half away from zero and saturates. Signed numbers are shifted into the unsigned
     range, where products are rounded otherwise than around 0.
 
-    References
-    ----------
-    TFLite ``ConcatenationWithScaling``; NNAPI CONCATENATION.
+    Reference: TFLite ``ConcatenationWithScaling``; NNAPI CONCATENATION.
     """
     scale = source.scale * (np.float32(1) / target.scale)
     bias = np.float32(source.lowest - source.zero_point) * scale
@@ -155,18 +145,16 @@ def converted(
 ) -> StoredFunction:
     """Requantise in float64, as MINIMUM and MAXIMUM do before they choose.
 
-    Parameters
-    ----------
-    source, target : (float, int)
-        Scale and zero point.
-    bounds : (int, int)
-        Lowest and highest stored integer of the target's type.
-
-    Notes
-    -----
     Stored integers are rounded, half away from 0: those of a signed type are not those of an
     unsigned one moved. NNAPI's reference does so; TFLite's kernels that choose elements expect
     equal quantisations and copy.
+
+    Parameters
+    ----------
+    source, target
+        Scale and zero point.
+    bounds
+        Lowest and highest stored integer of the target's type.
     """
 
     def compute(stored: Stored) -> Int64Array:
@@ -183,9 +171,7 @@ def leaky_relu(
 ) -> StoredFunction:
     """LEAKY_RELU: rescale negative and other integers with different factors.
 
-    References
-    ----------
-    TFLite ``reference_ops::QuantizeLeakyRelu``.
+    Reference: TFLite ``reference_ops::QuantizeLeakyRelu``.
     """
     with np.errstate(all="ignore"):  # of odd scales
         ratio = float(source.scale / target.scale)
@@ -206,9 +192,7 @@ def leaky_relu(
 def absolute(source: QuantizationParameters, target: QuantizationParameters) -> StoredFunction:
     """ABS: rescale magnitudes.
 
-    References
-    ----------
-    TFLite ``elementwise.cc`` (``AbsEvalQuantized``).
+    Reference: TFLite ``elementwise.cc`` (``AbsEvalQuantized``).
     """
     with np.errstate(all="ignore"):  # of odd scales
         multiplier = Multiplier.from_real(float(source.scale / target.scale))
@@ -226,9 +210,7 @@ def reciprocal_square_root(
 ) -> StoredFunction:
     """RSQRT of 8 bits; 0 and what is negative become the highest integer.
 
-    References
-    ----------
-    TFLite ``elementwise.cc`` (``RsqrtEvalQuantized``).
+    Reference: TFLite ``elementwise.cc`` (``RsqrtEvalQuantized``).
     """
     scale = float(np.sqrt(source.scale) * target.scale)
     multiplier, shift = quantize_multiplier(1.0 / scale if scale else math.inf)
@@ -249,14 +231,10 @@ def reciprocal_square_root(
 def hard_swish(source: QuantizationParameters, target: QuantizationParameters) -> StoredFunction:
     """HARD_SWISH of 8 bits, ``x * min(max(x + 3, 0), 6) / 6``.
 
-    Notes
-    -----
     16-bit fixed point: ``x`` with 7 more bits times a clamped linear function of ``x`` that
     goes from 0 to 1, whose product is truncated and then rescaled.
 
-    References
-    ----------
-    TFLite ``reference_ops::HardSwish``.
+    Reference: TFLite ``reference_ops::HardSwish``.
     """
     with np.errstate(all="ignore"):  # of odd scales
         fine_scale = source.scale * np.float32(1 / 128)
@@ -282,18 +260,14 @@ def hard_swish(source: QuantizationParameters, target: QuantizationParameters) -
 def logistic16(source: QuantizationParameters) -> StoredFunction:
     """LOGISTIC of 16 bits, with the output scale 2**-15.
 
-    Parameters
-    ----------
-    source : QuantizationParameters
-        Of int16, with the zero point 0.
-
-    Notes
-    -----
     Interpolates samples of the function at multiples of 1/24, for absolute arguments.
 
-    References
+    Reference: TFLite ``integer_ops/logistic.h``.
+
+    Parameters
     ----------
-    TFLite ``integer_ops/logistic.h``.
+    source
+        Of int16, with the zero point 0.
     """
     multiplier, shift = _argument_multiplier(source, exact_shifts=(0,))
 
@@ -309,18 +283,14 @@ def logistic16(source: QuantizationParameters) -> StoredFunction:
 def tanh16(source: QuantizationParameters) -> StoredFunction:
     """TANH of 16 bits, with the output scale 2**-15.
 
-    Parameters
-    ----------
-    source : QuantizationParameters
-        Of int16, with the zero point 0.
-
-    Notes
-    -----
     ``2 sigmoid(2 x) - 1`` with the samples of `logistic16`.
 
-    References
+    Reference: TFLite ``integer_ops/tanh.h``; ``activations.cc`` (``TanhPrepare``).
+
+    Parameters
     ----------
-    TFLite ``integer_ops/tanh.h``; ``activations.cc`` (``TanhPrepare``).
+    source
+        Of int16, with the zero point 0.
     """
     multiplier, shift = _argument_multiplier(source, exact_shifts=(0, 1))
 
@@ -338,8 +308,6 @@ def _argument_multiplier(
 ) -> tuple[int, int]:
     """What brings stored integers to the scale 1 / (3 * 4096): a factor, and a right shift.
 
-    Notes
-    -----
     A scale of ``2**(shift - 12)`` has an exact factor; TFLite uses it for some shifts only.
     """
     exponent = math.log2(source.scale)

@@ -40,15 +40,13 @@ _STEPS = 512
 def total_functions(target: QuantizationParameters) -> dict[str, RealFunction]:
     """Unary functions of float32 for tables, by NNAPI's names, made total and correctly rounded.
 
+    Reference: TFLite ``elementwise.cc`` (``LogPrepare``, ``RsqrtPrepare``), ``exp.cc``.
+
     Parameters
     ----------
-    target : QuantizationParameters
+    target
         Where a logarithm is not defined it is the lowest real number of the output, where a
         reciprocal root is not it is the highest.
-
-    References
-    ----------
-    TFLite ``elementwise.cc`` (``LogPrepare``, ``RsqrtPrepare``), ``exp.cc``.
     """
     lowest, highest = target.real_range
     return {
@@ -63,26 +61,21 @@ def by_table(
 ) -> StoredFunction:
     """Entries of the lookup table of a function of 8-bit integers.
 
+    float32 throughout: multiplied by the inverse of the output's scale, rounded half away
+    from zero, saturated; NaN becomes real 0.
+
+    Reference: TFLite ``LUTPopulate`` for 8 bits.
+
     Parameters
     ----------
     function : callable
         Of float32 arrays. Its elementary functions ought to be rounded correctly, as of
         `armpy.core.numerics.elementary.ROUNDED`, where tables are compared bit by bit.
-    source, target : QuantizationParameters
 
     Returns
     -------
     callable
         Of stored integers; for a table, of all of them.
-
-    Notes
-    -----
-    float32 throughout: multiplied by the inverse of the output's scale, rounded half away
-    from zero, saturated; NaN becomes real 0.
-
-    References
-    ----------
-    TFLite ``LUTPopulate`` for 8 bits.
     """
 
     def compute(stored: Stored) -> Int64Array:
@@ -101,16 +94,14 @@ def by_interpolation(
 ) -> StoredFunction:
     """Function of 16-bit integers by interpolation between 513 samples.
 
+    Reference: TFLite ``LUTPopulate`` and ``LUTLookup`` for 16 bits.
+
     Parameters
     ----------
     function : callable
         Of float32 arrays.
-    source, target : QuantizationParameters
+    source, target
         Of int16.
-
-    References
-    ----------
-    TFLite ``LUTPopulate`` and ``LUTLookup`` for 16 bits.
     """
     table = interpolation_table(
         function,
@@ -132,13 +123,15 @@ def interpolation_table(
 ) -> npt.NDArray[np.int16]:
     """Lookup table of 16 bits: samples of a function for `interpolate`.
 
+    Reference: TFLite ``LUTPopulateInt16``.
+
     Parameters
     ----------
     function : callable
         Of arrays of `dtype`.
-    source, target : (float, int)
+    source, target
         Scale and zero point of the 16-bit argument and result.
-    dtype : type
+    dtype
         What the samples are computed in.
 
     Returns
@@ -146,10 +139,6 @@ def interpolation_table(
     ndarray, int16, shape (513,)
         Each sample is moved by half the error that interpolation makes in the middle of its
         step, but the last one.
-
-    References
-    ----------
-    TFLite ``LUTPopulateInt16``.
     """
     lowest, highest = -32768, 32767
     scale, zero_point = dtype(source[0]), source[1]
@@ -182,6 +171,8 @@ def interpolation_table(
 def interpolate(table: npt.NDArray[np.int16], stored: Integers) -> Int64Array:
     """Linear interpolation between the samples of a 16-bit table, rounded half up.
 
+    Reference: TFLite ``LUTLookup(int16_t, ...)``.
+
     Parameters
     ----------
     table : ndarray, int16, shape (513,)
@@ -192,10 +183,6 @@ def interpolate(table: npt.NDArray[np.int16], stored: Integers) -> Int64Array:
     -------
     ndarray, int64, shape of `stored`
         Of int16 range.
-
-    References
-    ----------
-    TFLite ``LUTLookup(int16_t, ...)``.
     """
     arguments = np.asarray(stored, np.int64)
     index = (arguments >> 7) + 256

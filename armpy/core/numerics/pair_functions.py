@@ -41,21 +41,15 @@ def quotients(
 ) -> PairFunction:
     """DIV of 8 bits, as a product with a fixed-point reciprocal.
 
-    Parameters
-    ----------
-    operands : tuple of QuantizationParameters
-    target : QuantizationParameters
-    bounds : (int, int)
-        Lowest and highest stored integer of the output, its fused activation included.
-
-    Notes
-    -----
     The numerator is shifted left as far as it goes. A quotient by 0 saturates, 0 / 0 is 0;
     the reference refuses to compute them.
 
-    References
+    Reference: TFLite ``reference_ops::DivElementwise``.
+
+    Parameters
     ----------
-    TFLite ``reference_ops::DivElementwise``.
+    bounds
+        Lowest and highest stored integer of the output, its fused activation included.
     """
     lhs, rhs = operands
     with np.errstate(all="ignore"):  # of odd scales
@@ -88,8 +82,6 @@ def through_reals(
 ) -> PairFunction:
     """Any function of two, by float32 numbers in between; parameters as of `quotients`.
 
-    Notes
-    -----
     Halves are rounded away from zero; NaN is taken for 0.
     """
 

@@ -19,21 +19,13 @@ _FAR = 1 << 31
 
 @dataclass(frozen=True, slots=True)
 class QuantizationParameters:
-    """Parameters of affine quantisation: ``real = scale * (stored - zero_point)``.
+    """Parameters of affine quantisation: ``real = scale * (stored - zero_point)``."""
 
-    Parameters
-    ----------
-    scale : float32
-        As file formats store it, which is what TFLite's kernels compute with.
-    zero_point : int
-    lowest, highest : int
-        Range of the stored integers.
-    """
-
-    scale: np.float32
+    scale: np.float32  # as file formats store it, which is what TFLite's kernels compute with
     zero_point: int
     lowest: int
     highest: int
+    """`lowest` and `highest`: range of the stored integers."""
 
     @classmethod
     def of(cls, scale: float, zero_point: int, dtype: npt.DTypeLike) -> QuantizationParameters:
@@ -50,32 +42,12 @@ class QuantizationParameters:
         )
 
     def centred(self, stored: Integers) -> Int64Array:
-        """Subtract the zero point.
-
-        Parameters
-        ----------
-        stored : int or ndarray, any integer dtype, shape (...)
-
-        Returns
-        -------
-        ndarray, int64, shape of `stored`
-            A new array.
-        """
+        """Subtract the zero point."""
         # A scalar stays an array, so that it can be written, too.
         return np.asarray(np.subtract(stored, self.zero_point, dtype=np.int64))
 
     def saturated(self, steps: Integers) -> Int64Array:
-        """Add the zero point and clamp to the range.
-
-        Parameters
-        ----------
-        steps : int or ndarray, int64, shape (...)
-
-        Returns
-        -------
-        ndarray, int64, shape of `steps`
-            A new array.
-        """
+        """Add the zero point and clamp to the range."""
         return self.clamped(steps, self.lowest, self.highest)
 
     def clamped(self, steps: Integers, lowest: int, highest: int) -> Int64Array:
@@ -83,14 +55,8 @@ class QuantizationParameters:
 
         Parameters
         ----------
-        steps : int or ndarray, int64, shape (...)
-        lowest, highest : int
+        lowest, highest
             Stored integers; where they have changed places, results are `highest`.
-
-        Returns
-        -------
-        ndarray, int64, shape of `steps`
-            A new array.
         """
         moved: Int64Array = np.add(steps, self.zero_point)
         return np.clip(moved, lowest, highest)
@@ -100,7 +66,7 @@ class QuantizationParameters:
 
         Parameters
         ----------
-        real : float
+        real
             Not NaN. It is divided by the scale in float32.
 
         Returns
@@ -115,19 +81,17 @@ class QuantizationParameters:
     def clamp_of(self, bounds: tuple[float | None, float | None]) -> tuple[int, int]:
         """Quantise the clamp of an activation function.
 
+        Reference: TFLite ``CalculateActivationRangeQuantized``.
+
         Parameters
         ----------
-        bounds : (float or None, float or None)
+        bounds
             Lowest and highest real number; None where there is no bound.
 
         Returns
         -------
         lowest, highest : int
             Stored integers within the range on their side.
-
-        References
-        ----------
-        TFLite ``CalculateActivationRangeQuantized``.
         """
         low, high = bounds
         return (

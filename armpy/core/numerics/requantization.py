@@ -26,16 +26,6 @@ __all__ = [
 class Requantization:
     """Requantisation of sums with a bias: ``(sum * factor + addend) >> shift``.
 
-    Parameters
-    ----------
-    factor, addend, shift : ndarray, int64, shape () or (channels,)
-        The bias is part of `addend`.
-    half, step : ndarray, int64, shape of `factor`, or None
-        Both or neither. With them, `half` is added before the shift, less `step` where what is
-        to be shifted is negative.
-
-    Notes
-    -----
     For sums below 2**31 and biases of at most 2**30 nothing leaves 64 bits.
 
     gemmlowp rounds twice: ``a = floor(p / 2**31 + 1/2)`` and then ``a / 2**r`` with halves away
@@ -49,8 +39,12 @@ class Requantization:
     factor: Int64Array
     addend: Int64Array
     shift: Int64Array
+    """`factor`, `addend` and `shift`: shape () or (channels,). The bias is part of `addend`."""
     half: Int64Array | None = None
     step: Int64Array | None = None
+    """`half` and `step`: both or neither. With them, `half` is added before the shift, less `step`
+    where what is to be shifted is negative.
+    """
 
     @classmethod
     def rounding_twice(
@@ -60,10 +54,9 @@ class Requantization:
 
         Parameters
         ----------
-        multiplier : Multiplier
         bias : ndarray, int64, shape () or (channels,)
             Magnitudes of at most 2**30.
-        keeps_negatives : bool
+        keeps_negatives
             Whether results below 0 matter; without, they may be one too high.
         """
         left, right, factor = multiplier.left_shift, multiplier.right_shift, multiplier.multiplier
@@ -80,7 +73,7 @@ class Requantization:
 
         Parameters
         ----------
-        multiplier : Multiplier
+        multiplier
             Shifted left by 14 bits at most.
         bias : ndarray, int64, shape () or (channels,)
             With the sums, magnitudes of at most 2**47.
@@ -120,9 +113,7 @@ class Requantization:
 def reduced_multiplier(multiplier: Multiplier) -> tuple[Int64Array, Int64Array]:
     """Quantised multiplier of 16 bits, as 64-bit accumulators are multiplied by.
 
-    Parameters
-    ----------
-    multiplier : Multiplier
+    Reference: TFLite ``MultiplyByQuantizedMultiplier(int64_t, ...)``.
 
     Returns
     -------
@@ -130,10 +121,6 @@ def reduced_multiplier(multiplier: Multiplier) -> tuple[Int64Array, Int64Array]:
         Of 15 bits.
     shift : ndarray, int64, shape of the multiplier
         The real factor is ``factor * 2**-shift``; from -15 to 46.
-
-    References
-    ----------
-    TFLite ``MultiplyByQuantizedMultiplier(int64_t, ...)``.
     """
     whole = multiplier.multiplier
     factor = np.where(whole < 0x7FFF0000, (whole + (1 << 15)) >> 16, 0x7FFF)

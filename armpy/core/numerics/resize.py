@@ -22,20 +22,16 @@ FRACTION_BITS = 10
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Neighbours in the input that elements along an axis are interpolated between.
-
-    Parameters
-    ----------
-    lower, upper : ndarray, int64, shape (out,)
-        Positions of the two neighbours.
-    lower_weights, upper_weights : ndarray, float32 or int64, shape (out,)
-        Their shares; integers have `FRACTION_BITS`.
-    """
+    """Neighbours in the input that elements along an axis are interpolated between."""
 
     lower: Int64Array
     upper: Int64Array
+    """`lower` and `upper`: shape (out,). Positions of the two neighbours."""
     lower_weights: npt.NDArray[Any]  # Any: either of the two types above
     upper_weights: npt.NDArray[Any]  # Any: as above
+    """`lower_weights` and `upper_weights`: float32 or int64, shape (out,). Their shares; integers
+    have `FRACTION_BITS`.
+    """
 
 
 def real_samples(
@@ -43,18 +39,16 @@ def real_samples(
 ) -> Samples:
     """Neighbours of bilinear interpolation, with weights in float32.
 
+    Reference: TFLite ``ComputeInterpolationValues``.
+
     Parameters
     ----------
-    size, out_size : int
+    size, out_size
         Along the axis, before and after; at least 1.
-    align_corners : bool
+    align_corners
         Whether the first and the last elements of both lie upon each other.
-    half_pixel_centers : bool
+    half_pixel_centers
         Whether elements lie in the middle of their pixels.
-
-    References
-    ----------
-    TFLite ``ComputeInterpolationValues``.
     """
     positions = np.arange(out_size, dtype=np.float32)
     scale = _scale(size, out_size, align_corners)
@@ -73,9 +67,7 @@ def integer_samples(
 ) -> Samples:
     """Neighbours of bilinear interpolation, with integer weights; otherwise as `real_samples`.
 
-    References
-    ----------
-    TFLite ``ComputeInterpolationValuesInteger``.
+    Reference: TFLite ``ComputeInterpolationValuesInteger``.
     """
     one = 1 << FRACTION_BITS
     if align_corners and out_size > 1:
@@ -96,13 +88,11 @@ def nearest_positions(
 ) -> Int64Array:
     """Positions of nearest neighbours; parameters as of `real_samples`.
 
+    Reference: TFLite ``GetNearestNeighbor``.
+
     Returns
     -------
     ndarray, int64, shape (out,)
-
-    References
-    ----------
-    TFLite ``GetNearestNeighbor``.
     """
     offset = np.float32(0.5 if half_pixel_centers else 0)
     scale = _scale(size, out_size, align_corners)

@@ -28,10 +28,6 @@ Integers: TypeAlias = npt.NDArray[Any] | int  # Any: of every integer type
 def round_half_away(values: Any) -> Any:  # Any: a scalar or an array of either float type
     """Round half away from zero to whole floats, as C's ``round`` does.
 
-    Parameters
-    ----------
-    values : float, or ndarray of float32 or float64, shape (...)
-
     Returns
     -------
     float or ndarray, dtype and shape of `values`
@@ -48,9 +44,10 @@ def rounding_shift_right(
 ) -> Int64Array:
     """Rounding right shift: divide by a power of two, rounding half away from zero.
 
+    Reference: gemmlowp ``RoundingDivideByPOT``.
+
     Parameters
     ----------
-    values : int or ndarray, int64, shape (...)
     exponent : int or ndarray, any integer dtype, shape that broadcasts to that of `values`
         From 0 to 62.
     out : ndarray, int64, shape of `values`, optional
@@ -60,10 +57,6 @@ def rounding_shift_right(
     -------
     ndarray, int64, shape of `values`
         `out`, or else a new array.
-
-    References
-    ----------
-    gemmlowp ``RoundingDivideByPOT``.
     """
     stored, exponents = np.asarray(values, np.int64), np.asarray(exponent, np.int64)
     half = np.where(exponents > 0, np.left_shift(1, np.maximum(exponents - 1, 0)), 0)
@@ -81,14 +74,8 @@ def saturate(values: Integers, bits: int = 32) -> Int64Array:
 
     Parameters
     ----------
-    values : int or ndarray, int64, shape (...)
-    bits : int
+    bits
         From 1 to 63.
-
-    Returns
-    -------
-    ndarray, int64, shape of `values`
-        A new array.
     """
     highest = (1 << (bits - 1)) - 1
     return np.clip(np.asarray(values, np.int64), -highest - 1, highest)
@@ -97,22 +84,16 @@ def saturate(values: Integers, bits: int = 32) -> Int64Array:
 def saturating_shift_left(values: Integers, exponent: Integers, bits: int = 32) -> Int64Array:
     """Saturating left shift: multiply by a power of two and clamp.
 
+    Reference: gemmlowp ``SaturatingRoundingMultiplyByPOT`` for exponents that are not negative.
+
     Parameters
     ----------
     values : int or ndarray, int64, shape (...)
         Shifted, they fit 63 bits.
     exponent : int or ndarray, any integer dtype, shape that broadcasts with that of `values`
         At least 0.
-    bits : int
+    bits
         Of the result, the sign included.
-
-    Returns
-    -------
-    ndarray, int64, shape of the operands
-
-    References
-    ----------
-    gemmlowp ``SaturatingRoundingMultiplyByPOT`` for exponents that are not negative.
     """
     return saturate(np.left_shift(np.asarray(values, np.int64), exponent), bits)
 

@@ -18,28 +18,14 @@ Reals = npt.NDArray[Any]  # Any: reals of any width
 
 @dataclass(frozen=True, slots=True)
 class _Format:
-    """Format of a small float: division of its bits, and their meaning.
-
-    Parameters
-    ----------
-    mantissa_bits, bias : int
-    num_finite : int
-        Patterns without the sign that are finite numbers, from 0 on.
-    nan : int
-        The pattern of NaN; -1 if there is none.
-    infinity : int
-        The pattern of positive infinity; -1 if there is none.
-    sign_bit : int
-        0 if numbers have no sign.
-    has_negative_zero : bool
-    """
+    """Format of a small float: division of its bits, and their meaning."""
 
     mantissa_bits: int
     bias: int
-    num_finite: int
-    nan: int
-    infinity: int = -1
-    sign_bit: int = 0x80
+    num_finite: int  # patterns without the sign that are finite numbers, from 0 on
+    nan: int  # the pattern of NaN; -1 if there is none
+    infinity: int = -1  # the pattern of positive infinity; -1 if there is none
+    sign_bit: int = 0x80  # 0 if numbers have no sign
     has_negative_zero: bool = True
 
 
@@ -58,14 +44,9 @@ def float_values(bits: Reals, name: str) -> npt.NDArray[np.float32]:
 
     Parameters
     ----------
-    bits : ndarray of uint8 (uint16 for bfloat16), shape (...)
-    name : str
+    name
         Of the format: ``FLOAT8_E4M3FN``, ``FLOAT8_E4M3FNUZ``, ``FLOAT8_E5M2``,
         ``FLOAT8_E5M2FNUZ``, ``FLOAT8_E8M0``, ``FLOAT4_E2M1`` or ``BFLOAT16``.
-
-    Returns
-    -------
-    ndarray of float32, shape of `bits`
     """
     if name == "BFLOAT16":
         return bfloat16_values(bits)
@@ -77,25 +58,18 @@ def float_bits(
 ) -> npt.NDArray[Any]:  # Any: uint8 or uint16
     """Bit patterns of the nearest numbers of a format, ties to even; NaN stays NaN.
 
+    Reference: ONNX Cast, "Float 8" and "Float stored in 4 bits".
+
     Parameters
     ----------
-    values : ndarray of any real type, shape (...)
-    name : str
+    name
         As of `float_values`.
-    saturate : bool
+    saturate
         Whether what is too large becomes the largest finite number. Otherwise it becomes
         infinity, or NaN in formats without it. FLOAT4_E2M1, which has neither, always saturates;
         BFLOAT16 never does.
-    rounding : str
+    rounding
         Of FLOAT8_E8M0: ``nearest``, with ties up, ``up`` or ``down``.
-
-    Returns
-    -------
-    ndarray of uint8 (uint16 for bfloat16), shape of `values`
-
-    References
-    ----------
-    ONNX Cast, "Float 8" and "Float stored in 4 bits".
     """
     if name == "BFLOAT16":
         return bfloat16_bits(values)

@@ -32,19 +32,17 @@ ARGUMENT_STEP = 10.0 / 65535
 def argument_multiplier(scale: float, beta: float) -> tuple[int, int]:
     """Quantised multiplier from differences of 8-bit integers to arguments of the exponential.
 
+    Reference: TFLite ``PreprocessSoftmaxScaling``.
+
     Parameters
     ----------
-    scale, beta : float
+    scale, beta
         Of the input; of the operation. Taken as float32.
 
     Returns
     -------
     multiplier, shift : int
         As of `quantize_multiplier`; arguments have `ARGUMENT_INTEGER_BITS` and 32 bits in all.
-
-    References
-    ----------
-    TFLite ``PreprocessSoftmaxScaling``.
     """
     real = float(np.float32(beta)) * float(np.float32(scale)) * (1 << (31 - ARGUMENT_INTEGER_BITS))
     # The reference's own limit, for large scales.
@@ -54,16 +52,14 @@ def argument_multiplier(scale: float, beta: float) -> tuple[int, int]:
 def input_radius(shift: int, integer_bits: int = ARGUMENT_INTEGER_BITS) -> int:
     """Largest difference of 8-bit integers whose argument fits its integer bits.
 
+    Reference: TFLite ``CalculateInputRadius``.
+
     Parameters
     ----------
-    shift : int
+    shift
         Of `argument_multiplier`.
-    integer_bits : int
+    integer_bits
         Of arguments.
-
-    References
-    ----------
-    TFLite ``CalculateInputRadius``.
     """
     highest = (1 << integer_bits) - 1
     return math.floor(highest * 2.0 ** (31 - integer_bits - shift))
@@ -71,6 +67,8 @@ def input_radius(shift: int, integer_bits: int = ARGUMENT_INTEGER_BITS) -> int:
 
 class Exponentials:
     """Exponentials of all differences from the largest 8-bit integer of a row.
+
+    Reference: TFLite reference kernels ``softmax.h``, ``log_softmax.h``.
 
     Parameters
     ----------
@@ -91,10 +89,6 @@ class Exponentials:
         Fixed-point factor of the arguments.
     per_argument : float
         What turns an argument back into a difference.
-
-    References
-    ----------
-    TFLite reference kernels ``softmax.h``, ``log_softmax.h``.
     """
 
     def __init__(self, scale: float, beta: float) -> None:

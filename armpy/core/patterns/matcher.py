@@ -44,27 +44,16 @@ class _Instruction:
 
 @dataclass(eq=False, slots=True)
 class _State:
-    """Steps that a match may be at, between two characters.
-
-    Parameters
-    ----------
-    steps : frozenset of int
-    before : _Before
-    following : dict of str to _State
-        By the next character, as far as they are known.
-    """
+    """Steps that a match may be at, between two characters."""
 
     steps: frozenset[int]
     before: _Before
     following: dict[str, _State] = field(default_factory=dict)
+    """By the next character, as far as they are known."""
 
 
 class RegularExpression:
     """A regular expression in RE2's syntax.
-
-    Parameters
-    ----------
-    text : str
 
     Raises
     ------
@@ -88,7 +77,6 @@ class RegularExpression:
 
         Parameters
         ----------
-        text : str
         check : callable
             Called often; what it raises ends the match.
         """
@@ -146,7 +134,6 @@ class RegularExpression:
         return self._states.setdefault(key, _State(*key))
 
     def _transition(self, state: _State, character: str) -> _State:
-        """The state after a character."""
         if self._num_transitions >= _MOST_TRANSITIONS:
             self._states, self._num_transitions = {}, 0
         reached = self._reached(state, character)

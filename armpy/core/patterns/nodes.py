@@ -12,18 +12,10 @@ Range: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Characters:
-    """One character out of ranges.
-
-    Parameters
-    ----------
-    ranges : tuple of (int, int)
-    is_negated : bool
-        Whether it is one that is in none of the ranges.
-    ignores_case : bool
-    """
+    """One character out of ranges."""
 
     ranges: tuple[Range, ...]
-    is_negated: bool = False
+    is_negated: bool = False  # whether it is one that is in none of the ranges
     ignores_case: bool = False
 
     def has(self, character: str) -> bool:
@@ -63,19 +55,11 @@ class Alternation:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """A part several times.
-
-    Parameters
-    ----------
-    part : Node
-    least : int
-    most : int, optional
-        None without a limit.
-    """
+    """A part several times."""
 
     part: Node
     least: int
-    most: int | None
+    most: int | None  # None without a limit
 
 
 Node: TypeAlias = Characters | Assertion | Concatenation | Alternation | Repeat

@@ -71,14 +71,12 @@ class _Flags:
 def parse(pattern: str) -> Node:
     """Parse a regular expression.
 
+    Reference: RE2, "Syntax".
+
     Raises
     ------
     PatternError
         If it is not one in RE2's syntax, or has a class of Unicode.
-
-    References
-    ----------
-    RE2, "Syntax".
     """
     parser = _Parser(pattern)
     node = parser.choice(0)
@@ -139,7 +137,6 @@ class _Parser:
         return self._literal(ord(character))
 
     def _repeated(self, part: Node) -> Node:
-        """Parse how often a part is repeated."""
         least, most = 1, None
         if self._take("*"):
             least = 0
@@ -180,7 +177,6 @@ class _Parser:
         return node
 
     def _set(self) -> Characters:
-        """Parse a set of characters in brackets."""
         self.place += 1
         is_negated = self._take("^")
         ranges: list[Range] = []

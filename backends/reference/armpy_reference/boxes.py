@@ -23,7 +23,7 @@ def check_corners(boxes: Array, layer: str) -> None:
     ----------
     boxes : ndarray, any dtype, shape (n, 4)
         Corners x1, y1, x2, y2.
-    layer : str
+    layer
         Name of the layer, for the message.
 
     Raises
@@ -47,8 +47,7 @@ def check_batches(batch_indices: Array, num_batches: int, layer: str) -> None:
     Parameters
     ----------
     batch_indices : ndarray, int32, shape (n,)
-    num_batches : int
-    layer : str
+    layer
         Name of the layer, for the message.
 
     Raises
@@ -130,7 +129,7 @@ def suppress(
     ----------
     boxes : ndarray, float32, shape (n, 4)
     scores : ndarray, float32, shape (n,)
-    limit : int
+    limit
         Most boxes; negative for no limit.
     is_dropped : callable
         Tells from overlaps which boxes are dropped.

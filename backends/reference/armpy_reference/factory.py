@@ -17,8 +17,6 @@ from armpy_reference.workload import ReferenceWorkload
 def workload_class(kind: type[Operation]) -> type[ReferenceWorkload[Operation]] | None:
     """The workload class of an operation; None if CpuRef has none.
 
-    Notes
-    -----
     ``Convolution2d`` is ``Convolution2dWorkload`` in ``workloads/convolution2d.py``. The
     module is imported when first asked for.
     """

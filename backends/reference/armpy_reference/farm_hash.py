@@ -26,6 +26,8 @@ _BLOCK_BYTES = 64
 def fingerprint64(strings: npt.NDArray[np.uint8]) -> Words:
     """Hash each row.
 
+    Arithmetic is modulo 2**64.
+
     Parameters
     ----------
     strings : ndarray, uint8, shape (n, length)
@@ -33,10 +35,6 @@ def fingerprint64(strings: npt.NDArray[np.uint8]) -> Words:
     Returns
     -------
     ndarray, uint64, shape (n,)
-
-    Notes
-    -----
-    Arithmetic is modulo 2**64.
     """
     length = strings.shape[1]
     if length <= 16:
@@ -66,7 +64,6 @@ def _number(value: int) -> np.uint64:
 
 
 def _rotated(words: Words, count: int) -> Words:
-    """Rotate to the right."""
     return (words >> np.uint64(count)) | (words << np.uint64(64 - count))
 
 
@@ -82,7 +79,6 @@ def _joined(u: Words, v: Words, multiplier: Words | np.uint64) -> Words:
 
 
 def _hash_to_16(strings: npt.NDArray[np.uint8], length: int) -> Words:
-    """Hash 0 to 16 bytes."""
     multiplier = _number(int(_K2) + 2 * length)
     if length >= 8:
         fetch = _fetcher(strings)
@@ -116,13 +112,11 @@ def _start(fetch: Fetch, first: np.uint64, multiplier: np.uint64) -> tuple[Words
 
 
 def _hash_to_32(fetch: Fetch, length: int) -> Words:
-    """Hash 17 to 32 bytes."""
     multiplier = _number(int(_K2) + 2 * length)
     return _joined(*_start(fetch, _K1, multiplier), multiplier)
 
 
 def _hash_to_64(fetch: Fetch, length: int) -> Words:
-    """Hash 33 to 64 bytes."""
     multiplier = _number(int(_K2) + 2 * length)
     y, second = _start(fetch, _K2, multiplier)
     z = _joined(y, second, multiplier)

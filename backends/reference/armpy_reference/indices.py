@@ -14,10 +14,9 @@ def places_of(indices: Array, size: int, wraps_negative: bool = False) -> Array:
 
     Parameters
     ----------
-    indices : ndarray, any integer dtype, any shape
-    size : int
+    size
         Of the axis.
-    wraps_negative : bool
+    wraps_negative
         Whether indices below 0 count from the end.
 
     Raises
@@ -42,11 +41,9 @@ def element_places(
 
     Parameters
     ----------
-    indices : ndarray, any integer dtype, rank of `shape`
-    shape : tuple of int
+    shape
         Of the tensor that is indexed.
-    axis : int
-    wraps_negative : bool
+    wraps_negative
         See `places_of`.
     """
     places = list(np.ogrid[tuple(slice(size) for size in indices.shape)])

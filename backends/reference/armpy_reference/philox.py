@@ -53,11 +53,10 @@ def philox_uniform(seed: int, stream: int, count: int) -> npt.NDArray[np.float64
 
     Parameters
     ----------
-    seed : int
+    seed
         The key, of 64 bits.
-    stream : int
+    stream
         The upper 64 bits of the counters; the lower ones count the blocks.
-    count : int
 
     Returns
     -------
@@ -79,9 +78,7 @@ def philox_normal(
 ) -> npt.NDArray[np.floating]:
     """Random numbers of a standard normal distribution, in pairs of uniform ones.
 
-    References
-    ----------
-    TensorFlow ``random_distributions.h``, ``BoxMullerFloat`` and ``BoxMullerDouble``.
+    Reference: TensorFlow ``random_distributions.h``, ``BoxMullerFloat`` and ``BoxMullerDouble``.
     """
     draw = philox_uniform_singles if dtype == np.float32 else philox_uniform
     pairs = draw(seed, stream, count + count % 2).reshape(-1, 2)

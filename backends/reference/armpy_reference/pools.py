@@ -65,8 +65,6 @@ def meetings(axis: WindowAxis) -> Iterator[tuple[slice, slice]]:
 class PoolingWorkload(ReferenceWorkload[PoolT]):
     """Combine the elements of windows, one axis after the other from the last.
 
-    Notes
-    -----
     Float means are sums in float32 divided by the number of elements inside the image.
     Quantised means are integer sums, divided with halves away from zero; the zero point needs
     no regard as input and output share it.
@@ -124,7 +122,6 @@ class PoolingWorkload(ReferenceWorkload[PoolT]):
 
 
 def _combine_along(values: Array, axis: WindowAxis, combine: np.ufunc) -> Array:
-    """Windows along axis 1, each combined into one."""
     shape = (values.shape[0], axis.count, *values.shape[2:])
     result = np.full(shape, neutral(combine, values.dtype), values.dtype)
     first, end = inside(axis)

@@ -31,8 +31,7 @@ def activation_range(activation: FusedActivation, info: TensorInfo) -> tuple[int
 
     Parameters
     ----------
-    activation : FusedActivation
-    info : TensorInfo
+    info
         Of the output; quantised per tensor, or of a plain integer type.
     """
     return parameters_of(info).clamp_of(activation.bounds)
@@ -41,20 +40,17 @@ def activation_range(activation: FusedActivation, info: TensorInfo) -> tuple[int
 def dequantize(stored: npt.NDArray[Any], info: TensorInfo) -> Float32Array:
     """Dequantise stored integers; scales may run along an axis.
 
+    One rounding: the product of a float32 scale and an integer difference, which a
+    float64 holds exactly, is rounded to float32.
+
     Parameters
     ----------
     stored : ndarray, dtype and shape of `info`
-    info : TensorInfo
 
     Returns
     -------
     ndarray, float32, shape of `stored`
         A new array.
-
-    Notes
-    -----
-    One rounding: the product of a float32 scale and an integer difference, which a
-    float64 holds exactly, is rounded to float32.
     """
     scales, zero_points = _columns(info.quantization, stored.ndim)
     if stored.dtype.itemsize <= 2:
@@ -74,23 +70,19 @@ def quantize(
 ) -> None:
     """Quantise real numbers, saturated; scales may run along an axis.
 
+    Divides by the float32 scale in float32 and rounds, then adds the zero point.
+
+    Reference: TFLite ``reference_ops::AffineQuantize``, ``PerChannelQuantize``.
+
     Parameters
     ----------
     real : ndarray, float32, shape of `out`
         NaN becomes real 0.
-    info : TensorInfo
+    info
         Of `out`; scales may run along an axis.
     out : ndarray, dtype and shape of `info`
-    rounds_to_even : bool
+    rounds_to_even
         Whether halves go to the even integer, not away from zero.
-
-    Notes
-    -----
-    Divides by the float32 scale in float32 and rounds, then adds the zero point.
-
-    References
-    ----------
-    TFLite ``reference_ops::AffineQuantize``, ``PerChannelQuantize``.
     """
     scales, zero_points = _columns(info.quantization, out.ndim)
     steps = np.divide(real, scales, dtype=np.float32)
@@ -125,8 +117,6 @@ def _columns(
 def is_output_of(info: TensorInfo, scale: float, zero_point: int) -> bool:
     """Whether an output has the quantisation that a fixed-point kernel produces.
 
-    Notes
-    -----
     The tolerance of one in a thousand is TFLite's.
     """
     return info.zero_point == zero_point and math.isclose(info.scale, scale, rel_tol=1e-3)

@@ -21,12 +21,6 @@ def apply_activation(
 ) -> Float32Array:
     """Compute an activation function.
 
-    Parameters
-    ----------
-    operation : Activation
-    functions : ElementaryFunctions
-    values : ndarray, float32 or float64, shape (...)
-
     Returns
     -------
     ndarray, dtype and shape of `values`

@@ -17,7 +17,6 @@ def to_real(stored: Array, info: TensorInfo) -> Float32Array:
     Parameters
     ----------
     stored : ndarray, dtype of `info`, any shape
-    info : TensorInfo
 
     Returns
     -------
@@ -31,11 +30,6 @@ def to_real(stored: Array, info: TensorInfo) -> Float32Array:
 
 def from_real(real: Float32Array, info: TensorInfo) -> Array:
     """Stored elements of real numbers.
-
-    Parameters
-    ----------
-    real : ndarray, float32, any shape
-    info : TensorInfo
 
     Returns
     -------
@@ -54,8 +48,6 @@ def mean_in_range(numbers: Array, axes: tuple[int, ...], dtype: np.dtype[Any]) -
 
     Parameters
     ----------
-    numbers : ndarray, float64, any shape
-    axes : tuple of int
     dtype : dtype
         Type of the tensor; sums overflow as in float32 at least.
 

@@ -24,13 +24,12 @@ def scaled_regions(
 
     Parameters
     ----------
-    operation : RoiAlign or RoiPooling
     rois : ndarray, float32, shape (r, 4)
         Corners x1, y1, x2, y2.
     batch_indices : ndarray, int32, shape (r,)
-    shape : sequence of int
+    shape
         Of the feature maps (n, h, w, c).
-    layer : str
+    layer
         Name of the layer, for messages.
 
     Returns

@@ -13,17 +13,13 @@ from armpy_reference.quantized.lookup_table import Array, UnaryKernel
 def along_axis(kernel: UnaryKernel, axis: int, values: Array, out: Array) -> None:
     """Run a kernel that works along the last axis along another one.
 
-    Parameters
-    ----------
-    kernel : UnaryKernel
-    axis : int
-    values, out : ndarray, shape (...)
-        Nothing is done if they are empty.
-
-    Notes
-    -----
     Rows that lie along another axis are copied first, so that sums are taken in one order
     wherever they lie.
+
+    Parameters
+    ----------
+    values, out : ndarray, shape (...)
+        Nothing is done if they are empty.
     """
     if not out.size:
         return
@@ -41,9 +37,9 @@ def float_kernel(source: TensorInfo, target: TensorInfo, kernel: UnaryKernel) ->
 
     Parameters
     ----------
-    source, target : TensorInfo
+    source, target
         Quantised types through scales and zero points, float16 rounded once.
-    kernel : UnaryKernel
+    kernel
         From float32 to float32; from float64 to float64, if it is to be used for that type.
     """
     if source.data_type in (DataType.FLOAT32, DataType.FLOAT64):

@@ -16,15 +16,10 @@ def as_numbers(strings: Array, dtype: np.dtype[np.generic], where: str) -> Array
 
     Parameters
     ----------
-    strings : ndarray of object
     dtype : dtype
         Integers are read exactly, and by way of float64 where a string has a fraction or exponent.
-    where : str
+    where
         Location, for the message.
-
-    Returns
-    -------
-    ndarray, float64 or Python integers, shape of `strings`
 
     Raises
     ------
@@ -48,13 +43,6 @@ def as_numbers(strings: Array, dtype: np.dtype[np.generic], where: str) -> Array
 
 
 def _integer(text: str, dtype: np.dtype[np.generic]) -> int:
-    """An integer that fits a dtype.
-
-    Raises
-    ------
-    ValueError
-        If the text is not a number, or the number is too large.
-    """
     try:
         number = int(text)
     except ValueError:

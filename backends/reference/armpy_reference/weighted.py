@@ -43,22 +43,13 @@ OperationT = TypeVar("OperationT", bound=Operation)
 
 @dataclass(frozen=True, slots=True)
 class PreparedWeights:
-    """Weights as numbers of the type to compute in, and what becomes of the sums.
-
-    Parameters
-    ----------
-    values : ndarray, float32, float64 or int64, shape of the weights
-    stage : OutputStage
-    pad_value : float
-        What a padding element of the input is, as stored.
-    dynamic_range : DynamicRange or None
-        How float inputs are quantised for quantised weights.
-    """
+    """Weights as numbers of the type to compute in, and what becomes of the sums."""
 
     values: Array
     stage: OutputStage
-    pad_value: float = 0.0
+    pad_value: float = 0.0  # what a padding element of the input is, as stored
     dynamic_range: DynamicRange | None = None
+    """How float inputs are quantised for quantised weights."""
 
     def per_image(self, images: Array) -> Iterator[tuple[Array, OutputStage]]:
         """Images, shape (n, h, w, c), one by one as they are multiplied, and their stages."""
@@ -95,17 +86,14 @@ def pack_weights(
 
     Parameters
     ----------
-    info : WorkloadInfo
-    activation : FusedActivation
-    weights : ndarray, stored elements, any shape
     bias : ndarray or None, shape (channels,)
-    channel_axis : int
+    channel_axis
         Axis of the output channels in the weights.
-    rounds_once : bool
+    rounds_once
         Whether sums are rescaled in float64, as TFLite does for fully connected layers.
-    is_centred : bool
+    is_centred
         Whether the workload takes the zero point off the input itself.
-    has_asymmetric_range : bool
+    has_asymmetric_range
         Whether float inputs get a zero point when they are quantised for quantised weights.
     """
     source, kind = operand(info, 0), operand(info, 1)
@@ -172,14 +160,12 @@ def real_factors(
 ) -> npt.NDArray[np.float64]:
     """Effective output scales: products of two inputs' scales over the output's, by channel.
 
+    Scales are float32 numbers, as file formats store them.
+
     Parameters
     ----------
-    in_float : bool
+    in_float
         Whether the product is rounded to float32 before it is divided in float64.
-
-    Notes
-    -----
-    Scales are float32 numbers, as file formats store them.
     """
     scales = rhs.quantization.scales if rhs.quantization is not None else (1.0,)
     weights = np.array(scales if rhs.has_per_axis_quantization else scales[0], np.float32)

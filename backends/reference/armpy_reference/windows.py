@@ -24,23 +24,15 @@ Array = npt.NDArray[Any]  # Any: integers on the way in, floats of either size i
 
 @dataclass(frozen=True, slots=True)
 class WindowAxis:
-    """Window positions along one spatial axis.
-
-    Parameters
-    ----------
-    size, before : int
-        Elements of the input, padding elements in front of them.
-    kernel, stride, dilation : int
-    count : int
-        Number of window positions.
-    """
+    """Window positions along one spatial axis."""
 
     size: int
     before: int
+    """`size` and `before`: elements of the input, padding elements in front of them."""
     kernel: int
     stride: int
     dilation: int
-    count: int
+    count: int  # number of window positions
 
     def extent(self, count: int) -> int:
         """Elements that `count` neighbouring windows reach over, padding included."""
@@ -106,13 +98,11 @@ class PaddedRows:
 
     Parameters
     ----------
-    windows : Windows
     max_windows : int
         Rows of windows that one `load` serves at most.
     channels : int
         Of the windows; a multiple of the image's.
     dtype : dtype
-    pad_value : float
     is_split : bool
         Whether columns with the same remainder by the stride are kept together, so that the
         elements that neighbouring windows read at one position are neighbours too.
@@ -178,8 +168,6 @@ class PaddedRows:
     def patches(self, count: int) -> Array:
         """View of the windows' elements, shape (count, columns, kernel h, kernel w, channels).
 
-        Notes
-        -----
         For unsplit columns only.
         """
         rows, columns = self.windows.rows, self.windows.columns
@@ -200,14 +188,12 @@ class PaddedRows:
     def tap(self, row: int, column: int, count: int) -> Array:
         """View of one element of every window, shape (count, columns * channels).
 
+        For split columns only.
+
         Parameters
         ----------
-        row, column : int
+        row, column
             Which element of the kernel.
-
-        Notes
-        -----
-        For split columns only.
         """
         rows, columns = self.windows.rows, self.windows.columns
         channels = self.slab.shape[3]

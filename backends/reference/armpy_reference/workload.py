@@ -21,13 +21,6 @@ _TO_WRITE = {"read": False, "write": True}
 class ReferenceWorkload(IWorkload, Generic[OperationT]):
     """A workload that computes arrays from arrays.
 
-    Parameters
-    ----------
-    operation : Operation
-    info : WorkloadInfo
-
-    Notes
-    -----
     A subclass lives in the module named after its operation in snake case and is named
     after it with ``Workload`` at the end; that is how the factory finds it. It overrides
     `prepare` for work that is done once, and `compute`; where the elements decide on the
@@ -68,6 +61,8 @@ class ReferenceWorkload(IWorkload, Generic[OperationT]):
     def compute_dynamic(self, inputs: Sequence[Array]) -> Sequence[Array]:
         """Compute outputs whose shapes follow from the elements of the inputs.
 
+        Called instead of `compute` for operations that have data-dependent outputs.
+
         Parameters
         ----------
         inputs : sequence of ndarray
@@ -77,10 +72,6 @@ class ReferenceWorkload(IWorkload, Generic[OperationT]):
         -------
         sequence of ndarray
             One per output, of its dtype and of whatever shape it comes to have.
-
-        Notes
-        -----
-        Called instead of `compute` for operations that have data-dependent outputs.
         """
         raise NotImplementedError(f"{type(self).__name__} computes nothing")
 

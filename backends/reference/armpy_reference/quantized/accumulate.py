@@ -25,7 +25,7 @@ def exact_dtype(bound: float) -> np.dtype[Any]:  # Any: one of three number type
 
     Parameters
     ----------
-    bound : float
+    bound
         No sum of magnitudes of products is larger.
     """
     # A float holds every integer up to its mantissa's size. No partial sum exceeds the sum of
@@ -47,7 +47,6 @@ def product_into(rows: Array, matrix: Array, stage: OutputStage, out: Array) -> 
     ----------
     rows : ndarray, any dtype, shape (m, k)
     matrix : ndarray, the dtype to compute in, shape (k, channels)
-    stage : OutputStage
     out : ndarray, dtype of the output, shape (m, channels)
     """
     count, depth = rows.shape

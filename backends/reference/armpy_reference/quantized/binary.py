@@ -33,8 +33,6 @@ def addition(
 ) -> BinaryKernel:
     """Addition (subtraction with the sign -1) of rescaled integers.
 
-    Notes
-    -----
     Inputs are shifted left by 20 bits (15 for 16-bit types), multiplied by their share of
     twice the larger scale, added, and multiplied to the output's scale.
     """
@@ -176,8 +174,6 @@ def through_float(
 
 
 def _written(function: PairFunction) -> BinaryKernel:
-    """A kernel that writes what a function computes."""
-
     def compute(lhs: Array, rhs: Array, out: Array) -> None:
         out[...] = function(lhs, rhs)
 

@@ -22,17 +22,10 @@ _LOWEST, _HIGHEST = -128, 127
 
 @dataclass(frozen=True, slots=True)
 class DynamicRange:
-    """Quantises float inputs to 8 bits by the range that they happen to have.
+    """Quantises float inputs to 8 bits by the range that they happen to have."""
 
-    Parameters
-    ----------
-    weight_scales : ndarray, float32, shape (1,) or (channels,)
-    is_asymmetric : bool
-        Whether inputs get a zero point.
-    """
-
-    weight_scales: Float32Array
-    is_asymmetric: bool
+    weight_scales: Float32Array  # shape (1,) or (channels,)
+    is_asymmetric: bool  # whether inputs get a zero point
 
     def quantized(self, rows: Float32Array) -> tuple[Float32Array, Float32Array]:
         """Integers for rows of numbers, each row with a scale of its own.

@@ -55,12 +55,7 @@ class OutputRescaling(ABC):
 
 @dataclass(frozen=True, slots=True)
 class FixedPointRescaling(OutputRescaling):
-    """Requantisation in one multiplication and one shift.
-
-    Parameters
-    ----------
-    arithmetic : Requantization
-    """
+    """Requantisation in one multiplication and one shift."""
 
     arithmetic: Requantization
 
@@ -89,16 +84,10 @@ class FixedPointRescaling(OutputRescaling):
 
 @dataclass(frozen=True, slots=True)
 class WideRescaling(OutputRescaling):
-    """Requantisation that rounds twice, for any bias, in more passes.
-
-    Parameters
-    ----------
-    multiplier : Multiplier
-    bias : ndarray, int64, shape () or (channels,)
-    """
+    """Requantisation that rounds twice, for any bias, in more passes."""
 
     multiplier: Multiplier
-    bias: Int64Array
+    bias: Int64Array  # shape () or (channels,)
 
     def rescaled(self, sums: Array, scratch: Int64Array) -> Int64Array:
         """Compute in int64; biased sums are below 2**32."""
@@ -110,18 +99,15 @@ class WideRescaling(OutputRescaling):
 
 @dataclass(frozen=True, slots=True)
 class SaturatingRescaling(OutputRescaling):
-    """Requantisation that rounds once, for any multiplier and bias, in more passes.
-
-    Parameters
-    ----------
-    factor, shift, bias : ndarray, int64, shape () or (channels,)
-        The biased sum times ``factor * 2**-shift``, for factors of 15 bits and shifts from -15 to
-        46. Sums that leave every output's range anyway are cut off first.
-    """
+    """Requantisation that rounds once, for any multiplier and bias, in more passes."""
 
     factor: Int64Array
     shift: Int64Array
     bias: Int64Array
+    """`factor`, `shift` and `bias`: shape () or (channels,). The biased sum times ``factor *
+    2**-shift``, for factors of 15 bits and shifts from -15 to 46. Sums that leave every output's
+    range anyway are cut off first.
+    """
 
     def rescaled(self, sums: Array, scratch: Int64Array) -> Int64Array:
         """Compute in int64, with halves up."""
@@ -142,18 +128,11 @@ class SaturatingRescaling(OutputRescaling):
 class RealRescaling(OutputRescaling):
     """Requantisation in float64, rounding half away from zero.
 
-    Parameters
-    ----------
-    factor : ndarray, float64, shape () or (channels,)
-    bias : ndarray, int64, shape () or (channels,)
-
-    References
-    ----------
-    TFLite ``reference_integer_ops::FullyConnected``.
+    Reference: TFLite ``reference_integer_ops::FullyConnected``.
     """
 
-    factor: npt.NDArray[np.float64]
-    bias: Int64Array
+    factor: npt.NDArray[np.float64]  # shape () or (channels,)
+    bias: Int64Array  # shape () or (channels,)
 
     def rescaled(self, sums: Array, scratch: Int64Array) -> Int64Array:
         """Compute in float64; the biased sum is exact below 2**53."""
@@ -182,19 +161,14 @@ class OutputStage(ABC):
 
 @dataclass(frozen=True, slots=True)
 class FloatStage(OutputStage):
-    """Output stage in float32: bias and activation.
+    """Output stage in float32: bias and activation."""
 
-    Parameters
-    ----------
-    bias : ndarray, float32, shape (channels,), or None
-    activation : FusedActivation
-    factors : ndarray, float32, shape (1, 1) or (rows, channels) with 1 for either, or None
-        What the sums are multiplied by first.
-    """
-
-    bias: Array | None
+    bias: Array | None  # float32, shape (channels,), or None
     activation: FusedActivation
     factors: Array | None = None
+    """float32, shape (1, 1) or (rows, channels) with 1 for either, or None. What the sums are
+    multiplied by first.
+    """
 
     def finish(self, sums: Array, out: Array) -> None:
         """Round once if the output is float16."""
@@ -211,14 +185,9 @@ class FloatStage(OutputStage):
 
 @dataclass(frozen=True, slots=True)
 class SumStage(OutputStage):
-    """Output stage of sums that are the output themselves.
+    """Output stage of sums that are the output themselves."""
 
-    Parameters
-    ----------
-    bias : ndarray, int64, shape () or (channels,)
-    """
-
-    bias: Int64Array
+    bias: Int64Array  # shape () or (channels,)
 
     def finish(self, sums: Array, out: Array) -> None:
         """Wrap to 32 bits; exact for sums that are exact integers."""
@@ -227,20 +196,13 @@ class SumStage(OutputStage):
 
 @dataclass(frozen=True, slots=True)
 class QuantizedStage(OutputStage):
-    """Output stage of integers: requantisation and activation.
-
-    Parameters
-    ----------
-    rescaling : OutputRescaling
-    zero_point : int
-    lowest, highest : int
-        Clamp of the stored integers.
-    """
+    """Output stage of integers: requantisation and activation."""
 
     rescaling: OutputRescaling
     zero_point: int
     lowest: int
     highest: int
+    """`lowest` and `highest`: clamp of the stored integers."""
 
     def finish(self, sums: Array, out: Array) -> None:
         """Exact for sums that are exact integers."""

@@ -40,8 +40,6 @@ def _differences(stored: Array) -> npt.NDArray[np.uint8]:
 def softmax8(source: TensorInfo, target: TensorInfo, beta: float) -> UnaryKernel:
     """Softmax of 8-bit rows to an 8-bit or 16-bit output.
 
-    Notes
-    -----
     The output's lowest integer stands for 0 and the step is ``2**-bits`` of its type.
     """
     exponentials = Exponentials(source.scale, beta)
@@ -82,8 +80,6 @@ def log_softmax8(source: TensorInfo, target: TensorInfo, beta: float) -> UnaryKe
 def softmax16(source: TensorInfo, beta: float) -> UnaryKernel:
     """Softmax of 16-bit rows with the output scale 2**-15.
 
-    Notes
-    -----
     Interpolates tables of ``exp(x)`` for x in [-10, 0] and of ``1 / (1 + x)`` for x in
     [0, 1]; the sum has 15 fraction bits.
     """

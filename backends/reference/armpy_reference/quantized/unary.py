@@ -20,10 +20,9 @@ def unary_kernel(
 
     Parameters
     ----------
-    source, target : TensorInfo
     real : callable
         Of real numbers, as for `by_table`.
-    integer : StoredFunction, optional
+    integer
         Integer arithmetic to use in its place.
 
     Returns

@@ -21,11 +21,6 @@ _BOUNDS = {
 def activate(values: Float32Array, activation: RecurrentActivation) -> Float32Array:
     """Apply an activation function.
 
-    Parameters
-    ----------
-    values : ndarray, float32, shape (...)
-    activation : RecurrentActivation
-
     Returns
     -------
     ndarray, float32, shape of `values`

@@ -19,7 +19,7 @@ def linked_inputs(
     ----------
     sequence : ndarray, shape (t, b, i)
     aux_input : ndarray, shape (t, b, a), optional
-    has_aux_weights : bool
+    has_aux_weights
         Whether both directions read both inputs, side by side as their weights are (see
         `linked_weights`), or the backward direction the auxiliary one only.
     """
@@ -45,9 +45,8 @@ def direction_outputs(
     ----------
     outputs : sequence of ndarray
         One for both directions, or one for each.
-    forward_size : int
+    forward_size
         Output size of the forward direction, which comes first where both share an output.
-    is_time_major : bool
 
     Returns
     -------

@@ -22,8 +22,6 @@ BIASES = {
 class LstmCell(ABC):
     """One LSTM with its weights, ready to run over sequences.
 
-    Notes
-    -----
     A subclass says how the share of the gates that the input contributes is computed, for
     all time steps at once, and how one step is made from it and the states.
     """

@@ -42,11 +42,9 @@ def tanh(values: Int64Array, integer_bits: int) -> Int64Array:
 
 @cache
 def _sigmoid_table() -> Int64Array:
-    """Results for all of int16."""
     return gemmlowp.logistic(np.arange(-LARGEST - 1, LARGEST + 1), 3, bits=16)
 
 
 @cache
 def _tanh_table(integer_bits: int) -> Int64Array:
-    """Results for all of int16."""
     return gemmlowp.tanh(np.arange(-LARGEST - 1, LARGEST + 1), integer_bits, bits=16)

@@ -26,17 +26,14 @@ _VARIANCE_OFFSET = np.float32(1e-8)
 class FloatLstm(LstmCell):
     """An LSTM in float32.
 
-    Parameters
-    ----------
-    operation : Lstm, UnidirectionalSequenceLstm or BidirectionalSequenceLstm
-    weights : mapping of str to ndarray
-        Operands of one LSTM by name, float16 or float32.
-
-    Notes
-    -----
     float32 throughout; the result of float16 operands is rounded once, at the end. With the
     activation NONE the cell state goes out as it is, as NNAPI has it; TFLite's kernel then
     lets out the candidate, which its scratch memory still holds.
+
+    Parameters
+    ----------
+    weights : mapping of str to ndarray
+        Operands of one LSTM by name, float16 or float32.
 
     References
     ----------

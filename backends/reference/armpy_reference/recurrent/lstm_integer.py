@@ -125,9 +125,13 @@ class _LstmGate:
 class IntegerLstm(LstmCell):
     """An LSTM in integers.
 
+    Gates have 12 fraction bits and saturate to int16 after each share is added. Effective
+    scales are float32 products, as in the reference. With projection and peephole the
+    reference applies the peephole to the first o cells of n only: of each row if
+    batch-major, of the batch's rows laid end to end if time-major; so does this.
+
     Parameters
     ----------
-    operation : UnidirectionalSequenceLstm or QLstm
     infos : mapping of str to TensorInfo
         Operands by name.
     output : TensorInfo
@@ -136,13 +140,6 @@ class IntegerLstm(LstmCell):
         Constant operands by name.
     rules : IntegerLstmRules
         Where the operations' arithmetic differs.
-
-    Notes
-    -----
-    Gates have 12 fraction bits and saturate to int16 after each share is added. Effective
-    scales are float32 products, as in the reference. With projection and peephole the
-    reference applies the peephole to the first o cells of n only: of each row if
-    batch-major, of the batch's rows laid end to end if time-major; so does this.
 
     References
     ----------

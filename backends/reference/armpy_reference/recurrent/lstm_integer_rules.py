@@ -37,9 +37,7 @@ class IntegerLstmRules(ABC):
 class SequenceRules(IntegerLstmRules):
     """Rules of TFLite's LSTM over a sequence.
 
-    References
-    ----------
-    TFLite ``kernels/lstm_eval.cc`` (``EvalInteger8x8_16``).
+    Reference: TFLite ``kernels/lstm_eval.cc`` (``EvalInteger8x8_16``).
     """
 
     def plain_gate(self, intermediate_scale: float, bias: Array) -> tuple[float, Array | None]:
@@ -62,8 +60,6 @@ class SequenceRules(IntegerLstmRules):
 class StepRules(IntegerLstmRules):
     """Rules of the single step that QUANTIZED_LSTM is.
 
-    Notes
-    -----
     NNAPI's implementation left TFLite's at an early state and is followed in what it does:
 
     - sums have the intermediate scales, and biases are not used, without layer normalisation
@@ -75,9 +71,7 @@ class StepRules(IntegerLstmRules):
     The LSTM differs from it in one thing: the peephole of the input and forget gates sees the cell
     state that comes in, as the operation's description says, not memory that is to be written.
 
-    References
-    ----------
-    NNAPI QUANTIZED_LSTM.
+    Reference: NNAPI QUANTIZED_LSTM.
     """
 
     def plain_gate(self, intermediate_scale: float, bias: Array) -> tuple[float, Array | None]:

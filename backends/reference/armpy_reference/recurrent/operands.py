@@ -24,10 +24,9 @@ def weights_of(
 
     Parameters
     ----------
-    operation : Operation
     operands : sequence of (ndarray or None)
         One per input.
-    prefix : str
+    prefix
         Selects the operands of one direction; taken off their names.
     """
     return {

@@ -18,12 +18,15 @@ def run_rnn(
 ) -> Float32Array:
     """Run over a sequence.
 
+    float32 throughout; the result of float16 operands is rounded once, at the end.
+
+    Reference: NNAPI and TFLite RNN, UNIDIRECTIONAL_SEQUENCE_RNN and BIDIRECTIONAL_SEQUENCE_RNN.
+
     Parameters
     ----------
     weights : mapping of str to ndarray
         ``weights`` (n, i), ``recurrent_weights`` (n, n) and ``bias`` (n), float16 or
         float32.
-    activation : RecurrentActivation
     sequence : ndarray, float16 or float32, shape (t, b, i)
     hidden_state : ndarray, type of `sequence`, shape (b, n)
     out : ndarray, type of `sequence`, shape (t, b, n)
@@ -33,14 +36,6 @@ def run_rnn(
     -------
     ndarray, float32, shape (b, n)
         The hidden state after the last time step.
-
-    Notes
-    -----
-    float32 throughout; the result of float16 operands is rounded once, at the end.
-
-    References
-    ----------
-    NNAPI and TFLite RNN, UNIDIRECTIONAL_SEQUENCE_RNN and BIDIRECTIONAL_SEQUENCE_RNN.
     """
     shares = as_float32(sequence) @ as_float32(weights["weights"]).T
     shares += as_float32(weights["bias"])

@@ -27,8 +27,6 @@ from armpy_reference.workload import ReferenceWorkload
 class BatchMatMulWorkload(ReferenceWorkload[BatchMatMul]):
     """Multiply the matrices at the last two axes.
 
-    Notes
-    -----
     Floats accumulate in float32, wider plain types in themselves. Quantised sums are exact
     integers, rescaled as by TFLite's reference kernels: rounded twice, or once with a multiplier
     of 16 bits for 16-bit inputs.

@@ -26,8 +26,6 @@ from armpy_reference.windows import PaddedRows, Windows, run_channels_last
 class Convolution2dWorkload(WeightedWorkload[Convolution2d]):
     """Multiply patches of the image by the filters, one matrix product per block of rows.
 
-    Notes
-    -----
     Floats accumulate in float32. Quantised sums are exact integers, rescaled as by TFLite's
     reference kernels: rounded twice (once, with a multiplier of 16 bits, for 16-bit inputs
     without a 32-bit bias), then clamped. Float inputs of quantised weights are quantised by

@@ -26,8 +26,6 @@ from armpy_reference.weighted import (
 class Convolution3dWorkload(WeightedWorkload[Convolution3d]):
     """Multiply patches of the volume by the filters, one matrix product per block of rows.
 
-    Notes
-    -----
     Accumulation and rounding as for `Convolution2dWorkload`.
     """
 

@@ -21,8 +21,6 @@ _LEAST_RUN = 512
 class DepthwiseConvolution2dWorkload(WeightedWorkload[DepthwiseConvolution2d]):
     """Add up the image, shifted and multiplied by one filter element after the other.
 
-    Notes
-    -----
     Accumulation and rounding as for `Convolution2dWorkload`; float inputs of quantised weights
     always get a zero point.
     """

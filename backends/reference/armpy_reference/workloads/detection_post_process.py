@@ -17,24 +17,15 @@ from armpy_reference.workload import ReferenceWorkload
 
 @dataclass(frozen=True, slots=True)
 class Detections:
-    """Detections of one image.
-
-    Parameters
-    ----------
-    rows : ndarray, int64, shape (m,)
-        Rows of the outputs.
-    anchors : ndarray, int64, shape (m,)
-        Which box each one is.
-    classes : ndarray, int64, shape (m,)
-        Which class, counted without the background.
-    count : int
-        What num_detections tells.
-    """
+    """Detections of one image."""
 
     rows: Indices
+    """int64, shape (m,). Rows of the outputs."""
     anchors: Indices
+    """int64, shape (m,). Which box each one is."""
     classes: Indices
-    count: int
+    """int64, shape (m,). Which class, counted without the background."""
+    count: int  # what num_detections tells
 
 
 class DetectionPostProcessWorkload(ReferenceWorkload[DetectionPostProcess]):

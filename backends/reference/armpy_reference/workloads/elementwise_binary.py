@@ -88,7 +88,6 @@ def _plain_kernel(operation: ElementwiseBinary, output: TensorInfo) -> BinaryKer
 
 
 def _squared_difference(lhs: Array, rhs: Array, out: Array | None = None) -> Array:
-    """The square of the difference."""
     difference: Array = np.subtract(lhs, rhs, out=out)
     return np.multiply(difference, difference, out=out)
 

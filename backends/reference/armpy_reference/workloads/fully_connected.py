@@ -17,8 +17,6 @@ from armpy_reference.weighted import PreparedWeights, WeightedWorkload, pack_wei
 class FullyConnectedWorkload(WeightedWorkload[FullyConnected]):
     """Multiply the input's vectors by the weights.
 
-    Notes
-    -----
     Floats accumulate in float32. Quantised sums are exact integers that are multiplied by the
     real factor between the scales in float64 and rounded once, half away from zero: unlike
     convolutions, for which there is fixed-point arithmetic. Float inputs of quantised weights are

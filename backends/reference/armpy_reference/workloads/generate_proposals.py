@@ -49,7 +49,6 @@ class GenerateProposalsWorkload(ReferenceWorkload[GenerateProposals]):
     def _choose(
         self, scores: Float32Array, boxes: Float32Array, image_size: Float32Array
     ) -> Indices:
-        """Indices of the proposals of one image, by falling score."""
         operation = self.operation
         candidates = np.arange(len(scores))
         if 0 < operation.pre_nms_max < len(scores):

@@ -64,7 +64,7 @@ def refine(grid: Float32Array, tolerance: np.float32) -> tuple[Float32Array, Flo
     ----------
     grid : ndarray, float32, shape (..., 3, 3)
         Rows y, columns x.
-    tolerance : float32
+    tolerance
         Determinant of the second derivatives, absolute and in parts of the product of its
         diagonal, below which there is no determined peak.
 

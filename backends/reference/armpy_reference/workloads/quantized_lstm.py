@@ -26,8 +26,6 @@ _OUTPUT_SHIFT = 8
 class QuantizedLstmWorkload(ReferenceWorkload[QuantizedLstm]):
     """Run a plain LSTM in integers for one time step.
 
-    Notes
-    -----
     Implementations join input and output state in this order, but recurrent weights and
     input weights in that one, and multiply the two. NNAPI's test vectors expect it, so it is
     what the operation means: the first columns of the recurrent weights meet the input.
@@ -35,9 +33,7 @@ class QuantizedLstmWorkload(ReferenceWorkload[QuantizedLstm]):
     int32 accumulation of products without zero points; gates and cell state int16,
     products of these rounded half up, shifts half away from zero, saturated.
 
-    References
-    ----------
-    NNAPI QUANTIZED_16BIT_LSTM; TFLite ``kernels/internal/reference/lstm_cell.h``.
+    Reference: NNAPI QUANTIZED_16BIT_LSTM; TFLite ``kernels/internal/reference/lstm_cell.h``.
     """
 
     def prepare(self) -> None:

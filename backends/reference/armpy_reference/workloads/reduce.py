@@ -106,7 +106,6 @@ class ReduceWorkload(ReferenceWorkload[Reduce]):
         out[...] = np.any(values, self.axes, keepdims=True).reshape(out.shape)
 
     def _all(self, values: Array, out: Array) -> None:
-        """Whether none is false."""
         out[...] = np.all(values, self.axes, keepdims=True).reshape(out.shape)
 
     def _quantized_sum(self, values: Array, out: Array) -> None:

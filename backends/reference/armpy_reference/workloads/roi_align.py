@@ -24,19 +24,13 @@ _WEIGHT_STEPS = 255
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Sampling positions of a region along one axis.
-
-    Parameters
-    ----------
-    lower, upper : ndarray, int64, shape (out, samples)
-        Positions of the two neighbours.
-    share : ndarray, float32, shape (out, samples)
-        Weight of the upper one.
-    """
+    """Sampling positions of a region along one axis."""
 
     lower: npt.NDArray[np.int64]
     upper: npt.NDArray[np.int64]
+    """`lower` and `upper`: shape (out, samples). Positions of the two neighbours."""
     share: Float32Array
+    """Shape (out, samples). Weight of the upper one."""
 
     @classmethod
     def of(
@@ -58,20 +52,12 @@ class Samples:
 
 @dataclass(frozen=True, slots=True)
 class FreeSamples:
-    """Those sampling positions of a region anywhere that are not 0, along one axis.
-
-    Parameters
-    ----------
-    samples : Samples
-    inside : ndarray, float32, shape (out, samples)
-        1 for samples that count, 0 for those outside of the image.
-    count : int
-        Samples in an output element, inside or not.
-    """
+    """Those sampling positions of a region anywhere that are not 0, along one axis."""
 
     samples: Samples
     inside: Float32Array
-    count: int
+    """Shape (out, samples). 1 for samples that count, 0 for those outside of the image."""
+    count: int  # samples in an output element, inside or not
 
     @classmethod
     def of(
@@ -162,7 +148,6 @@ class RoiAlignWorkload(ReferenceWorkload[RoiAlign]):
                 target[...] = _largest(image, rows, columns)
 
     def _along(self, start: np.float32, end: np.float32, axis: int, size: int) -> FreeSamples:
-        """Samples of a region along an axis."""
         operation = self.operation
         offset = 0.5 if operation.half_pixel else 0.0
         length = float(end) - float(start)
@@ -239,11 +224,9 @@ def _largest(image: Array, rows: FreeSamples, columns: FreeSamples) -> Array:
 
 
 def _shares(weights: Float32Array) -> Float32Array:
-    """Weights as they are."""
     return weights
 
 
 def _stored_shares(weights: Float32Array) -> npt.NDArray[np.int64]:
-    """Weights in steps of 1/255."""
     steps: Float32Array = np.floor(weights * np.float32(_WEIGHT_STEPS) + np.float32(0.5))
     return steps.astype(np.int64)

@@ -29,5 +29,4 @@ class StringNormalizerWorkload(ReferenceWorkload[StringNormalizer]):
         return (normalized.reshape(*inputs[0].shape[:-1], len(words)),)
 
     def _compared(self, word: str) -> str:
-        """The form in which a word is compared."""
         return word if self.operation.is_case_sensitive else word.lower()

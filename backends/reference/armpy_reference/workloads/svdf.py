@@ -16,8 +16,6 @@ from armpy_reference.workload import ReferenceWorkload
 class SvdfWorkload(ReferenceWorkload[Svdf]):
     """Filter the newest input, put it behind the older ones, filter over time.
 
-    Notes
-    -----
     float16 and float32: float32 accumulation, one rounding at the end. int8: int32
     accumulation; the newest entry is rescaled and saturated to the state's type, the
     output to int8; the activation is not applied.

@@ -18,8 +18,6 @@ from armpy_reference.windows import channels_last_shape, run_channels_last
 class TransposeConvolution2dWorkload(WeightedWorkload[TransposeConvolution2d]):
     """Multiply every element by all filters, then add up where the windows overlap.
 
-    Notes
-    -----
     Accumulation and rounding as for `Convolution2dWorkload`.
     """
 

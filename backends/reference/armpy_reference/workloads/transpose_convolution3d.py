@@ -25,8 +25,6 @@ from armpy_reference.workloads.transpose_convolution2d import meeting
 class TransposeConvolution3dWorkload(WeightedWorkload[TransposeConvolution3d]):
     """Multiply every element by all filters, then add up where the windows overlap.
 
-    Notes
-    -----
     Accumulation and rounding as for `Convolution2dWorkload`.
     """
 
