@@ -5,12 +5,15 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+import re
 import signal
 import sys
 import tempfile
 import threading
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -104,47 +107,63 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["PYTEST_XDIST_AUTO_NUM_WORKERS"] = "0"  # what a test starts shares its core
 
 
-# Tests that use the conformance kit, models of NNAPI, or the tools.
-collect_ignore = (
-    (
-        []
-        if find_spec("armpy_conformance")
-        else [
-            "backends/numba_acc/tests",
-            "backends/reference/tests/test_no_axes.py",
-            "extensions/conformance",
-            "tests/differential",
-            "tests/examples",
-            "tests/frontends/test_guarded_fuzz.py",
-            "tests/frontends/test_tflite_fuzz.py",
-            "tests/frontends/test_tflite_operators.py",
-            "extensions/nnapi/tests/test_damaged_models.py",
-            "extensions/nnapi/tests/test_mutations.py",
-            "extensions/nnapi/tests/test_odd_numbers.py",
-            "extensions/nnapi/tests/test_versions.py",
-            "tests/scripts/test_compare_backends.py",
-        ]
-    )
-    + (
-        []
-        if find_spec("armpy_nnapi")
-        else [
-            "extensions/nnapi",
-            "tests/documents/test_porting_pages.py",
-            "tests/scripts/test_compare_trees.py",
-            "tests/test_adding_an_operation.py",
-        ]
-    )
-    + (
-        []
-        if find_spec("armpy_tools")
-        else [
-            "backends/numba_acc/tests/test_profiling.py",
-            "extensions/serving",
-            "extensions/tools",
-        ]
-    )
-)
+_ROOT = Path(__file__).parent
+_MISSING = {
+    package.name: package.parent
+    for package in sorted(_ROOT.glob("extensions/*/armpy_*"))
+    if find_spec(package.name) is None
+}
+"""Extensions that are not installed, with their folders."""
+
+_IMPORT = re.compile(r"^([ ]*)(?:from|import) ([\w.]+)", re.MULTILINE)
+_FOR_TYPES = re.compile(r"^if TYPE_CHECKING:\n(?:    .*\n|\n)+", re.MULTILINE)
+_LEFT_OUT: Counter[str] = Counter()
+
+
+@cache
+def _imported(path: Path) -> tuple[str, ...]:
+    """The modules that a module of tests imports when it is imported; when it runs, if it helps."""
+    is_test = path.name.startswith("test_")  # whose functions may skip before they import
+    text = _FOR_TYPES.sub("", path.read_text(encoding="utf-8"))
+    return tuple(name for indent, name in _IMPORT.findall(text) if not (is_test and indent))
+
+
+def _lacks(path: Path) -> str:
+    """The missing extension that a module of tests needs, itself or by another; empty if none."""
+    modules, seen = [path], {path}
+    for module in modules:  # which grows
+        for name in _imported(module):
+            if name.partition(".")[0] in _MISSING:
+                return name.partition(".")[0]
+            other = _ROOT / (name.replace(".", "/") + ".py")
+            if "tests" in name.split(".") and other not in seen and other.is_file():
+                modules.append(other)
+                seen.add(other)
+    return ""
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave out what needs an extension that is missing: by itself, or by its folder's conftest."""
+    if not _MISSING or collection_path.suffix != ".py":
+        return None
+    parents = collection_path.parents
+    lacked = next((name for name, folder in _MISSING.items() if folder in parents), "")
+    conftest = collection_path.parent / "conftest.py"
+    lacked = lacked or _lacks(collection_path)
+    if not lacked and conftest.is_file():
+        lacked = _lacks(conftest)
+    if lacked:
+        _LEFT_OUT[lacked] += 1
+    return bool(lacked) or None
+
+
+def pytest_report_collectionfinish() -> list[str]:
+    """Say what was left out for want of extensions."""
+    return [
+        f"not collected: {count} files of tests, as {name} is not installed"
+        for name, count in sorted(_LEFT_OUT.items())
+    ]
+
 
 _UNTRACED = (
     "backends/numba_acc/tests",
