@@ -98,7 +98,6 @@ def compile_for(
     ----------
     view : SubgraphView
         Whose layers the backend supports.
-    aim : Target
     options : mapping
         The network's.
 
@@ -132,7 +131,6 @@ def kernels_for(
     ----------
     views : sequence of SubgraphView
         Whose layers the backend supports; one that cannot be lowered for the target is left out.
-    aim : Target
     options : mapping
         The networks'.
 

@@ -57,8 +57,6 @@ class SavedInfos(SizedInfos):
     ----------
     text : ndarray, uint8
         Compressed JSON: a list of fields for each command.
-    num_commands : int
-    figures : Figures
     """
 
     def __init__(self, text: Array, num_commands: int, figures: Figures) -> None:
@@ -181,7 +179,6 @@ def saved_program(program: Program, aim: Target, options: OptionValues) -> Saved
 
     Parameters
     ----------
-    program : Program
     aim : Target
         What it was made for.
     options : mapping
@@ -274,7 +271,6 @@ def _size(given: object) -> int:
 
 
 def _addresses(program: Program, found: Mapping[str, int]) -> dict[Kernel, int]:
-    """Addresses by kernel."""
     needed = needed_kernels(program, program.num_threads)
     try:
         return {kernel: found[kernel.symbol] for kernel in needed}

@@ -61,21 +61,11 @@ OPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class ResolvedOptions:
-    """Settings: the options, as they apply to this machine.
+    """Settings: the options, as they apply to this machine."""
 
-    Parameters
-    ----------
-    isa : Isa
-        Relaxed, if that is wanted and the processor can.
-    num_threads : int
-        Most threads of an execution.
-    model : MachineModel
-        What things cost.
-    """
-
-    isa: Isa
-    num_threads: int
-    model: MachineModel
+    isa: Isa  # relaxed, if that is wanted and the processor can
+    num_threads: int  # most threads of an execution
+    model: MachineModel  # what things cost
 
     @classmethod
     def of(cls, values: OptionValues = NO_OPTIONS) -> ResolvedOptions:

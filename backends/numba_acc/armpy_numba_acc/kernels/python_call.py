@@ -18,7 +18,6 @@ def make(isa: Isa, header_bytes: int) -> KernelWithResult:
 
     Parameters
     ----------
-    isa : Isa
     header_bytes : int
         Of every Python object. Its last word is the object's type. Behind it, arrays have the
         address of their elements first of all (`PyArrayObject_fields`).

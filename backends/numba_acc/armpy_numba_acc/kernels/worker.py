@@ -28,7 +28,6 @@ def make(isa: Isa, patience: int) -> Callable[[int, int, int], None]:
 
     Parameters
     ----------
-    isa : Isa
     patience : int
         How often it looks for another execution before it returns.
 

@@ -27,28 +27,16 @@ _ARGUMENTS = (numba.int64, numba.int64, numba.int64)
 
 @dataclass(frozen=True, slots=True)
 class LinkedKernel:
-    """A kernel that calls functions which Numba does not see.
+    """A kernel that calls functions which Numba does not see."""
 
-    Parameters
-    ----------
-    function : callable
-        The kernel; it is translated once for all that it is linked with.
-    definitions : str
-        The functions, in LLVM's language.
-    """
-
+    # The kernel; it is translated once for all that it is linked with.
     function: Callable[[int, int, int], None]
-    definitions: str
+    definitions: str  # the functions, in LLVM's language
 
 
 @dataclass(frozen=True, slots=True)
 class KernelWithResult:
-    """A function that gives an integer to whoever calls it, which no kernel does.
-
-    Parameters
-    ----------
-    function : callable
-    """
+    """A function that gives an integer to whoever calls it, which no kernel does."""
 
     function: Callable[[int, int, int], int]
 
@@ -75,7 +63,6 @@ def compile_kernel(function: Function, symbol: str, isa: Isa) -> bytes:
         nothing.
     symbol : str
         What the compiled function is called.
-    isa : Isa
 
     Returns
     -------

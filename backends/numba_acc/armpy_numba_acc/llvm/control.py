@@ -106,7 +106,6 @@ def when(
 
     Parameters
     ----------
-    condition : CodeValue, one bit
     then, otherwise : callable
         Write the code, and give as many values of the same types; nothing for `otherwise` if it
         is left out.

@@ -100,7 +100,6 @@ def linked(name: str, count: int, *, returns: bool = False) -> Primitive:
 
     Parameters
     ----------
-    name : str
     count : int
         Of its arguments, all of them 64-bit integers.
     returns : bool
@@ -117,23 +116,13 @@ def linked(name: str, count: int, *, returns: bool = False) -> Primitive:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A function for `linked` to call.
-
-    Parameters
-    ----------
-    name : str
-    count : int
-        Of its arguments, all of them 64-bit integers.
-    write : callable
-        ``write(code, *arguments)`` gives what the function does, or None for nothing.
-    returns : bool
-        Whether it gives a 64-bit integer.
-    """
+    """A function for `linked` to call."""
 
     name: str
-    count: int
+    count: int  # of its arguments, all of them 64-bit integers
+    # ``write(code, *arguments)`` gives what the function does, or None for nothing.
     write: Callable[..., CodeValue | None]
-    returns: bool = False
+    returns: bool = False  # whether it gives a 64-bit integer
 
 
 def defined(*definitions: Definition) -> str:

@@ -51,12 +51,7 @@ def suffix(kind: Kind) -> str:
 
 
 class Code:
-    """Place where instructions are added.
-
-    Parameters
-    ----------
-    builder : llvmlite.ir.IRBuilder
-    """
+    """Place where instructions are added."""
 
     __slots__ = ("builder",)
 
@@ -129,11 +124,6 @@ def _constant(kind: Kind, number: float) -> Any:  # Any: llvmlite has no types
 
 class CodeValue:
     """A number or a vector that code computes, together with where instructions are added.
-
-    Parameters
-    ----------
-    code : Code
-    value : llvmlite.ir.Value
 
     Notes
     -----

@@ -51,12 +51,8 @@ def emit_elementwise(
 
     Parameters
     ----------
-    emit : Emitter
     expression : str
         See `armpy_numba_acc.tiles.elementwise.expressions`.
-    inputs : sequence of Value
-    output : Value
-    label : str
     parameters : sequence of float
         The expression's.
     kinds : sequence of str, optional
@@ -170,7 +166,6 @@ def collapsed(shapes: Sequence[tuple[int, ...]], output: tuple[int, ...]) -> lis
     ----------
     shapes : sequence of tuple of int
         Of the inputs; they broadcast to the output's.
-    output : tuple of int
 
     Returns
     -------

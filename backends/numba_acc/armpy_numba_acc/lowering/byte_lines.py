@@ -76,7 +76,6 @@ def lower_as_lines(emit: Emitter, layers: Sequence[Layer]) -> bool:
 
     Parameters
     ----------
-    emit : Emitter
     layers : sequence of Layer
         All with a `constant_operand`; each but the first reads the one in front of it.
     """

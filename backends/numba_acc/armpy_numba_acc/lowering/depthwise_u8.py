@@ -145,20 +145,12 @@ def _bias(layer: Layer, values: Int64Array, is_unsigned: bool) -> npt.NDArray[np
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """Plan of computing a layer, with elements of the input in groups of four.
-
-    Parameters
-    ----------
-    tiling : Tiling
-    parameters : tuple of int
-        Window's width, its stride, rows and columns of a tile, as the kernel is made for.
-    taps : ndarray, int64, shape (lines, 4, 2)
-        Rows and columns of the window's elements that each line holds; -1 where none is.
-    num_groups : int
-    """
+    """Plan of computing a layer, with elements of the input in groups of four."""
 
     tiling: Tiling
+    # Window's width, its stride, rows and columns of a tile, as the kernel is made for.
     parameters: tuple[int, int, int, int]
+    # Rows and columns of the window's elements that each line holds; -1 where none is.
     taps: Int64Array
     num_groups: int
 

@@ -233,7 +233,6 @@ def _power_of_two_above(margin: float) -> float:
 def _byte_squared_difference(
     operation: ElementwiseBinary, infos: Sequence[TensorInfo]
 ) -> Parameters:
-    """Squared differences of bytes."""
     factors = _common_factors(infos, _SQUARE_SHIFT, is_squared=True)
     low, high = step_bounds(operation.activation.bounds, infos[2])
     scale, nudge, margin, *_ = _scaling_numbers(factors[2], 1 << 30)

@@ -20,20 +20,15 @@ from armpy_numba_acc.program.registry import LoweringRule
 
 @dataclass(frozen=True, slots=True)
 class _Lookup:
-    """Loops of a lookup; numbers as for `armpy_numba_acc.machine.calls.gathering.GatherCall`.
-
-    Parameters
-    ----------
-    axes : tuple of (int, int, int)
-        Of each axis that an index counts along its size, bytes from one of its elements to the
-        next, and the least index.
-    """
+    """Loops of a lookup; numbers as for `armpy_numba_acc.machine.calls.gathering.GatherCall`."""
 
     batches: int
     outers: int
     count: int
     run: int
     pitch: int
+    # Of each axis that an index counts along its size, bytes from one of its elements to the next,
+    # and the least index.
     axes: tuple[tuple[int, int, int], ...]
 
 
@@ -114,13 +109,7 @@ def _offsets(indices: Array, lookup: _Lookup, layer: Layer) -> Array:
 
 
 def _check_range(indices: Array, least: int, size: int, layer: Layer) -> None:
-    """Check that indices lie within an axis.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If one does not.
-    """
+    """Check that indices lie within an axis."""
     wrong = indices[(indices < least) | (indices >= size)]
     if wrong.size:
         raise InvalidArgumentError(

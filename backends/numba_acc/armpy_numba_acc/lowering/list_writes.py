@@ -16,23 +16,13 @@ _EQUAL = Comparison(ComparisonOperation.EQUAL)
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A carried tensor of which one element along its first axis is exchanged.
+    """A carried tensor of which one element along its first axis is exchanged."""
 
-    Parameters
-    ----------
-    number : int
-        Of the carried tensor.
-    whole, element, index : Value
-        The tensor, what is put into it, and where.
-    layers : tuple of Layer
-        What the body has for it.
-    """
-
-    number: int
-    whole: Value
+    number: int  # of the carried tensor
+    whole: Value  # the tensor, what is put into it, and where
     element: Value
     index: Value
-    layers: tuple[Layer, ...]
+    layers: tuple[Layer, ...]  # what the body has for it
 
 
 def find_writes(body: Graph) -> Mapping[int, Write]:
@@ -71,7 +61,6 @@ def _write(body: Graph, number: int, whole: Value, made: Value) -> Write | None:
 
 
 def _is_read_by(body: Graph, value: Value, layer: Layer) -> bool:
-    """Whether a layer is all that reads a value."""
     return body.consumers.get(value) == (layer,) and value not in body.outputs
 
 

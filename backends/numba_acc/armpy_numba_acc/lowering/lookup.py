@@ -19,7 +19,6 @@ def emit_lookup(
 
     Parameters
     ----------
-    emit : Emitter
     table : ndarray
         By unsigned element, as `armpy_numba_acc.packing.tables` makes them: 256
         entries of 8 or 32 bits, or 65,536 of 16 bits.
@@ -27,7 +26,6 @@ def emit_lookup(
         Of an 8-bit or 16-bit type.
     output : Value or Buffer
         Where the entries go.
-    label : str
     """
     call = calls.Lookup(
         index_bytes=value.info.data_type.size_bytes,

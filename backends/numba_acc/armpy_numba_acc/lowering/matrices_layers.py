@@ -101,9 +101,6 @@ class _Factors(ABC):
 
     Parameters
     ----------
-    emit : Emitter
-    label : str
-    kind : ProductKind
     head_lines : int
         Lines in front of a panel's, for the bias.
     """

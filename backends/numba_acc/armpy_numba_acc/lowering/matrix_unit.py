@@ -28,31 +28,18 @@ _MOST_ROWS = 2 * ROWS
 
 
 class MatrixPlan(NamedTuple):
-    """One way to compute a product.
+    """One way to compute a product."""
 
-    Parameters
-    ----------
-    rows : int
-        Positions that are computed at once.
-    gathers : bool
-        Whether rows are copied together first, or read as they lie: then what lies between rows of
-        the output is computed, too.
-    blocks, block_groups : int
-        Of each tap, or of all that is gathered; groups of four bytes.
-    positions, image_positions, line_positions : int
-        As of a `MatrixWalk`.
-    group : int
-        Elements of a group.
-    """
-
-    rows: int
+    rows: int  # positions that are computed at once
+    # Whether rows are copied together first, or read as they lie: then what lies between rows of
+    # the output is computed, too.
     gathers: bool
-    blocks: int
+    blocks: int  # of each tap, or of all that is gathered; groups of four bytes
     block_groups: int
-    positions: int
+    positions: int  # as of a `MatrixWalk`
     image_positions: int
     line_positions: int
-    group: int
+    group: int  # elements of a group
 
     @property
     def first_rows(self) -> int:
@@ -117,7 +104,6 @@ def plan_of(
     ----------
     kind, vectors : ProductKind
         Of the unit and of vectors.
-    patches : Patches
     columns : int
         Channels of the output.
 

@@ -26,21 +26,11 @@ _STREAMS = (2, 3, 4)
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A part of a tensor that elements are taken from or put into.
+    """A part of a tensor that elements are taken from or put into."""
 
-    Parameters
-    ----------
-    buffer : Buffer
-        The whole tensor.
-    whole : ndarray
-        Stands for it.
-    part : ndarray
-        A view of `whole`, with the part's strides.
-    """
-
-    buffer: Buffer
-    whole: Array
-    part: Array
+    buffer: Buffer  # the whole tensor
+    whole: Array  # stands for it
+    part: Array  # a view of `whole`, with the part's strides
 
     @property
     def offset_bytes(self) -> int:
@@ -54,17 +44,10 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """One of nested loops.
-
-    Parameters
-    ----------
-    length : int
-    source, target : int
-        Bytes from one turn to the next.
-    """
+    """One of nested loops."""
 
     length: int
-    source: int
+    source: int  # bytes from one turn to the next
     target: int
 
 

@@ -141,7 +141,6 @@ def padded_volumes(
 
     Parameters
     ----------
-    source : Buffer
     sizes : sequence of int
         Number of slices, height and width.
     pixel : int

@@ -15,31 +15,17 @@ from armpy_numba_acc.program.emitter import Emitter
 
 @dataclass(frozen=True, slots=True)
 class Patches:
-    """Rows of elements in memory for each pixel of the output.
+    """Rows of elements in memory for each pixel of the output."""
 
-    Parameters
-    ----------
-    source : Buffer
-        The input, padded if need be.
-    images, height, width : int
-        Of the output.
-    image_pitch, row_pitch, pixel_pitch : int
-        Bytes of the input from one image, row and pixel of the output to the next.
-    taps : tuple of int
-        Where the rows of elements begin, in bytes behind the pixel's address.
-    depth : int
-        Elements of each.
-    """
-
-    source: Buffer
-    images: int
+    source: Buffer  # the input, padded if need be
+    images: int  # of the output
     height: int
     width: int
-    image_pitch: int
+    image_pitch: int  # bytes of the input from one image, row and pixel of the output to the next
     row_pitch: int
     pixel_pitch: int
-    taps: tuple[int, ...]
-    depth: int
+    taps: tuple[int, ...]  # where the rows of elements begin, in bytes behind the pixel's address
+    depth: int  # elements of each
 
     @property
     def num_pixels(self) -> int:

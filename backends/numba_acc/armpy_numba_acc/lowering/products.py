@@ -24,26 +24,14 @@ Record: TypeAlias = Callable[..., calls.ProductCall]
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Weights in memory as a kernel wants them.
-
-    Parameters
-    ----------
-    kind : ProductKind
-    panels : Buffer or Address
-        As wide as the tile.
-    panel_bytes : int
-    columns : int
-    tile : Tile
-    plan : MatrixPlan, optional
-        Where a matrix unit computes the product.
-    """
+    """Weights in memory as a kernel wants them."""
 
     kind: ProductKind
-    panels: Buffer | Address
+    panels: Buffer | Address  # as wide as the tile
     panel_bytes: int
     columns: int
     tile: Tile
-    plan: MatrixPlan | None = None
+    plan: MatrixPlan | None = None  # where a matrix unit computes the product
 
 
 def emit_product(

@@ -21,25 +21,15 @@ Floats: TypeAlias = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell with its weights, gate by gate as `armpy.ops.RecurrentCell` orders them.
+    """A cell with its weights, gate by gate as `armpy.ops.RecurrentCell` orders them."""
 
-    Parameters
-    ----------
-    kind : str
-        Of `calls.RecurrentSequence`.
-    functions : tuple of str
-    weights, recurrent : ndarray, float32, shape (gates * units, depth), (gates * units, units)
-    bias, recurrent_bias : ndarray, float32, shape (gates * units), or None
-    peephole : ndarray, float32, shape (3 * units), or None
-    """
-
-    kind: str
+    kind: str  # of `calls.RecurrentSequence`
     functions: tuple[str, ...]
-    weights: Floats
+    weights: Floats  # ndarray, float32, shape (gates * units, depth), (gates * units, units)
     recurrent: Floats
-    bias: Floats | None = None
+    bias: Floats | None = None  # ndarray, float32, shape (gates * units), or None
     recurrent_bias: Floats | None = None
-    peephole: Floats | None = None
+    peephole: Floats | None = None  # ndarray, float32, shape (3 * units), or None
 
 
 def emit_cell(

@@ -20,13 +20,6 @@ Index: TypeAlias = slice | int | EllipsisType
 class Strided:
     """Array without its elements, for sizes that are traced.
 
-    Parameters
-    ----------
-    shape, strides : tuple of int
-    itemsize : int
-    offset_bytes : int
-        Behind the beginning of the whole.
-
     Notes
     -----
     What it has, arrays have by the same names. What else they have it does not have: whoever needs
@@ -36,7 +29,7 @@ class Strided:
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     itemsize: int
-    offset_bytes: int = 0
+    offset_bytes: int = 0  # behind the beginning of the whole
 
     @classmethod
     def contiguous(cls, shape: Sequence[int], itemsize: int) -> Strided:
@@ -151,8 +144,6 @@ def stand_in_of(shape: Sequence[int], itemsize: int, *others: int) -> Array:
 
     Parameters
     ----------
-    shape : sequence of int
-    itemsize : int
     *others : int
         Sizes that it is cut at.
     """

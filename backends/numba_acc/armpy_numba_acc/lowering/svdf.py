@@ -121,27 +121,18 @@ def _times_of_states(times: Array, shifts_first: bool) -> Array:
 class _Rescaling:
     """Rescaling of an integer SVDF.
 
-    Parameters
-    ----------
-    feature_bias : Pointer
-        An int32 per filter, which makes up for the input's zero point.
-    to_state, to_output : (int, int)
-        Multiplier and shift.
-    zero_point : int
-
     References
     ----------
     TFLite ``kernels/internal/reference/svdf.h``.
     """
 
-    feature_bias: Pointer = 0
-    to_state: tuple[int, int] = (0, 0)
+    feature_bias: Pointer = 0  # an int32 per filter, which makes up for the input's zero point
+    to_state: tuple[int, int] = (0, 0)  # multiplier and shift
     to_output: tuple[int, int] = (0, 0)
     zero_point: int = 0
 
     @classmethod
     def of(cls, emit: Emitter, layer: Layer, features: Array) -> _Rescaling:
-        """That of a layer."""
         data, state, output = layer["input"].info, layer["state_in"].info, layer.outputs[1].info
         feature, time = layer["weights_feature"].info, layer["weights_time"].info
         base = 128 if emit.isa.has_signed_dots else 0  # which multiplies elements less 128

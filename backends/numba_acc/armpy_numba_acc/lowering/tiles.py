@@ -17,23 +17,14 @@ from armpy_numba_acc.program.choices import Choices
 
 
 class Tile(NamedTuple):
-    """Tile of a product: the part that is computed at once.
+    """Tile of a product: the part that is computed at once."""
 
-    Parameters
-    ----------
-    rows, vectors : int
-        Pixels, and registers of channels.
-    has_table : bool
-        Whether it goes on in the next row of the output where one ends: that needs a table
-        of addresses, and leaves no registers idle.
-    half_vectors : int
-        Halves of registers of channels behind the whole ones.
-    """
-
-    rows: int
+    rows: int  # pixels, and registers of channels
     vectors: int
+    # Whether it goes on in the next row of the output where one ends: that needs a table of
+    # addresses, and leaves no registers idle.
     has_table: bool = False
-    half_vectors: int = 0
+    half_vectors: int = 0  # halves of registers of channels behind the whole ones
 
     def __str__(self) -> str:
         half = f"+{self.half_vectors}/2" if self.half_vectors else ""
@@ -53,42 +44,21 @@ Cost: TypeAlias = Callable[[MachineModel, Isa, Tile], tuple[float, float]]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ProductKind:
-    """A kind of product, as lowerings know it.
+    """A kind of product, as lowerings know it."""
 
-    Parameters
-    ----------
-    name : str
-        Of the kernel.
-    group : int
-        Elements of a row that a step multiplies.
-    element_bytes : int
-    finish : str
-        What the machine's model calls what follows the steps.
-    tiles : callable
-        See `Tiles`.
-    cost : callable
-        See `Cost`.
-    cached_share : float
-        Of the second level of the cache, for weights that are used for all pixels before the next
-        ones.
-    tile_name : str
-        What tiles are chosen by; that of the kernel if left out.
-    is_line : bool
-        Whether tiles always go on in the next row, so that the output is one long row.
-    splits_odd : bool
-        Whether what is left of a tap behind its steps is added by itself.
-    """
-
-    name: str
-    group: int
+    name: str  # of the kernel
+    group: int  # elements of a row that a step multiplies
     element_bytes: int
-    finish: str
-    tiles: Tiles
-    cost: Cost
+    finish: str  # what the machine's model calls what follows the steps
+    tiles: Tiles  # see `Tiles`
+    cost: Cost  # see `Cost`
+    # Of the second level of the cache, for weights that are used for all pixels before the next
+    # ones.
     cached_share: float = 0.25
-    tile_name: str = ""
+    tile_name: str = ""  # what tiles are chosen by; that of the kernel if left out
+    # Whether tiles always go on in the next row, so that the output is one long row.
     is_line: bool = False
-    splits_odd: bool = False
+    splits_odd: bool = False  # whether what is left of a tap behind its steps is added by itself
 
     def corrected_by(self, tile: Tile) -> str:
         """What measurements of a tile teach something about."""
@@ -115,7 +85,6 @@ def tiles_that_fit(
 
     Parameters
     ----------
-    isa : Isa
     rows : sequence of int
         Pixels that tiles may have; of tiles that cost the same, the first ones are chosen.
     widest : int
@@ -327,8 +296,6 @@ def tile_of(choices: Choices, kind: ProductKind, patches: Patches, columns: int)
 
     Parameters
     ----------
-    choices : Choices
-    kind : ProductKind
     patches : Patches
         What is multiplied.
     columns : int
@@ -452,27 +419,18 @@ class _GoodEnough:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Figures:
-    """Figures of many tiles at once, by which `product_ns` reckons.
+    """Figures of many tiles at once, by which `product_ns` reckons."""
 
-    Parameters
-    ----------
-    rows, widths : ndarray, int64, shape (tiles,)
-    step_ns, finish_ns, line_ns : ndarray, float64, shape (tiles,)
-    has_table : ndarray, bool, shape (tiles,)
-    cycle_ns : float
-    """
-
-    rows: npt.NDArray[np.int64]
+    rows: npt.NDArray[np.int64]  # ndarray, int64, shape (tiles,)
     widths: npt.NDArray[np.int64]
-    step_ns: npt.NDArray[np.float64]
+    step_ns: npt.NDArray[np.float64]  # ndarray, float64, shape (tiles,)
     finish_ns: npt.NDArray[np.float64]
     line_ns: npt.NDArray[np.float64]
-    has_table: npt.NDArray[np.bool_]
+    has_table: npt.NDArray[np.bool_]  # ndarray, bool, shape (tiles,)
     cycle_ns: float
 
     @classmethod
     def of(cls, choices: Choices, kind: ProductKind, tiles: Sequence[Tile]) -> _Figures:
-        """The figures of some tiles."""
         isa, model = choices.isa, choices.model
         factors = [model.correction(kind.corrected_by(tile)) for tile in tiles]
         pairs = [kind.cost(model, isa, tile) for tile in tiles]
@@ -521,9 +479,6 @@ def product_ns(
 
     Parameters
     ----------
-    choices : Choices
-    kind : ProductKind
-    tile : Tile
     shape : tuple of int
         Rows of the output, pixels of each, channels, and steps.
 
@@ -567,11 +522,8 @@ def panels_at_once(
 
     Parameters
     ----------
-    choices : Choices
-    kind : ProductKind
     shape : sequence of int
         Pixels, panels and steps.
-    panel_bytes : int
     """
     num_panels = shape[1]
     if is_traced(*shape, panel_bytes):  # nothing is measured

@@ -56,19 +56,12 @@ def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorIn
 
 @dataclass(frozen=True, slots=True)
 class _Phase:
-    """Every so many elements along an axis of the output: those that meet the same taps.
+    """Every so many elements along an axis of the output: those that meet the same taps."""
 
-    Parameters
-    ----------
-    first, count : int
-        The first one, and how many there are.
-    taps : list of (int, int)
-        Position in the kernel, and which input element the first one meets there; may be
-        negative, or beyond the last one.
-    """
-
-    first: int
+    first: int  # the first one, and how many there are
     count: int
+    # Position in the kernel, and which input element the first one meets there; may be negative, or
+    # beyond the last one.
     taps: list[tuple[int, int]]
 
 
@@ -170,33 +163,18 @@ def _met(phases: Sequence[_Phase], weights: Array) -> Array:
 
 
 def _chosen(met: Callable[[Array], Array], filters: slice, weights: Array) -> Array:
-    """Some of the filters."""
     return met(weights)[filters]
 
 
 @dataclass(frozen=True, slots=True)
 class _Padded:
-    """The input with what lies around it.
+    """The input with what lies around it."""
 
-    Parameters
-    ----------
-    whole : Patches
-        Of all pixels; has no taps yet.
-    pitches : tuple of int
-        Bytes of a slice, a row and a pixel.
-    before : tuple of int
-        Slices in front, rows above, and columns to the left.
-    element : int
-        Bytes.
-    no_weight : int
-        The stored weight that stands for 0.
-    """
-
-    whole: Patches
-    pitches: tuple[int, ...]
-    before: tuple[int, ...]
-    element: int
-    no_weight: int
+    whole: Patches  # of all pixels; has no taps yet
+    pitches: tuple[int, ...]  # bytes of a slice, a row and a pixel
+    before: tuple[int, ...]  # slices in front, rows above, and columns to the left
+    element: int  # bytes
+    no_weight: int  # the stored weight that stands for 0
 
     @property
     def pixel(self) -> int:

@@ -33,25 +33,13 @@ from armpy_numba_acc.program.emitter import Emitter
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """Finish of sums: rescaling, bounds and type of the output.
-
-    Parameters
-    ----------
-    rescaling : SumRescaling
-    bounds : (int, int)
-        Of elements, counted from the zero point.
-    zero_point : int
-    kind : {"i32", "i16", "u8"}
-        How elements are kept.
-    is_uniform : bool
-        Whether all channels are rescaled alike, so that panels share a head.
-    """
+    """Finish of sums: rescaling, bounds and type of the output."""
 
     rescaling: SumRescaling
-    bounds: tuple[int, int]
+    bounds: tuple[int, int]  # of elements, counted from the zero point
     zero_point: int = 0
-    kind: str = "i16"
-    is_uniform: bool = False
+    kind: str = "i16"  # how elements are kept
+    is_uniform: bool = False  # whether all channels are rescaled alike, so that panels share a head
 
     def heads(self, width: int) -> npt.NDArray[np.int64]:
         """How each panel's sums are rescaled; one for all of them if they are alike."""

@@ -43,21 +43,11 @@ UNBOUNDED: Bounds = (None, None)
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows that a product writes, or adds to what it writes.
+    """Rows that a product writes, or adds to what it writes."""
 
-    Parameters
-    ----------
-    place : Buffer or Address
-        Of the first pixel's columns.
-    pitch : int
-        Elements from there to the next pixel's.
-    kind : {"f32", "bf16"}
-        How they are kept.
-    """
-
-    place: Buffer | Address
-    pitch: int
-    kind: str = "f32"
+    place: Buffer | Address  # of the first pixel's columns
+    pitch: int  # elements from there to the next pixel's
+    kind: str = "f32"  # how they are kept
 
     @property
     def pitch_bytes(self) -> int:

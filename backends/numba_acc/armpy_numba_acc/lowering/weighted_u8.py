@@ -98,22 +98,13 @@ def largest_sums(layer: Layer, weights: Array, chosen: slice) -> npt.NDArray[np.
 
 @dataclass(frozen=True, slots=True)
 class Residual:
-    """Elements of another tensor that are added to those of a product.
+    """Elements of another tensor that are added to those of a product."""
 
-    Parameters
-    ----------
-    source : Buffer
-        Laid out as the output.
-    parameters : Buffer
-        Zero points of the product, of the tensor and of the sum, the sum's bounds, and float32
-        of `byte_sum_numbers`, each of 4 bytes.
-    has_bounds : bool
-        Whether the sum's bounds matter.
-    """
-
-    source: Buffer
+    source: Buffer  # laid out as the output
+    # Zero points of the product, of the tensor and of the sum, the sum's bounds, and float32 of
+    # `byte_sum_numbers`, each of 4 bytes.
     parameters: Buffer
-    has_bounds: bool
+    has_bounds: bool  # whether the sum's bounds matter
 
     @classmethod
     def of(cls, emit: Emitter, layer: Layer, fusion: Fusion) -> Residual | None:
@@ -132,21 +123,13 @@ class Residual:
 
 @dataclass(frozen=True, slots=True)
 class _Scaling:
-    """Scaling of sums to elements: what is packed with the weights, and what the kernel is told.
-
-    Parameters
-    ----------
-    factors : Factors
-    zero_point, low, high : int
-    has_negatives, has_bounds, has_large_scales, is_imprecise : bool
-        See `armpy_numba_acc.tiles.finish.exact_scaling`.
-    """
+    """Scaling of sums to elements: what is packed with the weights, and what the kernel is told."""
 
     factors: Factors
     zero_point: int
     low: int
     high: int
-    has_negatives: bool
+    has_negatives: bool  # see `armpy_numba_acc.tiles.finish.exact_scaling`
     has_bounds: bool
     has_large_scales: bool
     is_imprecise: bool

@@ -22,24 +22,14 @@ Slots = Sequence[tuple[int, int]] | npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Windows of an image in NHWC.
+    """Windows of an image in NHWC."""
 
-    Parameters
-    ----------
-    shape, out_shape : tuple of int
-        (n, h, w, c) of input and output.
-    kernel, stride, dilation : tuple of int
-        Vertical, horizontal.
-    top, left : int
-        Padding elements in front.
-    """
-
-    shape: tuple[int, ...]
+    shape: tuple[int, ...]  # (n, h, w, c) of input and output
     out_shape: tuple[int, ...]
-    kernel: tuple[int, int]
+    kernel: tuple[int, int]  # vertical, horizontal
     stride: tuple[int, int]
     dilation: tuple[int, int]
-    top: int
+    top: int  # padding elements in front
     left: int
 
     @classmethod
@@ -106,21 +96,12 @@ class Windows:
 
 @dataclass(frozen=True, slots=True)
 class Tiling:
-    """Tiling of an output: a kernel's walk over it.
+    """Tiling of an output: a kernel's walk over it."""
 
-    Parameters
-    ----------
-    rows, columns : int
-        Pixels of a tile.
-    width : int
-        Channels of a block.
-    slots : sequence of (int, int), or ndarray, int64, shape (slots, 2)
-    """
-
-    rows: int
+    rows: int  # pixels of a tile
     columns: int
-    width: int
-    slots: Slots
+    width: int  # channels of a block
+    slots: Slots  # sequence of (int, int), or ndarray, int64, shape (slots, 2)
 
 
 def best_width(choices: Choices, family: str, windows: Windows, costs: Mapping[int, float]) -> int:

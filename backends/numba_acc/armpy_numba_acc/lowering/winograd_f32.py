@@ -40,22 +40,12 @@ _TRANSFORM_STEPS = 14
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """Plan of computing an image.
+    """Plan of computing an image."""
 
-    Parameters
-    ----------
-    down, right : int
-        Half the pixels of a tile in each direction.
-    num_tiles : int
-        Of an image.
-    depth, columns : int
-        Channels of the input and of the output.
-    """
-
-    down: int
+    down: int  # half the pixels of a tile in each direction
     right: int
-    num_tiles: int
-    depth: int
+    num_tiles: int  # of an image
+    depth: int  # channels of the input and of the output
     columns: int
 
     @property

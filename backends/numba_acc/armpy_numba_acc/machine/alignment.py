@@ -19,7 +19,6 @@ def aligned(size_bytes: int, *, zeroed: bool = True) -> Array:
 
     Parameters
     ----------
-    size_bytes : int
     zeroed : bool
         Whether it must hold zeros.
 

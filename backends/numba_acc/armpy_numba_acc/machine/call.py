@@ -32,14 +32,6 @@ Word: TypeAlias = Buffer | Address | int | float
 class Call(MemoryLayout):
     """One call of the kernel that is named like the record: ``MoveRuns`` of ``move_runs``.
 
-    Attributes
-    ----------
-    parameters : tuple of str
-        Fields that the kernel is made for; they are no words.
-    named_by : str
-        Field with the kernel's name, where several kernels have the same record; it is no word.
-    work : WorkKind
-
     Notes
     -----
     A record is a frozen dataclass whose fields are of type `Pointer`, ``int``, ``float``, or of a
@@ -47,7 +39,9 @@ class Call(MemoryLayout):
     ``tuple[float, ...]``, which becomes as many words as it has numbers.
     """
 
+    # Fields that the kernel is made for; they are no words.
     parameters: ClassVar[tuple[str, ...]] = ()
+    # Field with the kernel's name, where several kernels have the same record; it is no word.
     named_by: ClassVar[str] = ""
     work: ClassVar[WorkKind] = WorkKind.FLOATS
 

@@ -30,7 +30,6 @@ class ExecutionRecord(MemoryLayout):
         The workers', `LINE_BYTES` each.
     finished : int
         Written: how many commands were run to their end.
-    executor : Pointer
     num_threads : int
         That the execution may have, the caller's among them; of them workers, the first ones that
         no other execution has.

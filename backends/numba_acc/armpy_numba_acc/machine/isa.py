@@ -7,54 +7,30 @@ from typing import NamedTuple
 
 
 class Isa(NamedTuple):
-    """An instruction set, as the kernels' generators need to know it.
+    """An instruction set, as the kernels' generators need to know it."""
 
-    Parameters
-    ----------
-    name : str
-        Also what ``ARMPY_NUMBA_ISA`` calls it.
-    triple, cpu, features : str
-        For LLVM.
-    vector_bytes : int
-        Width of a register.
-    num_registers : int
-        Vector registers that a tile may fill.
-    dot : str
-        Instruction for 8-bit dot products: ``vpdpbusd512``, ``vpdpbusd256``, ``vpdpbssd256``,
-        ``usdot``, ``sdot`` or, where there is none, empty: products of 16-bit integers then.
-    has_bfloat16 : bool
-        Whether there are dot products of bfloat16.
-    is_relaxed : bool
-        Whether these may take the place of float32.
-    matrix_unit : {"", "amx", "emulated"}
-        Whether there are products of tiles of 16 by 64 bytes (AMX), or plain code in their place:
-        a process has to ask for the first, see `armpy_numba_acc.machine.processors.matrix_unit`.
-    has_paired_products : bool
-        Whether one instruction multiplies bytes of two rows with those of two columns (Arm's
-        ``usmmla``), and, if there are dot products of bfloat16, these (``bfmmla``).
-    has_long_products : bool
-        Whether one instruction multiplies 16-bit elements by one that is the same for all, and
-        adds 32 bits (Arm's ``smlal``).
-    has_unit_bfloat16 : bool
-        Whether the unit multiplies bfloat16, too.
-    has_byte_permute : bool
-        Whether one instruction looks up 64 bytes in a table of 128.
-    """
-
-    name: str
-    triple: str
+    name: str  # also what ``ARMPY_NUMBA_ISA`` calls it
+    triple: str  # for LLVM
     cpu: str
     features: str
-    vector_bytes: int
-    num_registers: int
+    vector_bytes: int  # width of a register
+    num_registers: int  # vector registers that a tile may fill
+    # Instruction for 8-bit dot products: ``vpdpbusd512``, ``vpdpbusd256``, ``vpdpbssd256``,
+    # ``usdot``, ``sdot`` or, where there is none, empty: products of 16-bit integers then.
     dot: str = ""
-    has_bfloat16: bool = False
-    has_byte_permute: bool = False
-    is_relaxed: bool = False
+    has_bfloat16: bool = False  # whether there are dot products of bfloat16
+    has_byte_permute: bool = False  # whether one instruction looks up 64 bytes in a table of 128
+    is_relaxed: bool = False  # whether these may take the place of float32
+    # Whether there are products of tiles of 16 by 64 bytes (AMX), or plain code in their place: a
+    # process has to ask for the first, see `armpy_numba_acc.machine.processors.matrix_unit`.
     matrix_unit: str = ""
+    # Whether one instruction multiplies bytes of two rows with those of two columns (Arm's
+    # ``usmmla``), and, if there are dot products of bfloat16, these (``bfmmla``).
     has_paired_products: bool = False
+    # Whether one instruction multiplies 16-bit elements by one that is the same for all, and adds
+    # 32 bits (Arm's ``smlal``).
     has_long_products: bool = False
-    has_unit_bfloat16: bool = False
+    has_unit_bfloat16: bool = False  # whether the unit multiplies bfloat16, too
 
     def relaxed(self) -> Isa:
         """The same, with dot products of bfloat16 for float32 if there are any."""
@@ -187,18 +163,11 @@ def _baseline(triple: str) -> str:
 
 
 class Host(NamedTuple):
-    """A processor, in LLVM's words.
-
-    Parameters
-    ----------
-    triple, cpu : str
-    available, lacking : frozenset of str
-        Features that it has and has not.
-    """
+    """A processor, in LLVM's words."""
 
     triple: str
     cpu: str
-    available: frozenset[str]
+    available: frozenset[str]  # features that it has and has not
     lacking: frozenset[str]
 
 

@@ -6,18 +6,10 @@ from typing import NamedTuple
 
 
 class Kernel(NamedTuple):
-    """A kernel with what it is specialised for.
+    """A kernel with what it is specialised for."""
 
-    Parameters
-    ----------
-    name : str
-        Its module in `armpy_numba_acc.kernels`.
-    parameters : tuple of (int or str)
-        What its ``make`` takes behind the instruction set.
-    """
-
-    name: str
-    parameters: tuple[int | str, ...] = ()
+    name: str  # its module in `armpy_numba_acc.kernels`
+    parameters: tuple[int | str, ...] = ()  # what its ``make`` takes behind the instruction set
 
     @property
     def symbol(self) -> str:

@@ -9,28 +9,16 @@ from armpy_numba_acc.machine.space import Space
 
 @dataclass(eq=False, slots=True)
 class Buffer:
-    """Some bytes that commands read or write.
-
-    Parameters
-    ----------
-    space : Space
-    size_bytes : int
-    tensor : int
-        Which of the program's tensors it is, inputs first, where `space` is TENSORS.
-    offset : int
-        Within the arena or the constants.
-    first, last : int
-        Numbers of the first and the last command that touch it, where it is in the arena.
-    whole : Buffer, optional
-        The one that it is a part of; `offset` counts from its beginning then.
-    """
+    """Some bytes that commands read or write."""
 
     space: Space
     size_bytes: int
-    tensor: int = 0
-    offset: int = 0
+    tensor: int = 0  # which of the program's tensors it is, inputs first, where `space` is TENSORS
+    offset: int = 0  # within the arena or the constants
+    # Numbers of the first and the last command that touch it, where it is in the arena.
     first: int = -1
     last: int = -1
+    # The one that it is a part of; `offset` counts from its beginning then.
     whole: Buffer | None = None
 
     def touch(self, command: int) -> None:

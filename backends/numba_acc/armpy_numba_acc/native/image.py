@@ -32,21 +32,11 @@ class UnsupportedError(Exception):
 
 
 class Image(NamedTuple):
-    """Code of several objects, linked: it runs wherever it is put at the beginning of a page.
+    """Code of several objects, linked: it runs wherever it is put at the beginning of a page."""
 
-    Parameters
-    ----------
-    code : bytes
-        Zeros where the jumps are.
-    functions : dict of str to int
-        Offset of each object's function, by name.
-    jumps : dict of str to int
-        Offset of the jump to each function of the C library, by the function's name.
-    architecture : {"x86_64", "aarch64"}
-    """
-
-    code: bytes
-    functions: Mapping[str, int]
+    code: bytes  # zeros where the jumps are
+    functions: Mapping[str, int]  # offset of each object's function, by name
+    # Offset of the jump to each function of the C library, by the function's name.
     jumps: Mapping[str, int]
     architecture: str
 

@@ -72,23 +72,11 @@ class Symbol(NamedTuple):
 
 
 class Reference(NamedTuple):
-    """A place where code or data depends on where something else is.
+    """A place where code or data depends on where something else is."""
 
-    Parameters
-    ----------
-    place : int
-        Offset from where all objects begin.
-    room : int
-        Bytes from there to the section's end.
-    kind : int
-        Number of the relocation.
-    symbol : Symbol
-    addend : int
-    """
-
-    place: int
-    room: int
-    kind: int
+    place: int  # offset from where all objects begin
+    room: int  # bytes from there to the section's end
+    kind: int  # number of the relocation
     symbol: Symbol
     addend: int
 
@@ -96,13 +84,8 @@ class Reference(NamedTuple):
 class ObjectFile:
     """An object file.
 
-    Parameters
-    ----------
-    data : bytes
-
     Attributes
     ----------
-    architecture : str
     places : dict of int to int
         Where each section that is loaded will be, by its number, once `place` has said so.
 

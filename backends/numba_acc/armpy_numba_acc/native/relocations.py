@@ -25,18 +25,11 @@ _PAGE = 4096
 
 
 class _Field(NamedTuple):
-    """A field of an Arm instruction, which is 4 bytes.
+    """A field of an Arm instruction, which is 4 bytes."""
 
-    Parameters
-    ----------
-    mask, expected : int
-        What identifies the instructions that have the field.
-    insert : callable
-        The field's bits for a target and the instruction's own place.
-    """
-
-    mask: int
+    mask: int  # what identifies the instructions that have the field
     expected: int
+    # The field's bits for a target and the instruction's own place.
     insert: Callable[[int, int], int]
 
 
@@ -120,7 +113,6 @@ def relocate(
     ----------
     code : bytearray
         Which will lie at the beginning of a page.
-    architecture : {"x86_64", "aarch64"}
     kind : int
         Number of the relocation.
     place, target : int

@@ -17,13 +17,6 @@ Float32Array = npt.NDArray[np.float32]
 class Rounding:
     """Rounding of scaled sums in float32.
 
-    Parameters
-    ----------
-    has_negatives : bool
-        Whether results below the zero point matter.
-    is_imprecise : bool
-        Whether float32 may be off by a unit of its last place or more.
-
     Notes
     -----
     Numbers of either range below are 2**14 or 2**15 units of a float32's last place apart from
@@ -31,8 +24,8 @@ class Rounding:
     way if no fraction is left; one that is off by less than two, if it is within two.
     """
 
-    has_negatives: bool
-    is_imprecise: bool
+    has_negatives: bool  # whether results below the zero point matter
+    is_imprecise: bool  # whether float32 may be off by a unit of its last place or more
 
     @property
     def base(self) -> int:
@@ -60,15 +53,6 @@ class Rounding:
 class Factors:
     """Factors of a layer's output channels, for two ways to compute with them.
 
-    Parameters
-    ----------
-    scales : ndarray, float32, shape (channels,)
-    nudges : ndarray, float32, shape (channels,)
-        How far scaled sums are moved away from zero before they are rounded.
-    exact : ndarray, int64, shape (channels,)
-        The bits of a float64 if sums are rounded once; else a negative number of which bits 0
-        to 31 are a multiplier, 32 to 39 a left shift and 40 to 47 a right shift.
-
     Notes
     -----
     Rounding twice, first to ``2**-r`` steps and then, halves away from zero, to steps, rounds up
@@ -79,8 +63,10 @@ class Factors:
     gemmlowp ``SaturatingRoundingDoublingHighMul``, ``RoundingDivideByPOT``.
     """
 
-    scales: Float32Array
-    nudges: Float32Array
+    scales: Float32Array  # ndarray, float32, shape (channels,)
+    nudges: Float32Array  # how far scaled sums are moved away from zero before they are rounded
+    # The bits of a float64 if sums are rounded once; else a negative number of which bits 0 to 31
+    # are a multiplier, 32 to 39 a left shift and 40 to 47 a right shift.
     exact: Int64Array
 
     @classmethod

@@ -41,16 +41,10 @@ _LARGEST = 2.0**22
 
 @dataclass(frozen=True, eq=False, slots=True)
 class BentLines:
-    """A line for each of some constants, bent at one byte.
+    """A line for each of some constants, bent at one byte."""
 
-    Parameters
-    ----------
-    slopes, lower, upper : ndarray, float32, shape (constants,)
-        ``floor(slope * x + lower)`` is the result of a byte x below `zero`, and with `upper`
-        instead that of others, both clamped.
-    zero : int
-    """
-
+    # ``floor(slope * x + lower)`` is the result of a byte x below `zero`, and with `upper` instead
+    # that of others, both clamped.
     slopes: Array
     lower: Array
     upper: Array
@@ -69,7 +63,6 @@ def exact_values(
 
     Parameters
     ----------
-    operation : {ADD, SUB, MUL}
     infos : sequence of TensorInfo
         Of the inputs and of the output, whose elements are bytes.
     constants : ndarray, uint8, shape (constants,)

@@ -20,40 +20,22 @@ Array = npt.NDArray[Any]  # Any: of every type
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Origin:
-    """Origin of some packed elements: a constant, and how its elements were moved.
+    """Origin of some packed elements: a constant, and how its elements were moved."""
 
-    Parameters
-    ----------
-    shape : tuple of int
-        Of the constant.
-    axes : tuple of int
-        The constant's axes in the order in which they lie in memory, the outermost first.
-    dtype : dtype
-        Of the constant.
-    moved : callable
-        The packer: gives the elements of an array of this shape, of any type, as rows in the order
-        in which they are stored, with zeros in between.
-    stored_bytes : int
-        Of an element.
-    begin : int
-        Bytes in front of the first row.
-    pitch : int
-        Bytes from one row to the next.
-    add : int
-        The number that gives the constant's elements when it is added to the stored ones.
-    group : object, optional
-        The same for all origins that are parts of one constant.
-    """
-
-    shape: tuple[int, ...]
+    shape: tuple[int, ...]  # of the constant
+    # The constant's axes in the order in which they lie in memory, the outermost first.
     axes: tuple[int, ...]
+    # Of the constant.
     dtype: np.dtype[Any]  # Any: of every type
+    # The packer: gives the elements of an array of this shape, of any type, as rows in the order in
+    # which they are stored, with zeros in between.
     moved: Callable[[Array], Array]
-    stored_bytes: int
-    begin: int = 0
-    pitch: int = 0
+    stored_bytes: int  # of an element
+    begin: int = 0  # bytes in front of the first row
+    pitch: int = 0  # bytes from one row to the next
+    # The number that gives the constant's elements when it is added to the stored ones.
     add: int = 0
-    group: object = None
+    group: object = None  # the same for all origins that are parts of one constant
 
     @classmethod
     def of(
@@ -107,20 +89,11 @@ class Origin:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Part:
-    """A part of a constant that is packed by itself.
+    """A part of a constant that is packed by itself."""
 
-    Parameters
-    ----------
-    constant : ndarray
-    chosen : callable
-        Gives the part of an array of this shape, of any type.
-    group : object
-        The same for all parts of the constant.
-    """
-
-    constant: Array
-    chosen: Callable[[Array], Array]
-    group: object = None
+    constant: Array  # ndarray
+    chosen: Callable[[Array], Array]  # gives the part of an array of this shape, of any type
+    group: object = None  # the same for all parts of the constant
 
 
 def views_of(origins: Iterable[tuple[int, Origin]]) -> list[View]:
@@ -150,15 +123,9 @@ def views_of(origins: Iterable[tuple[int, Origin]]) -> list[View]:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PackedArray:
-    """Packed elements, and what can be read out of them again.
+    """Packed elements, and what can be read out of them again."""
 
-    Parameters
-    ----------
-    array : ndarray
-    origins : tuple of Origin
-    """
-
-    array: Array
+    array: Array  # ndarray
     origins: tuple[Origin, ...] = ()
 
     @property

@@ -16,7 +16,6 @@ def in_panels(columns: Array, width: int) -> Array:
     Parameters
     ----------
     columns : ndarray, shape (columns, ...)
-    width : int
 
     Returns
     -------

@@ -30,7 +30,6 @@ def pack_columns(isa: Isa, weights: Array, bias: Array) -> PackedArray:
 
     Parameters
     ----------
-    isa : Isa
     weights : ndarray, float32 or integers, shape (columns, depth)
     bias : ndarray, float32 or int32, shape (columns,)
 

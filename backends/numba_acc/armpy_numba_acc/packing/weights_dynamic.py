@@ -29,7 +29,6 @@ def pack_weights_dynamic(
 
     Parameters
     ----------
-    isa : Isa
     weights : ndarray, int8, shape (columns, taps, depth)
     scales : ndarray, float32, shape (columns,)
         Of the weights.

@@ -29,17 +29,10 @@ _NUM_LINES = 5
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SumRescaling:
-    """Rescaling of a layer's sums to elements.
+    """Rescaling of a layer's sums to elements."""
 
-    Parameters
-    ----------
-    rounding : {"plain", "signed", "real"}
-        See `armpy_numba_acc.tiles.finish.rescaling.WideFinish`.
-    lines : ndarray, int64, shape (5, channels)
-        Factor, addend, shift, half and step; or factor and addend as the bits of float64.
-    """
-
-    rounding: str
+    rounding: str  # see `armpy_numba_acc.tiles.finish.rescaling.WideFinish`
+    # Factor, addend, shift, half and step; or factor and addend as the bits of float64.
     lines: Int64Array
 
     @classmethod
@@ -100,24 +93,14 @@ class SumRescaling:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Pieces:
-    """Weights tap by tap, and how many taps' products fit 32 bits together.
+    """Weights tap by tap, and how many taps' products fit 32 bits together."""
 
-    Parameters
-    ----------
-    values : ndarray, integers, shape (columns, taps, depth)
-    starts : ndarray, int64, shape (taps,)
-        Element of the given taps at which each of these begins, counted from the first one's
-        pixel; see `offsets`.
-    at_once : int
-        Taps that are added up in 32 bits.
-    cut : callable
-        Gives an array of the given weights' shape as the values are.
-    """
-
-    values: Array
+    values: Array  # ndarray, integers, shape (columns, taps, depth)
+    # Element of the given taps at which each of these begins, counted from the first one's pixel;
+    # see `offsets`.
     starts: Int64Array
-    at_once: int
-    cut: Callable[[Array], Array]
+    at_once: int  # taps that are added up in 32 bits
+    cut: Callable[[Array], Array]  # gives an array of the given weights' shape as the values are
 
     @classmethod
     def of(cls, values: Array) -> Pieces:
@@ -184,7 +167,6 @@ def pack_pairs(isa: Isa, values: Array, width: int) -> PackedArray:
 
     Parameters
     ----------
-    isa : Isa
     values : ndarray, integers of at most 16 bits, shape (columns, taps, depth)
     width : int
         Columns of a panel; the last one is filled up with zeros.

@@ -23,19 +23,13 @@ GROUP = 4
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PackedWeights:
-    """Weights, bias and scales, panel by panel.
+    """Weights, bias and scales, panel by panel."""
 
-    Parameters
-    ----------
-    packed : PackedArray
-        uint8, shape (panels, bytes): each panel's bias as int32, its scales and nudges as float32,
-        its exact factors of 8 bytes, then its lines.
-    correction : int
-        What the sum of the elements that a row multiplies is to be multiplied by and added to
-        the row's sums: the part of the weights' zero point that no signed byte can hold.
-    """
-
+    # uint8, shape (panels, bytes): each panel's bias as int32, its scales and nudges as float32,
+    # its exact factors of 8 bytes, then its lines.
     packed: PackedArray
+    # What the sum of the elements that a row multiplies is to be multiplied by and added to the
+    # row's sums: the part of the weights' zero point that no signed byte can hold.
     correction: int
 
 
@@ -54,7 +48,6 @@ def pack_weights_u8(
 
     Parameters
     ----------
-    isa : Isa
     weights : ndarray, int8 or uint8, shape (columns, taps, depth)
     zero_point : int
         Of the weights.
@@ -193,7 +186,6 @@ def lines_of_groups(
 
     Parameters
     ----------
-    isa : Isa
     values : ndarray, any integer dtype, shape (columns, taps, depth)
         Less their zero point.
     width : int

@@ -39,8 +39,6 @@ def find_bfloat16(
 
     Parameters
     ----------
-    view : SubgraphView
-    choices : Choices
     fusions, chains : mapping of Layer
         Layers that are computed together.
     """

@@ -19,7 +19,6 @@ def find_byte_chains(
 
     Parameters
     ----------
-    view : SubgraphView
     taken : collection of Layer
         Layers that are computed with others already.
     """

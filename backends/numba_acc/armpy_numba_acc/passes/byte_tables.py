@@ -25,22 +25,13 @@ _MOST_LAYERS = 16
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ByteFunction:
-    """Layers that are computed together.
+    """Layers that are computed together."""
 
-    Parameters
-    ----------
-    layers : tuple of Layer
-        In the order of execution; the last one gives the result. Those whose outputs others read
-        as well have commands of their own, too.
-    absorbed : tuple of Layer
-        The others.
-    root : Value
-        The only tensor that they read, apart from single numbers.
-    """
-
+    # In the order of execution; the last one gives the result. Those whose outputs others read as
+    # well have commands of their own, too.
     layers: tuple[Layer, ...]
-    absorbed: tuple[Layer, ...]
-    root: Value
+    absorbed: tuple[Layer, ...]  # the others
+    root: Value  # the only tensor that they read, apart from single numbers
 
 
 def find_byte_functions(
@@ -50,7 +41,6 @@ def find_byte_functions(
 
     Parameters
     ----------
-    view : SubgraphView
     taken : collection of Layer
         Layers that are computed with others already.
 

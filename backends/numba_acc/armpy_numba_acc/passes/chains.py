@@ -43,24 +43,13 @@ MAX_TOKENS = 24
 
 @dataclass(frozen=True, slots=True)
 class ElementwiseChain:
-    """Layers that are computed without writing what lies between them.
+    """Layers that are computed without writing what lies between them."""
 
-    Parameters
-    ----------
-    layers : tuple of Layer
-        In the order of execution; all write the shape that the last one does.
-    inputs : tuple of Value
-        What they read, constants of one element left out.
-    expression : str
-        See `armpy_numba_acc.tiles.elementwise.expressions.expression_named`.
-    parameters : tuple of float
-        The expression's.
-    """
-
+    # In the order of execution; all write the shape that the last one does.
     layers: tuple[Layer, ...]
-    inputs: tuple[Value, ...]
-    expression: str
-    parameters: tuple[float, ...]
+    inputs: tuple[Value, ...]  # what they read, constants of one element left out
+    expression: str  # see `armpy_numba_acc.tiles.elementwise.expressions.expression_named`
+    parameters: tuple[float, ...]  # the expression's
 
 
 def find_chains(
@@ -70,7 +59,6 @@ def find_chains(
 
     Parameters
     ----------
-    view : SubgraphView
     taken : collection of Layer
         Layers that are computed with others already.
 

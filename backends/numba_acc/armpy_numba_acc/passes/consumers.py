@@ -12,8 +12,6 @@ def only_consumer(view: SubgraphView, value: Value, outside: Collection[Value]) 
 
     Parameters
     ----------
-    view : SubgraphView
-    value : Value
     outside : collection of Value
         The view's outputs, which others read.
     """

@@ -24,10 +24,6 @@ _LARGEST_FACTOR = float(1 << 20)
 def find_fusions(view: SubgraphView) -> Mapping[Layer, Fusion]:
     """What each weighted layer is computed together with.
 
-    Parameters
-    ----------
-    view : SubgraphView
-
     Returns
     -------
     mapping of Layer to Fusion

@@ -66,24 +66,13 @@ _MOST_COMMANDS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Images:
-    """The first layers of a region for one image, and the others for the whole batch.
+    """The first layers of a region for one image, and the others for the whole batch."""
 
-    Parameters
-    ----------
-    count : int
-        Images of the batch.
-    one : SubgraphView
-    inputs, outputs : mapping of Value to Value
-        The batch's tensors that those of the one image are a part of.
-    rest : SubgraphView
-        With the inputs and outputs of the region.
-    """
-
-    count: int
+    count: int  # images of the batch
     one: SubgraphView
-    inputs: Mapping[Value, Value]
+    inputs: Mapping[Value, Value]  # the batch's tensors that those of the one image are a part of
     outputs: Mapping[Value, Value]
-    rest: SubgraphView
+    rest: SubgraphView  # with the inputs and outputs of the region
 
 
 def images_of(view: SubgraphView, model: MachineModel) -> Images | None:
@@ -93,7 +82,6 @@ def images_of(view: SubgraphView, model: MachineModel) -> Images | None:
     ----------
     view : SubgraphView
         As `armpy_numba_acc.passes.region.prepared` gives it.
-    model : MachineModel
     """
     sizes = [(value.info.known_shape or (0,))[0] for value in view.inputs]
     if not sizes or any(size != sizes[0] for size in sizes) or (count := sizes[0]) < 2:

@@ -17,10 +17,6 @@ _DEEPEST = 64
 def find_joins(view: SubgraphView) -> Mapping[Value, Join]:
     """The parts of concatenated tensors that can be written in place.
 
-    Parameters
-    ----------
-    view : SubgraphView
-
     Notes
     -----
     They lie one behind the other if no axis in front of the concatenated one is longer than

@@ -43,7 +43,6 @@ def lower_region(
     ----------
     view : SubgraphView
         Whose layers `armpy_numba_acc.passes.support.support` has taken.
-    isa : Isa
     num_threads : int
         Most threads that will run the program.
     choices : Choices, optional
@@ -101,7 +100,6 @@ def lower_layers(view: SubgraphView, choices: Choices, make_emitter: MakeEmitter
     ----------
     view : SubgraphView
         As `prepared` gives it.
-    choices : Choices
     make_emitter : callable
         Makes what the commands are added to.
     """

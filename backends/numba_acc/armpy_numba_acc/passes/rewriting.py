@@ -60,17 +60,10 @@ Permutation = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """Another operation that does the same to changed tensors.
-
-    Parameters
-    ----------
-    operation : Operation
-    permutation : tuple of int, optional
-        Of the first input's axes, and of the output's.
-    """
+    """Another operation that does the same to changed tensors."""
 
     operation: Operation
-    permutation: Permutation | None = None
+    permutation: Permutation | None = None  # of the first input's axes, and of the output's
 
     def input_info(self, info: TensorInfo | None, index: int) -> TensorInfo | None:
         """What the operation gets in the place of an input."""

@@ -38,12 +38,7 @@ _OPERANDS = slice(0, 3)
 
 
 def find_views(view: SubgraphView) -> Views:
-    """What attention reads and writes where it lies.
-
-    Parameters
-    ----------
-    view : SubgraphView
-    """
+    """What attention reads and writes where it lies."""
     readers = [layer for layer in view.layers if isinstance(layer.operation, Attention)]
     if not readers:
         return Views()

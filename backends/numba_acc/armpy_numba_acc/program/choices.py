@@ -24,29 +24,15 @@ _log = logging.getLogger("armpy.NumbaAcc")
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """One choice that was made.
+    """One choice that was made."""
 
-    Parameters
-    ----------
-    key : str
-        What is decided, and for which shape; equal keys are equal choices.
-    layers : tuple of Layer
-        Those that were lowered together when it was made.
-    options : tuple of Option
-        What could have been chosen.
-    modelled : Option
-        What the model of the cost says.
-    chosen : Option
-    expected : tuple of (str, float)
-        For each option what of the machine's figures can be corrected by a measurement, and the
-        nanoseconds that it takes by the figures without corrections; empty if nothing can.
-    """
-
-    key: str
-    layers: tuple[Layer, ...]
-    options: tuple[Option, ...]
-    modelled: Option
+    key: str  # what is decided, and for which shape; equal keys are equal choices
+    layers: tuple[Layer, ...]  # those that were lowered together when it was made
+    options: tuple[Option, ...]  # what could have been chosen
+    modelled: Option  # what the model of the cost says
     chosen: Option
+    # For each option what of the machine's figures can be corrected by a measurement, and the
+    # nanoseconds that it takes by the figures without corrections; empty if nothing can.
     expected: tuple[tuple[str, float], ...] = ()
 
 
@@ -55,7 +41,6 @@ class Choices:
 
     Parameters
     ----------
-    isa : Isa
     model : MachineModel
         What things cost, for those who say how much: costs are nanoseconds, all in all.
     measured : mapping of str to Option

@@ -73,42 +73,21 @@ class _Command:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Arrangement:
-    """Arrangement of a region: forms of its tensors, and layers that are computed together.
+    """Arrangement of a region: forms of its tensors, and layers that are computed together."""
 
-    Parameters
-    ----------
-    fusions : mapping of Layer to Fusion
-        What layers compute together with those behind them.
-    bfloat16 : collection of Value
-        float32 tensors that are kept as bfloat16; not all layers can read and write them.
-    joins : mapping of Value to Join
-        Tensors that are written directly into the one that they become a part of.
-    views : Views
-        Tensors that are read and written where they lie in others, and are in no memory else.
-    """
-
+    # What layers compute together with those behind them.
     fusions: Mapping[Layer, Fusion] = field(default_factory=dict)
+    # float32 tensors that are kept as bfloat16; not all layers can read and write them.
     bfloat16: Collection[Value] = ()
+    # Tensors that are written directly into the one that they become a part of.
     joins: Mapping[Value, Join] = field(default_factory=dict)
+    # Tensors that are read and written where they lie in others, and are in no memory else.
     views: Views = field(default_factory=Views)
 
 
 @dataclass(eq=False)
 class Emitter:
     """The program under construction.
-
-    Parameters
-    ----------
-    view : SubgraphView
-        The region.
-    choices : Choices
-        Decides where there are several ways, and knows the instruction set.
-    num_threads : int
-    arrangement : Arrangement
-    lower_graph : callable, optional
-        Adds the commands of a graph that a layer runs; see `LowerGraph`.
-    counter : LayerUsage
-        Sees to it that no layer takes far more than its tensors do.
 
     Notes
     -----
@@ -117,11 +96,13 @@ class Emitter:
     Constants are handed to lowerings as the graph has them.
     """
 
-    view: SubgraphView
-    choices: Choices
+    view: SubgraphView  # the region
+    choices: Choices  # decides where there are several ways, and knows the instruction set
     num_threads: int = 1
     arrangement: Arrangement = field(default_factory=Arrangement)
+    # Adds the commands of a graph that a layer runs; see `LowerGraph`.
     lower_graph: LowerGraph = no_graphs
+    # Sees to it that no layer takes far more than its tensors do.
     counter: LayerUsage = field(default_factory=LayerUsage)
     _commands: list[_Command] = field(default_factory=list)
     _buffers: list[Buffer] = field(default_factory=list)
@@ -159,7 +140,6 @@ class Emitter:
             Where its inputs are, as they are kept.
         inside : str
             Where it is run, for people.
-        arrangement : Arrangement
 
         Notes
         -----
@@ -192,7 +172,6 @@ class Emitter:
         inputs, outputs : mapping of Value to Value
             The tensors that its inputs are a part of, or are, and those that its outputs become
             a part of.
-        arrangement : Arrangement
         """
         made = self.nested(view, {}, "", arrangement)
         made._inside = self._inside

@@ -69,7 +69,6 @@ def num_pieces(work: str, choices: Choices, num_operations: int, num_bytes: int 
     ----------
     work : WorkKind
         Of the kernel's record.
-    choices : Choices
     num_operations, num_bytes : int
         Of the command.
 

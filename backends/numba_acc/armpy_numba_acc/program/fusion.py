@@ -19,24 +19,12 @@ Bounds = tuple[float | None, float | None]
 
 @dataclass(frozen=True, slots=True)
 class Fusion:
-    """Fusion of a layer with those behind it, computed together.
+    """Fusion of a layer with those behind it, computed together."""
 
-    Parameters
-    ----------
-    output : Value
-        What is written in the end.
-    bounds : (float or None, float or None)
-        What the output is clamped to.
-    residual : Value, optional
-        Added to the layer's output before it is clamped.
-    absorbed : tuple of Layer
-        Layers behind it that need no commands of their own.
-    """
-
-    output: Value
-    bounds: Bounds = (None, None)
-    residual: Value | None = None
-    absorbed: tuple[Layer, ...] = ()
+    output: Value  # what is written in the end
+    bounds: Bounds = (None, None)  # what the output is clamped to
+    residual: Value | None = None  # added to the layer's output before it is clamped
+    absorbed: tuple[Layer, ...] = ()  # layers behind it that need no commands of their own
 
     def label(self, layer: Layer) -> str:
         """The layer's name with those of the layers that are computed together with it."""

@@ -24,14 +24,7 @@ its tensors it may in any case."""
 
 
 class GivenBackError(BackendError):
-    """A layer turned out, when it was lowered, to be one for another backend.
-
-    Parameters
-    ----------
-    failed : str
-    layer : Layer
-    expected, actual : str
-    """
+    """A layer turned out, when it was lowered, to be one for another backend."""
 
     def __init__(self, failed: str, layer: Layer, *, expected: str, actual: str) -> None:
         super().__init__(failed, where=layer.where, expected=expected, actual=actual)
@@ -39,14 +32,7 @@ class GivenBackError(BackendError):
 
 
 class TooLargeError(GivenBackError):
-    """A layer would take far more than its tensors do.
-
-    Parameters
-    ----------
-    layer : Layer
-    what : str
-    most, needed : int
-    """
+    """A layer would take far more than its tensors do."""
 
     def __init__(self, layer: Layer, what: str, most: int, needed: int) -> None:
         super().__init__(

@@ -16,13 +16,7 @@ from armpy_numba_acc.machine.memory import Buffer
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Place of a tensor in another one.
-
-    Parameters
-    ----------
-    whole : Value
-    offset_bytes : int
-    """
+    """Place of a tensor in another one."""
 
     whole: Value
     offset_bytes: int

@@ -18,37 +18,21 @@ if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepa
 
 
 class CommandInfo(NamedTuple):
-    """Description of a command, for people and for profiles.
+    """Description of a command, for people and for profiles."""
 
-    Parameters
-    ----------
-    label : str
-        Layers that it computes.
-    kernel : str
-    num_bytes : int
-        That it reads and writes at least.
-    num_operations : int
-        Additions and multiplications, each counted.
-    num_pieces : int
-        How many pieces each thread's share is run in; executions can be stopped in between.
-    work : str
-        What its time goes into, see `armpy_numba_acc.machine.work.WorkKind`.
-    operation, layer : str
-        Operation of the first layer that it computes, and names of all of them; with where the
-        layer lies, such as ``loop/body/``. Empty if it belongs to none.
-    part : str
-        What of the layer it does, such as ``pad``; empty for the layer itself.
-    """
-
-    label: str
+    label: str  # layers that it computes
     kernel: str
-    num_bytes: int = 0
-    num_operations: int = 0
+    num_bytes: int = 0  # that it reads and writes at least
+    num_operations: int = 0  # additions and multiplications, each counted
+    # How many pieces each thread's share is run in; executions can be stopped in between.
     num_pieces: int = 1
+    # What its time goes into, see `armpy_numba_acc.machine.work.WorkKind`.
     work: str = "floats"  # as of `WorkKind`, which no start needs
+    # Operation of the first layer that it computes, and names of all of them; with where the layer
+    # lies, such as ``loop/body/``. Empty if it belongs to none.
     operation: str = ""
     layer: str = ""
-    part: str = ""
+    part: str = ""  # what of the layer it does, such as ``pad``; empty for the layer itself
 
     @property
     def title(self) -> str:
@@ -59,18 +43,12 @@ class CommandInfo(NamedTuple):
 
 
 class Figures(NamedTuple):
-    """Numbers of all commands of a program.
+    """Numbers of all commands of a program."""
 
-    Parameters
-    ----------
-    num_bytes, num_operations, num_pieces : ndarray, int64, shape (commands,)
-    by_work : mapping of str to ndarray
-        Numbers of the commands whose time goes into something.
-    """
-
-    num_bytes: npt.NDArray[np.int64]
+    num_bytes: npt.NDArray[np.int64]  # ndarray, int64, shape (commands,)
     num_operations: npt.NDArray[np.int64]
     num_pieces: npt.NDArray[np.int64]
+    # Numbers of the commands whose time goes into something.
     by_work: Mapping[str, npt.NDArray[np.int64]]
 
     @classmethod
@@ -85,18 +63,10 @@ class Figures(NamedTuple):
 
 
 class ProgramTiming(NamedTuple):
-    """Estimated time of a program, and what is worth sharing of it.
+    """Estimated time of a program, and what is worth sharing of it."""
 
-    Parameters
-    ----------
-    durations_us : ndarray, float64, shape (commands,)
-        Of each command on one thread.
-    least_us, least_total_us : float
-        See `armpy_numba_acc.program.estimate.least_shared_us`.
-    """
-
-    durations_us: npt.NDArray[np.float64]
-    least_us: float
+    durations_us: npt.NDArray[np.float64]  # of each command on one thread
+    least_us: float  # see `armpy_numba_acc.program.estimate.least_shared_us`
     least_total_us: float
 
 
@@ -115,7 +85,6 @@ class SizedInfos(Sequence[CommandInfo]):
     ----------
     infos : tuple of CommandInfo
         With any numbers.
-    figures : Figures
     """
 
     def __init__(self, infos: tuple[CommandInfo, ...], figures: Figures) -> None:
@@ -146,53 +115,28 @@ class SizedInfos(Sequence[CommandInfo]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Program:
-    """A compiled region; two are equal only if they are one object.
+    """A compiled region; two are equal only if they are one object."""
 
-    Parameters
-    ----------
-    kernels : tuple of Kernel
-        Each once.
-    command_kernels : ndarray, int32, shape (commands,)
-        Which kernel each command calls.
-    argument_starts : ndarray, int32, shape (commands + 1,)
-        Where each command's arguments begin in the two tables that follow.
-    argument_values : ndarray, int64, shape (arguments,)
-        Numbers, or offsets into what `argument_bases` names; behind those of the commands, tables.
-    argument_bases : ndarray, int16, shape (arguments,)
-        -4 for the arguments themselves, -3 for what loops need, -2 for where kernels say that they
-        have failed, -1 for a number,
-        0 for the arena, 1 for the constants, and from 2 on the program's tensors: inputs, then
-        outputs.
-    constants : ndarray, uint8
-        Packed weights and tables.
-    arena_bytes : int
-        Working memory of one execution.
-    num_inputs, num_outputs : int
-    infos : sequence of CommandInfo
-    isa : str
-        Name of the instruction set.
-    num_threads : int
-        Threads that its scratch memory is for.
-    held : tuple of ndarray
-        Constants that other programs have as well, at addresses that are among the arguments.
-    views : str
-        How constants of the region lie in `constants`: a list of `armpy.backend.packed_view` as
-        JSON.
-    """
-
-    kernels: tuple[Kernel, ...]
-    command_kernels: npt.NDArray[np.int32]
+    kernels: tuple[Kernel, ...]  # each once
+    command_kernels: npt.NDArray[np.int32]  # which kernel each command calls
+    # Where each command's arguments begin in the two tables that follow.
     argument_starts: npt.NDArray[np.int32]
+    # Numbers, or offsets into what `argument_bases` names; behind those of the commands, tables.
     argument_values: npt.NDArray[np.int64]
+    # -4 for the arguments themselves, -3 for what loops need, -2 for where kernels say that they
+    # have failed, -1 for a number, 0 for the arena, 1 for the constants, and from 2 on the
+    # program's tensors: inputs, then outputs.
     argument_bases: npt.NDArray[np.int16]
-    constants: npt.NDArray[np.uint8]
-    arena_bytes: int
+    constants: npt.NDArray[np.uint8]  # packed weights and tables
+    arena_bytes: int  # working memory of one execution
     num_inputs: int
     num_outputs: int
     infos: Sequence[CommandInfo]
-    isa: str
-    num_threads: int = 1
+    isa: str  # name of the instruction set
+    num_threads: int = 1  # threads that its scratch memory is for
+    # Constants that other programs have as well, at addresses that are among the arguments.
     held: tuple[Array, ...] = ()
+    # How constants of the region lie in `constants`: a list of `armpy.backend.packed_view` as JSON.
     views: str = "[]"
 
     def __str__(self) -> str:

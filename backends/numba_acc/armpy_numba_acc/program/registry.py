@@ -27,18 +27,10 @@ Lower: TypeAlias = Callable[["Emitter", Layer], None]
 
 @dataclass(frozen=True, slots=True)
 class LoweringRule:
-    """Rule by which an operation is lowered.
+    """Rule by which an operation is lowered."""
 
-    Parameters
-    ----------
-    check : callable
-        See `Check`.
-    lower : callable
-        See `Lower`.
-    """
-
-    check: Check
-    lower: Lower
+    check: Check  # see `Check`
+    lower: Lower  # see `Lower`
 
 
 _LOWERINGS = ModuleTables("armpy_numba_acc.lowering", "LOWERINGS")

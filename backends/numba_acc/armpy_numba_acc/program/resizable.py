@@ -31,18 +31,10 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SymbolicNumbers:
-    """Numbers of which some follow from sizes.
+    """Numbers of which some follow from sizes."""
 
-    Parameters
-    ----------
-    plain : ndarray, int64
-        All of them, with zeros for those.
-    at, sizes : ndarray, int64
-        Where those are, and which size each is.
-    """
-
-    plain: Numbers
-    at: Numbers
+    plain: Numbers  # all of them, with zeros for those
+    at: Numbers  # where those are, and which size each is
     sizes: Numbers
 
     @classmethod
@@ -127,7 +119,6 @@ class ResizableProgram(IResizableProgram):
         Its arguments; without the places of buffers in the arena.
     buffers : sequence of (Buffer or None)
         Which buffer of the arena each argument lies in.
-    arena : Arena
     """
 
     def __init__(

@@ -11,34 +11,18 @@ from armpy.ops.operation import Array
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TensorView:
-    """View of a tensor's elements in another one.
+    """View of a tensor's elements in another one."""
 
-    Parameters
-    ----------
-    whole : Value
-        The tensor that is in memory.
-    base : ndarray
-        Stands for it; what the array holds means nothing.
-    part : ndarray
-        A view of `base`, with the shape of the tensor that is in no memory of its own.
-    """
-
-    whole: Value
-    base: Array
-    part: Array
+    whole: Value  # the tensor that is in memory
+    base: Array  # stands for it; what the array holds means nothing
+    part: Array  # a view of `base`, with the shape of the tensor that is in no memory of its own
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Views:
-    """Views: tensors that layers read and write without a move.
+    """Views: tensors that layers read and write without a move."""
 
-    Parameters
-    ----------
-    of : mapping of Value to TensorView
-        Tensors that are in no memory of their own.
-    absorbed : mapping of Layer to (tuple of Layer)
-        For a layer that reads or writes some of them, those that would have moved their elements.
-    """
-
+    # Tensors that are in no memory of their own.
     of: Mapping[Value, TensorView] = field(default_factory=dict)
+    # For a layer that reads or writes some of them, those that would have moved their elements.
     absorbed: Mapping[Layer, tuple[Layer, ...]] = field(default_factory=dict)

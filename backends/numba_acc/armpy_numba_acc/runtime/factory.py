@@ -19,7 +19,6 @@ class ProgramFactory(IWorkloadFactory):
 
     Parameters
     ----------
-    isa : Isa
     recorder : Recorder, optional
         For all of them.
     allocator : ICustomAllocator, optional

@@ -82,7 +82,6 @@ class LoadedCode:
 
     Parameters
     ----------
-    program : Program
     isa : Isa
         The one that the program is for.
     model : MachineModel, optional
@@ -195,7 +194,6 @@ class Instance:
 
     Parameters
     ----------
-    code : LoadedCode
     is_profiled : bool
         Whether the time of every command is taken.
     allocator : ICustomAllocator, optional

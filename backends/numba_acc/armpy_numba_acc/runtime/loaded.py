@@ -22,11 +22,8 @@ class LoadedProgram:
     ----------
     saved : SavedProgram
         What it was made of.
-    program : Program
-    isa : Isa
     addresses : mapping of Kernel to int
         Of all code that it needs.
-    timing : ProgramTiming
     """
 
     __slots__ = ("_addresses", "_isa", "_timing", "program", "saved")

@@ -87,7 +87,6 @@ def learn(network: str, corrections: Corrections) -> None:
     ----------
     network : str
         Its key: what it has taught before is forgotten.
-    corrections : Corrections
     """
     entries = machine_entries()
     if entries is not None and corrections:
@@ -179,13 +178,7 @@ def _runner(isa: Isa, trials: Sequence[TimedLoop]) -> Callable[[int, int, int], 
 def _shortest(
     tasks: Mapping[object, Callable[[int], int]], least: Mapping[object, int]
 ) -> dict[object, float]:
-    """Nanoseconds of a turn of each loop, of at least so many turns.
-
-    Raises
-    ------
-    ImplausibleError
-        If many take a different time whenever they run.
-    """
+    """Nanoseconds of a turn of each loop, of at least so many turns."""
     turns: dict[object, int] = {}
     for task, run in tasks.items():
         first = max(least.get(task, 0), 200)

@@ -25,9 +25,6 @@ def limits_us(
 
     Parameters
     ----------
-    info : CommandInfo
-    isa : Isa
-    num_threads : int
     model : MachineModel
         Tells multiplications in registers, and bytes from the level of the cache that those of the
         command fit.

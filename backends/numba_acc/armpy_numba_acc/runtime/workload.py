@@ -29,7 +29,6 @@ class ProgramWorkload(IWorkload):
 
     Parameters
     ----------
-    code : LoadedCode
     recorder : Recorder, optional
         Is told how long every command takes.
     allocator : ICustomAllocator, optional

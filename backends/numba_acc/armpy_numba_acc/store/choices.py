@@ -24,7 +24,6 @@ def kept_choices(entries: Entries, key: str) -> dict[str, Option]:
 
     Parameters
     ----------
-    entries : Entries
     key : str
         The region's; see `armpy_numba_acc.store.keys.program_key`.
 

@@ -55,9 +55,6 @@ def program_key(
 
     Parameters
     ----------
-    view : SubgraphView
-    isa : Isa
-    num_threads : int
     model : MachineModel, optional
         With `isa` and `num_threads`, all that the lowering is told besides the region. If it is
         left out, the key is that of what holds whatever the figures are.

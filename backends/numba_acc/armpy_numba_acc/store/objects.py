@@ -46,8 +46,6 @@ def kernel_addresses(
 
     Parameters
     ----------
-    kernels : sequence of Kernel
-    isa : Isa
     num_processes : int
         Limit for those that compile side by side if many are missing.
 
@@ -107,7 +105,6 @@ def object_codes(
     ----------
     kernels : sequence of Kernel
         Each once.
-    isa : Isa
     num_processes : int
         As for `kernel_addresses`.
 

@@ -59,7 +59,6 @@ def why_not(about: Mapping[str, object], isa: Isa) -> str:
     ----------
     about : mapping
         As `about_kernels` has made it, or whatever a file holds.
-    isa : Isa
 
     Notes
     -----

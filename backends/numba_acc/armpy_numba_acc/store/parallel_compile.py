@@ -96,7 +96,6 @@ def compile_workers(
     ----------
     kernels : sequence of Kernel
         In an order in which neighbours have much in common; this process begins with the first.
-    isa : Isa
     num_processes : int
         Limit for all that compile, this one included.
     work : callable

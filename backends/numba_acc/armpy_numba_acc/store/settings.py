@@ -47,13 +47,7 @@ def disk_entries() -> Entries | None:
 
 
 def _entries_of(folder: str, name: str) -> Entries | None:
-    """What is kept in a folder; parameters and errors as for `disk_entries`.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If a variable has a value that it cannot have.
-    """
+    """What is kept in a folder; parameters and errors as for `disk_entries`."""
     switch = os.environ.get(SWITCH_VARIABLE, "").strip().lower()
     if switch not in ("", "on", "off"):
         raise InvalidArgumentError(

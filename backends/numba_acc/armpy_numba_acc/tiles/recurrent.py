@@ -27,7 +27,6 @@ def make_product(isa: Isa, rows: int = 1) -> Primitive:
 
     Parameters
     ----------
-    isa : Isa
     rows : int
         States, each `pitch` bytes behind the one before, as are the rows of `target`.
 
@@ -141,25 +140,13 @@ def make_reset(isa: Isa, function: str) -> Primitive:
 
 @dataclass(frozen=True, slots=True)
 class _Vector:
-    """A vector of units at a step.
+    """A vector of units at a step."""
 
-    Parameters
-    ----------
-    share, sums : callable
-        What the input and the state add to the gate of a number.
-    hidden, state : CodeValue
-        The state; the cell's, or the product of what was reset.
-    peephole : callable
-        The weights of the gate of a number.
-    limited : callable
-    functions : sequence of callable
-    """
-
-    share: Callable[[int], CodeValue]
+    share: Callable[[int], CodeValue]  # what the input and the state add to the gate of a number
     sums: Callable[[int], CodeValue]
-    hidden: CodeValue
+    hidden: CodeValue  # the state; the cell's, or the product of what was reset
     state: CodeValue
-    peephole: Callable[[int], CodeValue]
+    peephole: Callable[[int], CodeValue]  # the weights of the gate of a number
     limited: Callable[[CodeValue], CodeValue]
     functions: Sequence[Callable[[CodeValue], CodeValue]]
 
@@ -221,7 +208,6 @@ def make_update(isa: Isa, cell: str, names: tuple[str, ...]) -> Primitive:
 
     Parameters
     ----------
-    isa : Isa
     cell : {"RNN", "GRU", "GRU_AFTER", "LSTM", "LSTM_COUPLED"}
         "GRU_AFTER" resets behind the product, "LSTM_COUPLED" forgets one minus what it takes in.
     names : tuple of str

@@ -34,29 +34,16 @@ Finish: TypeAlias = Callable[[Pointer, int, Pointer, int, Rescaling], None]
 
 @dataclass(frozen=True, slots=True)
 class Accumulation:
-    """Functions for code that Numba compiles.
+    """Functions for code that Numba compiles."""
 
-    Parameters
-    ----------
-    size : int
-        Bytes of an element.
-    first : float32 or int32
-        What an accumulator begins with.
-    load : callable
-        ``load(base, index)``: an element as an accumulator.
-    read, write : callable
-        ``read(base, index)``, ``write(base, index, accumulator)``: 4 bytes each.
-    combine : callable
-    finish : callable
-        ``finish(target, first_index, accumulators, count, rescaling)`` writes elements.
-    """
-
-    size: int
-    first: Element
-    load: Callable[..., Element]
+    size: int  # bytes of an element
+    first: Element  # what an accumulator begins with
+    load: Callable[..., Element]  # ``load(base, index)``: an element as an accumulator
+    # ``read(base, index)``, ``write(base, index, accumulator)``: 4 bytes each.
     read: Callable[..., Element]
     write: Callable[..., None]
     combine: Callable[..., Element]
+    # ``finish(target, first_index, accumulators, count, rescaling)`` writes elements.
     finish: Finish
 
 

@@ -33,7 +33,6 @@ def make_row_pass(
 
     Parameters
     ----------
-    isa : Isa
     formats : tuple of str
         How elements are read and written.
     compute : callable

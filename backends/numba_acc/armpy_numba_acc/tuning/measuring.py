@@ -42,10 +42,6 @@ class TuningCandidate:
 
     Parameters
     ----------
-    view : SubgraphView
-    isa : Isa
-    num_threads : int
-    model : MachineModel
     measured : mapping of str to Option
         What the lowerings choose where the model of the cost is not asked.
     is_part : bool
@@ -91,14 +87,9 @@ class TuningCandidate:
 
 @dataclass(frozen=True)
 class Turns:
-    """Times of candidates that ran in turns.
+    """Times of candidates that ran in turns."""
 
-    Parameters
-    ----------
-    times_us : ndarray, float64, shape (rounds, candidates)
-    """
-
-    times_us: npt.NDArray[np.float64]
+    times_us: npt.NDArray[np.float64]  # ndarray, float64, shape (rounds, candidates)
 
     @property
     def medians_us(self) -> list[float]:

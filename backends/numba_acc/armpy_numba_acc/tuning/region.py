@@ -51,11 +51,8 @@ def tune_region(
 
     Parameters
     ----------
-    view : SubgraphView
-    isa : Isa
     num_threads : int
         With `view` and `isa`, what the answers hold for.
-    request : TuningRequest
     model : MachineModel, optional
         What the lowerings choose by otherwise; the typical one of the instruction set if left out.
 
@@ -92,20 +89,11 @@ def tune_region(
 
 @dataclass(slots=True)
 class _TunedDecision:
-    """Finding for one decision.
-
-    Parameters
-    ----------
-    choice : TunedChoice
-    key : str
-        The decision's.
-    is_whole : bool
-        Whether it is about the whole region, and not about some of its layers.
-    """
+    """Finding for one decision."""
 
     choice: TunedChoice
-    key: str
-    is_whole: bool
+    key: str  # the decision's
+    is_whole: bool  # whether it is about the whole region, and not about some of its layers
 
     @property
     def saved_us(self) -> float:
@@ -115,27 +103,19 @@ class _TunedDecision:
 
 @dataclass
 class _RegionSearch:
-    """The search for one region.
-
-    Attributes
-    ----------
-    measured : dict of str to Option
-        What is to be chosen otherwise than the model of the cost says.
-    modelled : dict of str to Option
-        What it says where the answer was looked for: other figures might say something else.
-    found : list of _TunedDecision
-    tried : list of list of (str, float, float)
-        What `armpy_numba_acc.machine.cost_model.corrections.network_corrections` takes.
-    """
+    """The search for one region."""
 
     view: SubgraphView
     isa: Isa
     num_threads: int
     model: MachineModel
     request: TuningRequest
+    # What is to be chosen otherwise than the model of the cost says.
     measured: dict[str, Option] = field(default_factory=dict)
+    # What it says where the answer was looked for: other figures might say something else.
     modelled: dict[str, Option] = field(default_factory=dict)
     found: list[_TunedDecision] = field(default_factory=list)
+    # What `armpy_numba_acc.machine.cost_model.corrections.network_corrections` takes.
     tried: list[list[tuple[str, float, float]]] = field(default_factory=list)
     _done: set[str] = field(default_factory=set)
 

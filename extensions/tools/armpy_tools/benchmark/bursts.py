@@ -16,21 +16,11 @@ _MOST_KEPT = 5_000
 
 @dataclass(frozen=True, slots=True)
 class SubjectTurn:
-    """A turn of a subject.
+    """A turn of a subject."""
 
-    Parameters
-    ----------
-    durations_us : tuple of float
-        Of each run.
-    wall_s : float
-        From the first one's beginning to the last one's end.
-    processors_s : float
-        What all threads of the process have computed meanwhile.
-    """
-
-    durations_us: tuple[float, ...]
-    wall_s: float
-    processors_s: float
+    durations_us: tuple[float, ...]  # of each run
+    wall_s: float  # from the first one's beginning to the last one's end
+    processors_s: float  # what all threads of the process have computed meanwhile
 
     @property
     def runs(self) -> int:

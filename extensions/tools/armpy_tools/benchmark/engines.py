@@ -52,13 +52,7 @@ def load_model(subject: Subject, *, profiling: bool = False) -> Model:
 
 
 class ArmpySubjectModel(ISubjectModel):
-    """A model that armpy runs, with its inputs and outputs bound, as those of other engines are.
-
-    Parameters
-    ----------
-    subject : Subject
-    model : Model
-    """
+    """A model that armpy runs, with its inputs and outputs bound, as those of other engines are."""
 
     def __init__(self, subject: Subject, model: Model) -> None:
         self._subject = subject

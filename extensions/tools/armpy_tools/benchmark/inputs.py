@@ -28,7 +28,6 @@ def chosen_shapes(
 
     Parameters
     ----------
-    specs : sequence of TensorSpec
     defaults : sequence of (tuple of int or None)
         What the model's file proposes for each.
     shapes : mapping of str to sequence of int
@@ -100,12 +99,6 @@ def fits(spec: TensorSpec, shape: Sequence[int]) -> bool:
 
 def random_array(info: TensorInfo, shape: Sequence[int], generator: np.random.Generator) -> Array:
     """Random elements that any model can take.
-
-    Parameters
-    ----------
-    info : TensorInfo
-    shape : sequence of int
-    generator : Generator
 
     Returns
     -------

@@ -27,7 +27,6 @@ def measure_layers(subject: Subject, seed: int, runs: int) -> list[LayerCost]:
     ----------
     subject : Subject
         On armpy.
-    seed : int
     runs : int
         Behind one that does not count.
 

@@ -21,13 +21,7 @@ def load_peer(subject: Subject) -> PeerSubjectModel:
 
 
 class PeerSubjectModel(ISubjectModel):
-    """A model that a peer runs.
-
-    Parameters
-    ----------
-    subject : Subject
-    engine : IEngine
-    """
+    """A model that a peer runs."""
 
     def __init__(self, subject: Subject, engine: IEngine) -> None:
         self._subject = subject

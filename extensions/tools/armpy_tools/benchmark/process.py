@@ -18,18 +18,11 @@ _LONGEST_S = 24 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class PreparedSubject:
-    """A subject that was loaded and run once.
-
-    Parameters
-    ----------
-    load_s, first_s : float
-    items : int
-        Of the batch of one run.
-    """
+    """A subject that was loaded and run once."""
 
     load_s: float
     first_s: float
-    items: int
+    items: int  # of the batch of one run
 
 
 class ISubjectProcess(Protocol):
@@ -56,12 +49,7 @@ Start = Callable[[Subject], ISubjectProcess]
 
 
 class SubjectProcess:
-    """A subject in a process of its own.
-
-    Parameters
-    ----------
-    subject : Subject
-    """
+    """A subject in a process of its own."""
 
     def __init__(self, subject: Subject) -> None:
         self._subject = subject

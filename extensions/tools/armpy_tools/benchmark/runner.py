@@ -33,19 +33,11 @@ _LAYER_RUNS = 20
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkProgress:
-    """Progress of a benchmark.
+    """Progress of a benchmark."""
 
-    Parameters
-    ----------
-    done, total : float
-        Parts of the work.
-    what : str
-        What is done next.
-    """
-
-    done: float
+    done: float  # parts of the work
     total: float
-    what: str
+    what: str  # what is done next
 
 
 @dataclass(slots=True)
@@ -73,7 +65,6 @@ def benchmark(
 
     Parameters
     ----------
-    subjects : sequence of Subject
     plan : Plan, optional
         How much; the defaults of `Plan` if left out.
     on_progress : callable, optional

@@ -19,46 +19,24 @@ ENGINES = (ARMPY, "litert", "onnxruntime", "openvino")
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A model in one of the ways to run it.
+    """A model in one of the ways to run it."""
 
-    Parameters
-    ----------
-    model : str
-        Path of the file.
-    engine : str
-        One of `ENGINES`.
-    backends : tuple of str, optional
-        Ids in order of preference; all installed ones if None.
-    num_threads : int, optional
-        For backends that have threads of their own.
-    callers : int
-        Threads that call the model at the same time.
-    batch : int, optional
-        Size of the first axis of every input; None for the model's own.
-    shapes : mapping of str to tuple of int
-        Shapes of inputs by name.
-    arrays : mapping of str to str
-        Files of the inputs that are not random, by name.
-    variant : str
-        What its options are called; empty for none.
-    backend_options : mapping of str to mapping
-        Values by backend id and name.
-    load_options : mapping of str to object
-        Further arguments of `armpy.load`: ``signature``, ``front_end``, ``front_end_options``,
-        ``preference``, ``trusted_keys``, ``code``; and ``on_fallback`` and
-        ``dynamic_backends_path`` of `armpy.RuntimeOptions`.
-    """
-
-    model: str
-    engine: str = ARMPY
+    model: str  # path of the file
+    engine: str = ARMPY  # one of `ENGINES`
+    # Ids in order of preference; all installed ones if None.
     backends: tuple[str, ...] | None = None
-    num_threads: int | None = None
-    callers: int = 1
-    batch: int | None = None
-    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    num_threads: int | None = None  # for backends that have threads of their own
+    callers: int = 1  # threads that call the model at the same time
+    batch: int | None = None  # size of the first axis of every input; None for the model's own
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # shapes of inputs by name
+    # Files of the inputs that are not random, by name.
     arrays: Mapping[str, str] = field(default_factory=dict)
-    variant: str = ""
+    variant: str = ""  # what its options are called; empty for none
+    # Values by backend id and name.
     backend_options: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    # Further arguments of `armpy.load`: ``signature``, ``front_end``, ``front_end_options``,
+    # ``preference``, ``trusted_keys``, ``code``; and ``on_fallback`` and ``dynamic_backends_path``
+    # of `armpy.RuntimeOptions`.
     load_options: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -82,34 +60,17 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Amount of measuring: seconds, runs, warm-up.
+    """Amount of measuring: seconds, runs, warm-up."""
 
-    Parameters
-    ----------
-    seconds : float
-        Of warm runs, about, of each subject.
-    runs : int, optional
-        So many runs of each subject instead.
-    warm_up_s : float
-        Runs that do not count, in each process, about.
-    processes : int
-        So many times everything is measured in fresh processes: what falls differently in each,
-        such as where memory lies, is a part of the intervals then.
-    seed : int
-        Of random inputs, and of the order of turns.
-    baseline : int
-        Number of the subject that others are compared with.
-    with_layers : bool
-        Whether to find out what limits each layer, in runs of their own.
-    """
-
-    seconds: float = 3.0
-    runs: int | None = None
-    warm_up_s: float = 0.2
+    seconds: float = 3.0  # of warm runs, about, of each subject
+    runs: int | None = None  # so many runs of each subject instead
+    warm_up_s: float = 0.2  # runs that do not count, in each process, about
+    # So many times everything is measured in fresh processes: what falls differently in each, such
+    # as where memory lies, is a part of the intervals then.
     processes: int = 6
-    seed: int = 0
-    baseline: int = 0
-    with_layers: bool = False
+    seed: int = 0  # of random inputs, and of the order of turns
+    baseline: int = 0  # number of the subject that others are compared with
+    with_layers: bool = False  # whether to find out what limits each layer, in runs of their own
 
     def __post_init__(self) -> None:
         for name, least in (("seconds", 0.0), ("warm_up_s", 0.0), ("processes", 1), ("runs", 1)):
@@ -125,10 +86,6 @@ class Plan:
 
 def name_subjects(subjects: Sequence[Subject]) -> list[str]:
     """Names of subjects, made of what they differ in; each is another one.
-
-    Parameters
-    ----------
-    subjects : sequence of Subject
 
     Returns
     -------

@@ -59,41 +59,21 @@ _log = logging.getLogger("armpy_tools.calibrate")
 
 @dataclass(frozen=True, slots=True)
 class CalibrationReport:
-    """Report of measuring one backend.
-
-    Parameters
-    ----------
-    backend, version : str
-    figures : DeviceFigures, optional
-        Those that count from now on: the declared ones if `is_declared`.
-    costs : BackendCosts, optional
-    num_measured : int
-        Workloads, relaxed and scalar ones included.
-    left_out : mapping of str to str
-        Why a workload was not measured, by its name.
-    seconds : float
-        How long it took.
-    is_declared : bool
-        Whether the backend declares figures, which go before measured ones.
-    is_kept : bool
-        Whether it could be written down.
-    problem : str
-        Why nothing was measured; empty if something was.
-    models : tuple of ModelTime
-        Of the user's models.
-    """
+    """Report of measuring one backend."""
 
     backend: BackendId
     version: str = ""
+    # Those that count from now on: the declared ones if `is_declared`.
     figures: DeviceFigures | None = None
     costs: BackendCosts | None = None
-    num_measured: int = 0
+    num_measured: int = 0  # workloads, relaxed and scalar ones included
+    # Why a workload was not measured, by its name.
     left_out: Mapping[str, str] = field(default_factory=dict)
-    seconds: float = 0.0
-    is_declared: bool = False
-    is_kept: bool = False
-    problem: str = ""
-    models: tuple[ModelTime, ...] = ()
+    seconds: float = 0.0  # how long it took
+    is_declared: bool = False  # whether the backend declares figures, which go before measured ones
+    is_kept: bool = False  # whether it could be written down
+    problem: str = ""  # why nothing was measured; empty if something was
+    models: tuple[ModelTime, ...] = ()  # of the user's models
 
 
 def calibrate(
@@ -109,7 +89,6 @@ def calibrate(
 
     Parameters
     ----------
-    registry : BackendRegistry
     backend_ids : sequence of str, optional
         Every backend that can be used if left out. CpuRef is measured besides if it has not been
         yet, as the others are set against it.

@@ -19,17 +19,10 @@ _LEAST_POWER = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Two ways to tell time.
+    """Two ways to tell time."""
 
-    Parameters
-    ----------
-    now : callable
-        Seconds that have passed.
-    processors : callable
-        Seconds that this process's threads have computed, all together.
-    """
-
-    now: Callable[[], float] = field(default=time.perf_counter)
+    now: Callable[[], float] = field(default=time.perf_counter)  # seconds that have passed
+    # Seconds that this process's threads have computed, all together.
     processors: Callable[[], float] = field(default=time.process_time)
 
 
@@ -40,7 +33,6 @@ def measure(run: Callable[[], object], clock: Clock, *, seconds: float) -> Sampl
     ----------
     run : callable
         Called once before it is measured.
-    clock : Clock
     seconds : float
         How long to measure, about: up to three times as long while no second round comes near the
         quickest, and a few rounds of a slow call.

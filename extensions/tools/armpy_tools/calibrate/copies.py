@@ -25,18 +25,11 @@ _SECONDS = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """Time of a backend's copies.
-
-    Parameters
-    ----------
-    into, out : CopyRate
-    shares_host_memory : bool
-        Whether there are none.
-    """
+    """Time of a backend's copies."""
 
     into: CopyRate
     out: CopyRate
-    shares_host_memory: bool
+    shares_host_memory: bool  # whether there are none
 
 
 def measure_copies(backend: BackendProxy, clock: Clock) -> Copies:

@@ -45,7 +45,6 @@ def figures_from(samples: Samples, reference: Samples) -> DeviceFigures:
 
 
 def _without(samples: Samples, prefix: str) -> Samples:
-    """The samples with a prefix, without it."""
     return {
         name.removeprefix(prefix): sample
         for name, sample in samples.items()

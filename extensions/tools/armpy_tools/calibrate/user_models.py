@@ -24,41 +24,21 @@ MODEL = "model "
 
 @dataclass(frozen=True, eq=False, slots=True)
 class UserModel:
-    """A model that is measured as a whole.
+    """A model that is measured as a whole."""
 
-    Parameters
-    ----------
-    title : str
-        The file's name.
-    name : str
-        Of its sample, as of `CalibrationWorkload.name`; another one for other contents.
-    graph : Graph
-        With known shapes.
-    inputs : sequence of ndarray
-    """
-
-    title: str
-    name: str
-    graph: Graph
-    inputs: Sequence[Array]
+    title: str  # the file's name
+    name: str  # of its sample, as of `CalibrationWorkload.name`; another one for other contents
+    graph: Graph  # with known shapes
+    inputs: Sequence[Array]  # sequence of ndarray
 
 
 @dataclass(frozen=True, slots=True)
 class ModelTime:
-    """Time of one execution of a model on a backend.
+    """Time of one execution of a model on a backend."""
 
-    Parameters
-    ----------
-    title : str
-        The file's name.
-    seconds : float
-    reference_seconds : float, optional
-        On CpuRef; None if it was not measured there.
-    """
-
-    title: str
+    title: str  # the file's name
     seconds: float
-    reference_seconds: float | None = None
+    reference_seconds: float | None = None  # on CpuRef; None if it was not measured there
 
     @property
     def ratio(self) -> float | None:

@@ -57,20 +57,11 @@ _SEED = 20
 
 @dataclass(frozen=True, slots=True)
 class CalibrationWorkload:
-    """A network of one layer.
-
-    Parameters
-    ----------
-    graph : Graph
-    data_type : DataType
-        Of its first input.
-    size : int
-        0 for the smallest of its kind.
-    """
+    """A network of one layer."""
 
     graph: Graph
-    data_type: DataType
-    size: int
+    data_type: DataType  # of its first input
+    size: int  # 0 for the smallest of its kind
 
     @property
     def kind(self) -> str:
@@ -91,26 +82,14 @@ class CalibrationWorkload:
 
 @dataclass(frozen=True, slots=True)
 class _Sketch:
-    """A layer in several sizes.
+    """A layer in several sizes."""
 
-    Parameters
-    ----------
-    operations : sequence of Operation
-        One for all sizes, or one for each.
-    inputs : sequence of tuple of shapes
-        For each size, the shapes of what the caller gives.
-    constants : sequence of tuple of shapes
-        For each size, the shapes of weights and bias, if there are any.
-    types : tuple of DataType
-    output : DataType, optional
-        Where it differs from the input's.
-    """
-
-    operations: Sequence[Operation]
-    inputs: Sequence[tuple[Shape, ...]]
+    operations: Sequence[Operation]  # one for all sizes, or one for each
+    inputs: Sequence[tuple[Shape, ...]]  # for each size, the shapes of what the caller gives
+    # For each size, the shapes of weights and bias, if there are any.
     constants: Sequence[tuple[Shape, ...]] = ()
     types: tuple[DataType, ...] = TYPES
-    output: DataType | None = None
+    output: DataType | None = None  # where it differs from the input's
 
 
 _VECTORS: Sequence[tuple[Shape, ...]] = [((1, 16),), ((1, 56, 56, 64),), ((1, 28, 28, 32),)]
@@ -228,7 +207,6 @@ def reference_workloads() -> Iterator[CalibrationWorkload]:
 
 
 def _sized(types: Sequence[DataType], size: int) -> Iterator[CalibrationWorkload]:
-    """The workloads of some types and one size."""
     for data_type in types:
         for sketch in _SKETCHES:
             if data_type in sketch.types and size < len(sketch.inputs):

@@ -32,7 +32,6 @@ def accuracy_parts(
 
     Parameters
     ----------
-    model : Model
     arrays : mapping of str to ndarray
         Inputs, as the model takes them.
     name : str

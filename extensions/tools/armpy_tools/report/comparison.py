@@ -26,33 +26,15 @@ MOST_RUNS = 200
 
 @dataclass(frozen=True, slots=True)
 class BackendComparison:
-    """A model on one choice of backends.
+    """A model on one choice of backends."""
 
-    Parameters
-    ----------
-    name : str
-        The first choice.
-    placement : str
-        Layers by backend.
-    times_us : tuple of float
-        Of each run, in order; empty if it failed.
-    ratio : float
-        Median of the ratios of its runs to the first choice's of the same turn.
-    interval : (float, float)
-        Of that median, at 95 % confidence.
-    working_bytes : int
-    relative_error : float
-        Of the outputs, against those of the first that ran.
-    failure : str
-    """
-
-    name: str
-    placement: str = ""
-    times_us: tuple[float, ...] = ()
-    ratio: float = 1.0
-    interval: tuple[float, float] = (1.0, 1.0)
+    name: str  # the first choice
+    placement: str = ""  # layers by backend
+    times_us: tuple[float, ...] = ()  # of each run, in order; empty if it failed
+    ratio: float = 1.0  # median of the ratios of its runs to the first choice's of the same turn
+    interval: tuple[float, float] = (1.0, 1.0)  # of that median, at 95 % confidence
     working_bytes: int = 0
-    relative_error: float = 0.0
+    relative_error: float = 0.0  # of the outputs, against those of the first that ran
     failure: str = ""
 
 
@@ -176,6 +158,5 @@ def comparison_parts(compared: Sequence[BackendComparison]) -> list[Part]:
 
 
 def _ratio_text(one: BackendComparison) -> str:
-    """``0.52 (0.51 to 0.54)``."""
     low, high = one.interval
     return f"{one.ratio:.3g} ({low:.3g} to {high:.3g})"

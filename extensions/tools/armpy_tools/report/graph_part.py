@@ -20,7 +20,6 @@ def graph_part(facts: ModelFacts, rows: Sequence[LayerRow]) -> GraphView:
 
     Parameters
     ----------
-    facts : ModelFacts
     rows : sequence of LayerRow
         One for each of its layers.
     """

@@ -21,28 +21,14 @@ TOGETHER = " + "
 
 @dataclass(slots=True)
 class LayerRow:
-    """A layer of the file, and what was measured of it.
-
-    Parameters
-    ----------
-    facts : LayerFacts
-    short : str
-        Its name, as short as it stays its own.
-    inputs : list of int
-        Numbers of the layers that it reads from.
-    time_us : float, optional
-        Of one execution, together with the layers in `company`.
-    company : tuple of str
-        Short names of the layers that its backend computes with it.
-    error, total_error : float, optional
-        Relative to the numbers of CpuRef: of the layer by itself, and of all up to it.
-    """
+    """A layer of the file, and what was measured of it."""
 
     facts: LayerFacts
-    short: str
-    inputs: list[int] = field(default_factory=list)
-    time_us: float | None = None
-    company: tuple[str, ...] = ()
+    short: str  # its name, as short as it stays its own
+    inputs: list[int] = field(default_factory=list)  # numbers of the layers that it reads from
+    time_us: float | None = None  # of one execution, together with the layers in `company`
+    company: tuple[str, ...] = ()  # short names of the layers that its backend computes with it
+    # Relative to the numbers of CpuRef: of the layer by itself, and of all up to it.
     error: float | None = None
     total_error: float | None = None
 
@@ -65,12 +51,7 @@ class LayerRow:
 
 
 class LayerRows:
-    """All layers of a model's file.
-
-    Parameters
-    ----------
-    facts : ModelFacts
-    """
+    """All layers of a model's file."""
 
     def __init__(self, facts: ModelFacts) -> None:
         shorts = short_names(_path(layer, layer.name) for layer in facts.layers)

@@ -43,7 +43,6 @@ def placement_parts(placement: Placement | None, rows: Sequence[LayerRow]) -> li
 
 
 def _layers_text(count: int) -> str:
-    """``1 layer``."""
     return f"{count} layer" if count == 1 else f"{count} layers"
 
 

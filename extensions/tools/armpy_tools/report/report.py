@@ -34,34 +34,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ReportSubject:
-    """Subject of a report.
+    """Subject of a report."""
 
-    Parameters
-    ----------
-    model : Model
-        Loaded with profiling.
-    name : str
-    arrays : mapping of str to ndarray
-        Its inputs.
-    inputs_text : str
-        What they are.
-    facts : sequence of (str, str)
-        What else is known of it.
-    outline : FileOutline, optional
-        Of its file; without one, the layers are those of armpy's network.
-    file_bytes : int
-        Size of its file, 0 if there is none.
-    load : callable, optional
-        Loads it without profiling for a backend as the first choice; for comparisons.
-    """
-
-    model: Model
+    model: Model  # loaded with profiling
     name: str
-    arrays: Mapping[str, Array]
-    inputs_text: str = ""
-    facts: Sequence[tuple[str, str]] = ()
+    arrays: Mapping[str, Array]  # its inputs
+    inputs_text: str = ""  # what they are
+    facts: Sequence[tuple[str, str]] = ()  # what else is known of it
+    # Of its file; without one, the layers are those of armpy's network.
     outline: FileOutline | None = None
-    file_bytes: int = 0
+    file_bytes: int = 0  # size of its file, 0 if there is none
+    # Loads it without profiling for a backend as the first choice; for comparisons.
     load: Callable[[str], Model] | None = None
 
 
@@ -77,7 +60,6 @@ def report_sections(
 
     Parameters
     ----------
-    subject : ReportSubject
     num_runs : int
         To profile, after one that does not count.
     backends : sequence of str

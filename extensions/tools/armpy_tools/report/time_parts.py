@@ -36,7 +36,6 @@ def time_parts(profiler: Profiler, summary: Summary, known: LayerRows) -> list[P
 
     Parameters
     ----------
-    profiler : Profiler
     summary : Summary
         Of `profiler`; of at least one execution.
     known : LayerRows

@@ -35,18 +35,11 @@ Field: TypeAlias = Union[
 
 @dataclass(frozen=True, slots=True)
 class FlatTable:
-    """A table to be written.
+    """A table to be written."""
 
-    Parameters
-    ----------
-    name : str
-        In the schema.
-    fields : mapping of str to (number, str, bytes, ndarray, FlatTable or sequence of FlatTable)
-        Fields left out have their defaults. Vectors of numbers are arrays; bytes are aligned as
-        TFLite wants a tensor's elements to be.
-    """
-
-    name: str
+    name: str  # in the schema
+    # Fields left out have their defaults. Vectors of numbers are arrays; bytes are aligned as
+    # TFLite wants a tensor's elements to be.
     fields: Mapping[str, Field]
 
 
@@ -55,7 +48,6 @@ def write_flatbuffer(root: FlatTable, identifier: bytes) -> bytes:
 
     Parameters
     ----------
-    root : FlatTable
     identifier : bytes
         Four of them, which tell what kind of file it is.
 

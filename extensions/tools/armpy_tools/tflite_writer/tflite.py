@@ -21,18 +21,11 @@ from armpy_tools.tflite_writer.writer import TfliteWriter
 
 @dataclass(frozen=True, slots=True)
 class Extras:
-    """Metadata and packed files of a model file, beside its network.
+    """Metadata and packed files of a model file, beside its network."""
 
-    Parameters
-    ----------
-    metadata : mapping of str to bytes
-        By name: normalisation and names of tensors in ``TFLITE_METADATA``.
-    files : mapping of str to bytes
-        Packed behind it: labels.
-    """
-
+    # By name: normalisation and names of tensors in ``TFLITE_METADATA``.
     metadata: Mapping[str, bytes] = field(default_factory=dict)
-    files: Mapping[str, bytes] = field(default_factory=dict)
+    files: Mapping[str, bytes] = field(default_factory=dict)  # packed behind it: labels
 
 
 def read_extras(path: str | os.PathLike[str]) -> Extras:
@@ -64,7 +57,6 @@ def write_tflite(
     ----------
     graph : Graph
         Constants folded.
-    path : path
     about : str
         The file's description.
     extras : Extras, optional

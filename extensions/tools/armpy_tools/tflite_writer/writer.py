@@ -114,7 +114,6 @@ class TfliteWriter:
             Indexes of tensors.
         options : (str, mapping), optional
             Name of the table, and its fields.
-        version : int
         """
         key = code, version
         fields: dict[str, Field] = {
@@ -210,7 +209,6 @@ def _size(size: int | None) -> int:
 
 
 def _quantization(scales: Quantization) -> FlatTable:
-    """The table of a quantisation."""
     fields: dict[str, Field] = {
         "Scale": np.array(scales.scales, np.float32),
         "ZeroPoint": np.array(scales.zero_points, np.int64),

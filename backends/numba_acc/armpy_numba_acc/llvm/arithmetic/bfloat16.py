@@ -44,7 +44,6 @@ def add_pairs(isa: Isa, total: CodeValue, x: CodeValue, y: CodeValue) -> CodeVal
 
     Parameters
     ----------
-    isa : Isa
     total : CodeValue, vector of float32
         As long as a register.
     x, y : CodeValue, vectors of int32

@@ -27,10 +27,6 @@ _BYTE_PRODUCTS = {
 class Dots(ABC):
     """Dot products of an instruction set on integers, 4 bytes of them per lane.
 
-    Parameters
-    ----------
-    isa : Isa
-
     Attributes
     ----------
     bytes_per_vector : int
@@ -171,7 +167,6 @@ class LongProducts(Dots):
 
     Parameters
     ----------
-    isa : Isa
     depth : {2, 4}
         Elements in each lane of what is multiplied: of 16 bits, or unsigned bytes.
 

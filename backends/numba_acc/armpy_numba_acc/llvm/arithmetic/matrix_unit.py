@@ -29,7 +29,6 @@ class MatrixUnit(ABC):
 
     Parameters
     ----------
-    code : Code
     state : CodeValue
         Address of memory that a unit may have, the same from `begin` to `release`.
     """

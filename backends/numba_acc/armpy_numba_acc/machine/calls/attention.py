@@ -15,44 +15,26 @@ MOST_VECTORS = 2
 
 @dataclass(frozen=True, slots=True)
 class Attention(Call):
-    """Attention of float32.
-
-    Parameters
-    ----------
-    mask_kind : {"", "f32", "f32 keys", "bool", "bool keys"}
-        Elements of the mask, and whether all queries have the same ones. Otherwise those of a
-        block of queries lie side by side, and `mask_row` bytes behind them those of the next key.
-    num_vectors : int
-        Vectors of queries in a block.
-    is_bounded : int
-        Whether a query sees only keys from `low` to `high` behind its own position.
-    is_capped : int
-        Whether `cap` limits scores.
-    query_batch, query_head, query_row : int
-        Bytes from one to the next; so for the others.
-    num_past : int
-        Position of the first query.
-    query_scale, scale : float
-        Factors of the queries before the product, and of the products.
-    scratch, scratch_pitch : Pointer, int
-        Room of each thread: for a block of queries their elements, those of the outputs, three
-        rows, and a row for each of `KEYS_AT_ONCE` keys; and the values of as many keys.
-    """
+    """Attention of float32."""
 
     parameters = ("mask_kind", "num_vectors", "is_bounded", "is_capped")
 
+    # Elements of the mask, and whether all queries have the same ones. Otherwise those of a block
+    # of queries lie side by side, and `mask_row` bytes behind them those of the next key.
     mask_kind: str
-    num_vectors: int
-    is_bounded: int
-    is_capped: int
+    num_vectors: int  # vectors of queries in a block
+    is_bounded: int  # whether a query sees only keys from `low` to `high` behind its own position
+    is_capped: int  # whether `cap` limits scores
     query: Pointer
     key: Pointer
     value: Pointer
     mask: Pointer
     target: Pointer
+    # Room of each thread: for a block of queries their elements, those of the outputs, three rows,
+    # and a row for each of `KEYS_AT_ONCE` keys; and the values of as many keys.
     scratch: Pointer
     scratch_pitch: int
-    query_batch: int
+    query_batch: int  # bytes from one to the next; so for the others
     query_head: int
     query_row: int
     key_batch: int
@@ -74,9 +56,9 @@ class Attention(Call):
     keys: int
     size: int
     value_size: int
-    num_past: int
+    num_past: int  # position of the first query
     low: int
     high: int
-    query_scale: float
+    query_scale: float  # factors of the queries before the product, and of the products
     scale: float
     cap: float

@@ -20,44 +20,28 @@ class ElementwiseInput(Call):
 
 @dataclass(frozen=True, slots=True)
 class Elementwise(Call):
-    """Compute an expression of elements, with broadcasting.
-
-    Parameters
-    ----------
-    expression : str
-        See `armpy_numba_acc.tiles.elementwise.expressions`.
-    formats : str
-        How inputs and output are stored, with ``x`` in between.
-    patterns : str
-        A letter per input: ``v`` if it has an element per output's along the innermost axis,
-        ``s`` if it has one for all.
-    columns, rows, planes : int
-        How many elements lie next to each other, how many rows of them there are, and planes of
-        rows.
-    num_outer : int
-        How many axes the planes run over.
-    outer : Pointer
-        These axes' sizes, followed by the pitches of each input along them, in bytes.
-    numbers : tuple of float
-        The expression's parameters.
-    """
+    """Compute an expression of elements, with broadcasting."""
 
     parameters = ("expression", "formats", "patterns")
 
-    expression: str
-    formats: str
+    expression: str  # see `armpy_numba_acc.tiles.elementwise.expressions`
+    formats: str  # how inputs and output are stored, with ``x`` in between
+    # A letter per input: ``v`` if it has an element per output's along the innermost axis, ``s`` if
+    # it has one for all.
     patterns: str
     first: ElementwiseInput
     second: ElementwiseInput
     third: ElementwiseInput
     output: Pointer
     output_step: int
+    # How many elements lie next to each other, how many rows of them there are, and planes of rows.
     columns: int
     rows: int = 1
     planes: int = 1
-    num_outer: int = 0
+    num_outer: int = 0  # how many axes the planes run over
+    # These axes' sizes, followed by the pitches of each input along them, in bytes.
     outer: Pointer = 0
-    numbers: tuple[float, ...] = ()
+    numbers: tuple[float, ...] = ()  # the expression's parameters
 
 
 def elementwise_in_order(
@@ -95,33 +79,22 @@ class Lookup(Call):
 
 @dataclass(frozen=True, slots=True)
 class ByteLines(Call):
-    """Compute lines of bytes, with slopes and offsets for each column; stage after stage.
-
-    Parameters
-    ----------
-    stages : str
-        A letter per stage: ``s`` if it is straight, ``b`` if bytes below a zero point have offsets
-        of their own.
-    clamping : str
-        A digit per stage: how many of its bounds matter, first the lower one. The last stage's
-        upper one is 255 with ``1``.
-    constants : Pointer
-        float32 for each column: slopes of a stage, offsets below its zero point if it is bent,
-        offsets of others. They are read in whole vectors.
-    plane_bytes : int
-        From one of these to the next.
-    numbers : tuple of float
-        Zero point, lowest and highest byte of each stage.
-    """
+    """Compute lines of bytes, with slopes and offsets for each column; stage after stage."""
 
     parameters = ("stages", "clamping")
 
+    # A letter per stage: ``s`` if it is straight, ``b`` if bytes below a zero point have offsets of
+    # their own.
     stages: str
+    # A digit per stage: how many of its bounds matter, first the lower one. The last stage's upper
+    # one is 255 with ``1``.
     clamping: str
     source: Pointer
     target: Pointer
+    # float32 for each column: slopes of a stage, offsets below its zero point if it is bent,
+    # offsets of others. They are read in whole vectors.
     constants: Pointer
-    plane_bytes: int
+    plane_bytes: int  # from one of these to the next
     columns: int
     rows: int
-    numbers: tuple[float, ...] = ()
+    numbers: tuple[float, ...] = ()  # zero point, lowest and highest byte of each stage

@@ -35,27 +35,17 @@ class GatherRuns(GatherCall):
 
 @dataclass(frozen=True, slots=True)
 class GatherByIndex(GatherCall):
-    """Gather by indices that are known only when they are read.
-
-    Parameters
-    ----------
-    index_bytes : int
-    indices : Pointer
-        `depth` of them per place.
-    axes : Pointer
-        Of each indexed axis its size, bytes from one of its elements to the next, and the least
-        index; those below 0 count from the end.
-    failure : Pointer
-        Where to say that an index is out of range.
-    """
+    """Gather by indices that are known only when they are read."""
 
     parameters = ("index_bytes",)
 
     index_bytes: int
-    indices: Pointer
+    indices: Pointer  # `depth` of them per place
+    # Of each indexed axis its size, bytes from one of its elements to the next, and the least
+    # index; those below 0 count from the end.
     axes: Pointer
     depth: int
-    failure: Pointer
+    failure: Pointer  # where to say that an index is out of range
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,34 +9,21 @@ from armpy_numba_acc.machine.call import Call, Pointer
 
 @dataclass(frozen=True, slots=True)
 class Interpolation(Call):
-    """Arguments of interpolation: elements to interpolate between, and their weights.
-
-    Parameters
-    ----------
-    rows, columns : Pointer
-        A pair of int64 per row or column of the output: byte offsets of the rows, element offsets
-        of the columns.
-    row_weights, column_weights : Pointer
-        Pairs of weights.
-    scratch, scratch_pitch : Pointer, int
-        `scratch_pitch` bytes for every thread.
-    images, image_pitch : int
-        Of the input, in bytes.
-    row_elements : int
-        Of the input.
-    """
+    """Arguments of interpolation: elements to interpolate between, and their weights."""
 
     source: Pointer
     target: Pointer
+    # A pair of int64 per row or column of the output: byte offsets of the rows, element offsets of
+    # the columns.
     rows: Pointer
-    row_weights: Pointer
+    row_weights: Pointer  # pairs of weights
     columns: Pointer
     column_weights: Pointer
-    scratch: Pointer
+    scratch: Pointer  # `scratch_pitch` bytes for every thread
     scratch_pitch: int
-    images: int
+    images: int  # of the input, in bytes
     image_pitch: int
-    row_elements: int
+    row_elements: int  # of the input
     out_height: int
     out_width: int
     channels: int
@@ -44,56 +31,33 @@ class Interpolation(Call):
 
 @dataclass(frozen=True, slots=True)
 class ResizeBilinear(Call):
-    """Resize images by bilinear interpolation.
-
-    Parameters
-    ----------
-    kind : {"f32", "u8", "s8"}
-        "s8" is kept unsigned like all signed tensors, and interpolated with integers.
-    images : Interpolation
-        Scratch memory holds an input row and an output row, and a vector behind each.
-    """
+    """Resize images by bilinear interpolation."""
 
     parameters = ("kind",)
 
-    kind: str
+    kind: str  # "s8" is kept unsigned like all signed tensors, and interpolated with integers
+    # Scratch memory holds an input row and an output row, and a vector behind each.
     images: Interpolation
 
 
 @dataclass(frozen=True, slots=True)
 class ResizeBilinearI16(Call):
-    """Resize images of 16-bit elements by bilinear interpolation.
+    """Resize images of 16-bit elements by bilinear interpolation."""
 
-    Parameters
-    ----------
-    images : Interpolation
-        Scratch memory holds 8 bytes for every element of a row of the input.
-    """
-
-    images: Interpolation
+    images: Interpolation  # scratch memory holds 8 bytes for every element of a row of the input
 
 
 @dataclass(frozen=True, slots=True)
 class PadImage(Call):
-    """Copy images into larger ones and fill the borders.
-
-    Parameters
-    ----------
-    row_bytes, left_bytes, right_bytes : int
-        Of a row of the input, and of the borders beside it.
-    top, bottom : int
-        Rows of the borders.
-    fill : int
-        The byte of the borders.
-    """
+    """Copy images into larger ones and fill the borders."""
 
     source: Pointer
     target: Pointer
     images: int
     height: int
-    row_bytes: int
-    top: int
+    row_bytes: int  # of a row of the input, and of the borders beside it
+    top: int  # rows of the borders
     bottom: int
     left_bytes: int
     right_bytes: int
-    fill: int
+    fill: int  # the byte of the borders

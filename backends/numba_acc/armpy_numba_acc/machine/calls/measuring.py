@@ -9,21 +9,9 @@ from armpy_numba_acc.machine.call import Call, Pointer
 
 @dataclass(frozen=True, slots=True)
 class MachineTrial(Call):
-    """Run a loop that keeps one part of the processor busy.
+    """Run a loop that keeps one part of the processor busy."""
 
-    Parameters
-    ----------
-    memory : Pointer
-        As `armpy_numba_acc.machine.cost_model.trials` lays it out.
-    number : int
-        Of the trial, among those of the instruction set.
-    repeats : int
-        Turns, at least one.
-    mask : int
-        Bytes that loads and stores walk over, less one: all bits below a power of two.
-    """
-
-    memory: Pointer
-    number: int
-    repeats: int
-    mask: int
+    memory: Pointer  # as `armpy_numba_acc.machine.cost_model.trials` lays it out
+    number: int  # of the trial, among those of the instruction set
+    repeats: int  # turns, at least one
+    mask: int  # bytes that loads and stores walk over, less one: all bits below a power of two

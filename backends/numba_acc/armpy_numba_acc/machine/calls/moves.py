@@ -27,21 +27,13 @@ class Fill(Call):
 
 @dataclass(frozen=True, slots=True)
 class NestedMove(Call):
-    """Arguments at the head of all moves between two tensors.
-
-    Parameters
-    ----------
-    table : Pointer
-        The outer loops: `num_dims` times length, source and target pitch in bytes.
-    num_items : int
-        How often they turn all together.
-    """
+    """Arguments at the head of all moves between two tensors."""
 
     source: Pointer
     target: Pointer
-    table: Pointer
+    table: Pointer  # the outer loops: `num_dims` times length, source and target pitch in bytes
     num_dims: int
-    num_items: int
+    num_items: int  # how often they turn all together
 
 
 @dataclass(frozen=True, slots=True)

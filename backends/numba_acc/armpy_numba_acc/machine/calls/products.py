@@ -11,121 +11,67 @@ from armpy_numba_acc.machine.work import WorkKind
 
 @dataclass(frozen=True, slots=True)
 class ProductCall(Call):
-    """Arguments at the head of every product: convolutions and matrix products, tile by tile.
-
-    Parameters
-    ----------
-    kernel_name : str
-        A matrix unit and vector instructions, for example, have kernels with the same record.
-    source, target : Pointer
-        Elements that are multiplied, and those that are computed.
-    weights : Pointer
-        Panels of `panel_bytes`: what belongs to a panel's columns, then a line for each step of
-        each tap.
-    taps : Pointer
-        Byte offsets that are added to a pixel's address in the source one after the other.
-    num_taps, steps : int
-        Of these, and how many groups of elements are taken from each.
-    columns : int
-        Of the target.
-    num_pixels, out_height, out_width : int
-        Of the target: of all images, and of each.
-    image_pitch, row_pitch, pixel_pitch : int
-        Bytes of the source from one image, row and pixel of the target to the next.
-    out_pitch : int
-        Bytes of the target from one pixel to the next.
-    panels_at_once : int
-        Panels that are used for all pixels before the next ones.
-    rows, width : int
-        Pixels and columns of a tile.
-    has_table : int
-        Whether tiles go on in the next row of the target where one ends.
-    walk : Pointer
-        Where a matrix unit computes the product: its configuration, and a `MatrixWalk`; else 0.
-    scratch : Pointer
-        What it needs to gather rows; 0 where they are read as they lie.
-    tile_rows, tile_vectors : int
-        Pixels and registers of columns of a tile, which the kernel is made for.
-    """
+    """Arguments at the head of every product: convolutions and matrix products, tile by tile."""
 
     parameters: ClassVar[tuple[str, ...]] = ("tile_rows", "tile_vectors")
     named_by: ClassVar[str] = "kernel_name"
 
+    # A matrix unit and vector instructions, for example, have kernels with the same record.
     kernel_name: str
-    source: Pointer
+    source: Pointer  # elements that are multiplied, and those that are computed
     target: Pointer
+    # Panels of `panel_bytes`: what belongs to a panel's columns, then a line for each step of each
+    # tap.
     weights: Pointer
+    # Byte offsets that are added to a pixel's address in the source one after the other.
     taps: Pointer
-    num_taps: int
+    num_taps: int  # of these, and how many groups of elements are taken from each
     steps: int
-    columns: int
-    num_pixels: int
+    columns: int  # of the target
+    num_pixels: int  # of the target: of all images, and of each
     out_height: int
     out_width: int
-    image_pitch: int
+    image_pitch: int  # bytes of the source from one image, row and pixel of the target to the next
     row_pitch: int
     pixel_pitch: int
-    out_pitch: int
+    out_pitch: int  # bytes of the target from one pixel to the next
     panel_bytes: int
-    panels_at_once: int
-    rows: int
+    panels_at_once: int  # panels that are used for all pixels before the next ones
+    rows: int  # pixels and columns of a tile
     width: int
-    has_table: int
+    has_table: int  # whether tiles go on in the next row of the target where one ends
+    # Where a matrix unit computes the product: its configuration, and a `MatrixWalk`; else 0.
     walk: Pointer
-    scratch: Pointer
-    tile_rows: int
+    scratch: Pointer  # what it needs to gather rows; 0 where they are read as they lie
+    tile_rows: int  # pixels and registers of columns of a tile, which the kernel is made for
     tile_vectors: int
 
 
 @dataclass(frozen=True, slots=True)
 class MatrixWalk(Call):
-    """Walk of a matrix unit over a product, as its numbers in memory: no call of its own.
+    """Walk of a matrix unit over a product, as its numbers in memory: no call of its own."""
 
-    Parameters
-    ----------
-    first_rows : int
-        Of a tile's rows that are in the first of two tiles of the unit.
-    num_taps, blocks, block_bytes : int
-        Taps of `blocks` each, of so many bytes of each row: those that are gathered are one.
-    positions : int
-        From the first pixel to the last one, with what lies between rows of the output.
-    image_positions, line_positions : int
-        From one image and row of the output to the next; 0 if there is nothing in between.
-    tap_bytes, tap_pitch : int
-        Bytes of a tap, and from one to the next where they are gathered.
-    gathered_pitch, gathered_bytes : int
-        Bytes from one gathered row to the next, and of all that a thread gathers at once.
-    num_pieces : int
-        Of the command: threads are numbered in pieces.
-    """
-
-    first_rows: int
+    first_rows: int  # of a tile's rows that are in the first of two tiles of the unit
+    # Taps of `blocks` each, of so many bytes of each row: those that are gathered are one.
     num_taps: int
     blocks: int
     block_bytes: int
+    # From the first pixel to the last one, with what lies between rows of the output.
     positions: int
+    # From one image and row of the output to the next; 0 if there is nothing in between.
     image_positions: int
     line_positions: int
-    tap_bytes: int
+    tap_bytes: int  # bytes of a tap, and from one to the next where they are gathered
     tap_pitch: int
+    # Bytes from one gathered row to the next, and of all that a thread gathers at once.
     gathered_pitch: int
     gathered_bytes: int
-    num_pieces: int
+    num_pieces: int  # of the command: threads are numbered in pieces
 
 
 @dataclass(frozen=True, slots=True)
 class ConvolutionF32(ProductCall):
-    """Products of float32 that become floats: ``clamp(bias + sum + residual, low, high)``.
-
-    Parameters
-    ----------
-    low, high : float
-    residual, residual_pitch : Pointer, int
-        What is added, if anything, and bytes from one pixel to the next.
-    half_vectors : int
-        Halves of registers of columns behind the whole ones.
-    has_residual : int
-    """
+    """Products of float32 that become floats: ``clamp(bias + sum + residual, low, high)``."""
 
     parameters: ClassVar[tuple[str, ...]] = (
         "tile_rows",
@@ -136,25 +82,15 @@ class ConvolutionF32(ProductCall):
 
     low: float
     high: float
-    residual: Pointer
+    residual: Pointer  # what is added, if anything, and bytes from one pixel to the next
     residual_pitch: int
-    half_vectors: int
+    half_vectors: int  # halves of registers of columns behind the whole ones
     has_residual: int
 
 
 @dataclass(frozen=True, slots=True)
 class ConvolutionBf16(ProductCall):
-    """Products of bfloat16, two at a time, added up in float32.
-
-    Parameters
-    ----------
-    low, high, residual, residual_pitch : float, float, Pointer, int
-        As of `ConvolutionF32`.
-    is_odd : int
-        Whether each tap has one more element behind its pairs.
-    residual_format, output_format : {"f32", "bf16", ""}
-        How elements are stored; empty where there is no residual.
-    """
+    """Products of bfloat16, two at a time, added up in float32."""
 
     parameters: ClassVar[tuple[str, ...]] = (
         "tile_rows",
@@ -165,12 +101,12 @@ class ConvolutionBf16(ProductCall):
     )
     work = WorkKind.PAIRS
 
-    low: float
+    low: float  # as of `ConvolutionF32`
     high: float
     residual: Pointer
     residual_pitch: int
-    is_odd: int
-    residual_format: str
+    is_odd: int  # whether each tap has one more element behind its pairs
+    residual_format: str  # how elements are stored; empty where there is no residual
     output_format: str
 
 
@@ -196,17 +132,7 @@ class ConvolutionBf16Matrix(ProductCall):
 
 @dataclass(frozen=True, slots=True)
 class ConvolutionBf16Pairs(ProductCall):
-    """The same of two rows with two columns, four at a time: rows are even in number.
-
-    Parameters
-    ----------
-    low, high, residual, residual_pitch : float, float, Pointer, int
-        As of `ConvolutionF32`.
-    rest : int
-        How many elements each tap has behind its steps.
-    residual_format, output_format : {"f32", "bf16", ""}
-        As of `ConvolutionBf16`.
-    """
+    """The same of two rows with two columns, four at a time: rows are even in number."""
 
     parameters: ClassVar[tuple[str, ...]] = (
         "tile_rows",
@@ -217,29 +143,22 @@ class ConvolutionBf16Pairs(ProductCall):
     )
     work = WorkKind.PAIRS
 
-    low: float
+    low: float  # as of `ConvolutionF32`
     high: float
     residual: Pointer
     residual_pitch: int
-    rest: int
-    residual_format: str
+    rest: int  # how many elements each tap has behind its steps
+    residual_format: str  # as of `ConvolutionBf16`
     output_format: str
 
 
 @dataclass(frozen=True, slots=True)
 class ConvolutionDynamic(ProductCall):
-    """Products of bytes that become floats by the ranges that their rows happened to have.
-
-    Parameters
-    ----------
-    ranges : Pointer
-        8 bytes for `pixels_per_range` pixels each, as `QuantizeRows` writes them.
-    low, high : float
-    """
+    """Products of bytes that become floats by the ranges that their rows happened to have."""
 
     work = WorkKind.BYTES
 
-    ranges: Pointer
+    ranges: Pointer  # 8 bytes for `pixels_per_range` pixels each, as `QuantizeRows` writes them
     pixels_per_range: int
     low: float
     high: float
@@ -247,23 +166,7 @@ class ConvolutionDynamic(ProductCall):
 
 @dataclass(frozen=True, slots=True)
 class ConvolutionI16(ProductCall):
-    """Products of 16-bit elements, added up exactly and rescaled.
-
-    Parameters
-    ----------
-    heads, head_bytes : Pointer, int
-        How sums are rescaled, and bytes from one panel's to the next.
-    taps_at_once : int
-        How many taps are added up in 32 bits.
-    zero_point, low, high : int
-        Of the target; bounds count from the zero point.
-    has_pieces, is_depthwise : int
-        Whether sums of all taps may not fit 32 bits; whether each column is that of one channel,
-        and sees no other.
-    output_format : {"i32", "i16", "u8"}
-    rounding : {"plain", "signed", "real"}
-        See `armpy_numba_acc.tiles.finish.rescaling.Rescaling`.
-    """
+    """Products of 16-bit elements, added up exactly and rescaled."""
 
     parameters: ClassVar[tuple[str, ...]] = (
         "tile_rows",
@@ -275,38 +178,23 @@ class ConvolutionI16(ProductCall):
     )
     work = WorkKind.PAIRS
 
-    heads: Pointer
+    heads: Pointer  # how sums are rescaled, and bytes from one panel's to the next
     head_bytes: int
-    taps_at_once: int
-    zero_point: int
+    taps_at_once: int  # how many taps are added up in 32 bits
+    zero_point: int  # of the target; bounds count from the zero point
     low: int
     high: int
+    # Whether sums of all taps may not fit 32 bits; whether each column is that of one channel, and
+    # sees no other.
     has_pieces: int
     is_depthwise: int
     output_format: str
-    rounding: str
+    rounding: str  # see `armpy_numba_acc.tiles.finish.rescaling.Rescaling`
 
 
 @dataclass(frozen=True, slots=True)
 class ConvolutionU8(ProductCall):
-    """Products of bytes, added up exactly and scaled to bytes.
-
-    Parameters
-    ----------
-    depth : int
-        Elements of each tap.
-    correction : int
-        What the sum of all elements of a row is multiplied by, and added to the row's sums.
-    zero_point, low, high : int
-        Of what is computed.
-    residual, sum : Pointer
-        Elements that are added, laid out as the target, and how: see
-        `armpy_numba_acc.tiles.finish.residual.ResidualSum`.
-    has_corrections, has_negatives, has_bounds, has_large_scales, is_imprecise : int
-        See `armpy_numba_acc.tiles.finish.byte_finish.ByteFinish`.
-    has_residual : int
-        Whether there is a residual.
-    """
+    """Products of bytes, added up exactly and scaled to bytes."""
 
     parameters: ClassVar[tuple[str, ...]] = (
         "tile_rows",
@@ -320,87 +208,66 @@ class ConvolutionU8(ProductCall):
     )
     work = WorkKind.BYTES
 
-    depth: int
+    depth: int  # elements of each tap
+    # What the sum of all elements of a row is multiplied by, and added to the row's sums.
     correction: int
-    zero_point: int
+    zero_point: int  # of what is computed
     low: int
     high: int
+    # Elements that are added, laid out as the target, and how: see
+    # `armpy_numba_acc.tiles.finish.residual.ResidualSum`.
     residual: Pointer
     sum: Pointer
-    has_corrections: int
+    has_corrections: int  # see `armpy_numba_acc.tiles.finish.byte_finish.ByteFinish`
     has_negatives: int
     has_bounds: int
     has_large_scales: int
     is_imprecise: int
-    has_residual: int
+    has_residual: int  # whether there is a residual
 
 
 @dataclass(frozen=True, slots=True)
 class ConvolutionSums(ProductCall):
-    """Products of bytes, added up exactly in int32.
-
-    Parameters
-    ----------
-    depth, correction, has_corrections : int
-        As of `ConvolutionU8`.
-    """
+    """Products of bytes, added up exactly in int32."""
 
     parameters: ClassVar[tuple[str, ...]] = ("tile_rows", "tile_vectors", "has_corrections")
     work = WorkKind.BYTES
 
-    depth: int
+    depth: int  # as of `ConvolutionU8`
     correction: int
     has_corrections: int
 
 
 @dataclass(frozen=True, slots=True)
 class QuantizeRows(Call):
-    """Quantise rows of floats by the range that each happens to have.
-
-    Parameters
-    ----------
-    ranges : Pointer
-        8 bytes per row: the float32 scale and, for bytes, an int32 that the weights' sum is to be
-        multiplied with before products of the bytes are added.
-    written : {"u8", "f32"}
-        Bytes, which are 128 more than the signed integers; or the floats that these stand for.
-    is_asymmetric : int
-        Whether there is a zero point.
-    """
+    """Quantise rows of floats by the range that each happens to have."""
 
     parameters: ClassVar[tuple[str, ...]] = ("written", "is_asymmetric")
 
     source: Pointer
     target: Pointer
+    # 8 bytes per row: the float32 scale and, for bytes, an int32 that the weights' sum is to be
+    # multiplied with before products of the bytes are added.
     ranges: Pointer
     rows: int
     length: int
+    # Bytes, which are 128 more than the signed integers; or the floats that these stand for.
     written: str
-    is_asymmetric: int
+    is_asymmetric: int  # whether there is a zero point
 
 
 @dataclass(frozen=True, slots=True)
 class ProductI16(Call):
-    """Products of two matrices of 16-bit elements, added up in 64 bits.
+    """Products of two matrices of 16-bit elements, added up in 64 bits."""
 
-    Parameters
-    ----------
-    x, y, target : Pointer
-        Row by row.
-    scratch, scratch_bytes : Pointer, int
-        For 8 bytes of every column, and how many bytes each thread has.
-    factor, addend, shift : int
-        A sum becomes ``(sum * factor + addend) >> shift``.
-    """
-
-    x: Pointer
+    x: Pointer  # row by row
     y: Pointer
     target: Pointer
     rows: int
     depth: int
     columns: int
-    scratch: Pointer
+    scratch: Pointer  # for 8 bytes of every column, and how many bytes each thread has
     scratch_bytes: int
-    factor: int
+    factor: int  # a sum becomes ``(sum * factor + addend) >> shift``
     addend: int
     shift: int

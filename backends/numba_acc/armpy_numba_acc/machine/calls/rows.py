@@ -26,119 +26,75 @@ class Rescaling(Call):
 
 @dataclass(frozen=True, slots=True)
 class Reduce(Call):
-    """Reduce along axes.
-
-    Parameters
-    ----------
-    operation : {"sum", "product", "max", "min", "mean_down"}
-    kind : {"f32", "bf16", "u8", "q8", "i16", "q16", "i32"}
-        Of the elements; "q8" and "q16" are requantised, "bf16" is added up and written as float32.
-    form : {"columns", "rows"}
-        Whether the elements that lie side by side stay, or are reduced.
-    kept, reduced : Pointer
-        Tables of `num_kept` and `num_reduced` loops as for `MoveRuns`, which turn `num_items` and
-        `num_turns` times.
-    lines, pitch : int
-        The innermost loop over what is reduced: lines that are `pitch` bytes apart.
-    inner, block : int
-        Elements that lie side by side; those that stay are taken `block` at a time.
-    scratch : Pointer
-        4 bytes for each element of a block per thread, 64 at least.
-    """
+    """Reduce along axes."""
 
     parameters = ("operation", "kind", "form")
 
     operation: str
+    # Of the elements; "q8" and "q16" are requantised, "bf16" is added up and written as float32.
     kind: str
-    form: str
+    form: str  # whether the elements that lie side by side stay, or are reduced
     source: Pointer
     target: Pointer
+    # Tables of `num_kept` and `num_reduced` loops as for `MoveRuns`, which turn `num_items` and
+    # `num_turns` times.
     kept: Pointer
     num_kept: int
     num_items: int
     reduced: Pointer
     num_reduced: int
     num_turns: int
-    lines: int
+    lines: int  # the innermost loop over what is reduced: lines that are `pitch` bytes apart
     pitch: int
-    inner: int
+    inner: int  # elements that lie side by side; those that stay are taken `block` at a time
     block: int
-    scratch: Pointer
+    scratch: Pointer  # 4 bytes for each element of a block per thread, 64 at least
     rescaling: Rescaling
 
 
 @dataclass(frozen=True, slots=True)
 class ArgExtreme(Call):
-    """Find the first maximum or minimum along an axis.
-
-    Parameters
-    ----------
-    operation : {"max", "min"}
-    kind : {"f32", "u8", "i32"}
-    form : {"columns", "rows", "short"}
-        "rows" needs an inner size of 1, "short" moreover bytes along the axis, no more of them
-        than there are in a vector.
-    outer, axis, inner : int
-        Sizes in front of the axis, along it, and behind it.
-    block, scratch : int, Pointer
-        Two int32 for each element of a block of the inner ones, per thread.
-    is_wide : int
-        Whether positions are int64, not int32.
-    """
+    """Find the first maximum or minimum along an axis."""
 
     parameters = ("operation", "kind", "form")
 
     operation: str
     kind: str
+    # "rows" needs an inner size of 1, "short" moreover bytes along the axis, no more of them than
+    # there are in a vector.
     form: str
     source: Pointer
     target: Pointer
-    outer: int
+    outer: int  # sizes in front of the axis, along it, and behind it
     axis: int
     inner: int
-    block: int
+    block: int  # two int32 for each element of a block of the inner ones, per thread
     scratch: Pointer
-    is_wide: int
+    is_wide: int  # whether positions are int64, not int32
 
 
 @dataclass(frozen=True, slots=True)
 class WindowSums(Call):
-    """Add up each float32 and its neighbours along an axis, or their squares.
-
-    Parameters
-    ----------
-    squares : int
-        Whether elements are squared.
-    planes, length : int
-        `length` elements of each plane.
-    pitch, radius : int
-        Neighbours are `pitch` elements apart, and no further than `radius` of them.
-    """
+    """Add up each float32 and its neighbours along an axis, or their squares."""
 
     parameters = ("squares",)
 
-    squares: int
+    squares: int  # whether elements are squared
     source: Pointer
     target: Pointer
-    planes: int
+    planes: int  # `length` elements of each plane
     length: int
-    pitch: int
+    pitch: int  # neighbours are `pitch` elements apart, and no further than `radius` of them
     radius: int
 
 
 @dataclass(frozen=True, slots=True)
 class InstanceNormalization(Call):
-    """Bring each channel of each float32 image to one mean and variance.
-
-    Parameters
-    ----------
-    sums : Pointer
-        Room for two float64 per channel.
-    """
+    """Bring each channel of each float32 image to one mean and variance."""
 
     source: Pointer
     target: Pointer
-    sums: Pointer
+    sums: Pointer  # room for two float64 per channel
     images: int
     pixels: int
     channels: int
@@ -149,22 +105,14 @@ class InstanceNormalization(Call):
 
 @dataclass(frozen=True, slots=True)
 class LayerNormalization(Call):
-    """Bring rows of float32 to variance 1, then multiply and add element by element.
-
-    Parameters
-    ----------
-    form : {"mean", "root mean square"}
-        Whether the mean is taken off first.
-    gamma, beta : Pointer
-        `length` float32.
-    """
+    """Bring rows of float32 to variance 1, then multiply and add element by element."""
 
     parameters = ("form",)
 
-    form: str
+    form: str  # whether the mean is taken off first
     source: Pointer
     target: Pointer
-    gamma: Pointer
+    gamma: Pointer  # `length` float32
     beta: Pointer
     rows: int
     length: int
@@ -173,53 +121,32 @@ class LayerNormalization(Call):
 
 @dataclass(frozen=True, slots=True)
 class L2Normalization(Call):
-    """Divide rows of float32 by their Euclidean norms.
-
-    Parameters
-    ----------
-    least : float
-        Least sum of squares that is divided by the root of.
-    """
+    """Divide rows of float32 by their Euclidean norms."""
 
     source: Pointer
     target: Pointer
     rows: int
     length: int
-    least: float
+    least: float  # least sum of squares that is divided by the root of
 
 
 @dataclass(frozen=True, slots=True)
 class L2NormalizationBytes(Call):
-    """Divide rows of bytes by their Euclidean norms, in fixed point, to steps of 1/128.
-
-    Parameters
-    ----------
-    is_signed : int
-        Whether the output was int8, which is rounded otherwise.
-    zero_point : int
-        Of the input; the output's is 128.
-    """
+    """Divide rows of bytes by their Euclidean norms, in fixed point, to steps of 1/128."""
 
     parameters = ("is_signed",)
 
-    is_signed: int
+    is_signed: int  # whether the output was int8, which is rounded otherwise
     source: Pointer
     target: Pointer
     rows: int
     length: int
-    zero_point: int
+    zero_point: int  # of the input; the output's is 128
 
 
 @dataclass(frozen=True, slots=True)
 class Softmax(Call):
-    """Softmax of rows of float32, or its logarithm.
-
-    Parameters
-    ----------
-    function : {"softmax", "log_softmax"}
-    factor : float
-        Beta.
-    """
+    """Softmax of rows of float32, or its logarithm."""
 
     parameters = ("function",)
 
@@ -228,86 +155,54 @@ class Softmax(Call):
     target: Pointer
     rows: int
     length: int
-    factor: float
+    factor: float  # beta
 
 
 @dataclass(frozen=True, slots=True)
 class SoftmaxBytes(Call):
-    """Softmax of rows of bytes, or its logarithm, in fixed point.
-
-    Parameters
-    ----------
-    function : {"softmax", "log_softmax"}
-    written : {"u8", "i16"}
-        How the output is stored.
-    values, summands : Pointer
-        256 int32 by the difference to a row's largest byte: what is divided by the sum (or an
-        argument, whose logarithm is subtracted), and what is added up.
-    scratch : Pointer
-        256 bytes of each thread.
-    radius, multiplier, shift : int
-        Largest difference that has a logarithm, and what takes one to a difference.
-    """
+    """Softmax of rows of bytes, or its logarithm, in fixed point."""
 
     parameters = ("function", "written")
 
     function: str
-    written: str
+    written: str  # how the output is stored
     source: Pointer
     target: Pointer
     rows: int
     length: int
+    # 256 int32 by the difference to a row's largest byte: what is divided by the sum (or an
+    # argument, whose logarithm is subtracted), and what is added up.
     values: Pointer
     summands: Pointer
-    scratch: Pointer
-    radius: int = 0
+    scratch: Pointer  # 256 bytes of each thread
+    radius: int = 0  # largest difference that has a logarithm, and what takes one to a difference
     multiplier: int = 0
     shift: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class SoftmaxI16(Call):
-    """Softmax of rows of 16-bit elements, in fixed point.
-
-    Parameters
-    ----------
-    exponentials, reciprocals : Pointer
-        Tables of 513 samples of 16 bits.
-    multiplier, shift : int
-        Take differences to steps of the exponentials' argument.
-    """
+    """Softmax of rows of 16-bit elements, in fixed point."""
 
     source: Pointer
     target: Pointer
     rows: int
     length: int
-    exponentials: Pointer
+    exponentials: Pointer  # tables of 513 samples of 16 bits
     reciprocals: Pointer
-    multiplier: int
+    multiplier: int  # take differences to steps of the exponentials' argument
     shift: int
 
 
 @dataclass(frozen=True, slots=True)
 class QuantizeU8(Call):
-    """Quantise float32 to bytes.
-
-    Parameters
-    ----------
-    count : int
-        Elements; a register of bytes or more.
-    zero_point, flip : int
-        Of the unsigned output, whose bytes are changed by `flip` in the end.
-    to_even : int
-        1 if ties go to the even integer, 0 if away from zero.
-    scale, inverse : float
-        `inverse` is 1 by the scale.
-    """
+    """Quantise float32 to bytes."""
 
     source: Pointer
     target: Pointer
-    count: int
-    zero_point: int
+    count: int  # elements; a register of bytes or more
+    zero_point: int  # of the unsigned output, whose bytes are changed by `flip` in the end
     flip: int
-    to_even: int
-    scale: float
+    to_even: int  # 1 if ties go to the even integer, 0 if away from zero
+    scale: float  # `inverse` is 1 by the scale
     inverse: float

@@ -11,99 +11,61 @@ from armpy_numba_acc.machine.work import WorkKind
 
 @dataclass(frozen=True, slots=True)
 class VectorMatrix(Call):
-    """Arguments at the head of every kernel that multiplies a vector by a matrix.
-
-    Parameters
-    ----------
-    source, target : Pointer
-    weights, pitch : Pointer, int
-        `pitch` is in bytes: by columns from one vector of them to the next, with its bias in
-        front; by rows from one output's weights to the next one's.
-    bias : Pointer
-        By rows; by columns it lies with the weights.
-    steps, columns : int
-        Elements of the input, or groups of four bytes, and elements of the output.
-    """
+    """Arguments at the head of every kernel that multiplies a vector by a matrix."""
 
     source: Pointer
     target: Pointer
+    # `pitch` is in bytes: by columns from one vector of them to the next, with its bias in front;
+    # by rows from one output's weights to the next one's.
     weights: Pointer
     pitch: int
-    bias: Pointer
-    steps: int
+    bias: Pointer  # by rows; by columns it lies with the weights
+    steps: int  # elements of the input, or groups of four bytes, and elements of the output
     columns: int
 
 
 @dataclass(frozen=True, slots=True)
 class VectorMatrixF32(Call):
-    """Multiply a float32 vector by a matrix; between two bounds.
-
-    Parameters
-    ----------
-    layout : {"columns"}
-        How weights lie: see `armpy_numba_acc.packing.vector_matrix`.
-    matrix : VectorMatrix
-    residual : Pointer
-        What is added to the output; 0 for nothing.
-    low, high : float
-    """
+    """Multiply a float32 vector by a matrix; between two bounds."""
 
     parameters = ("layout",)
     work: ClassVar[WorkKind] = WorkKind.WEIGHTS
 
-    layout: str
+    layout: str  # how weights lie: see `armpy_numba_acc.packing.vector_matrix`
     matrix: VectorMatrix
-    residual: Pointer
+    residual: Pointer  # what is added to the output; 0 for nothing
     low: float
     high: float
 
 
 @dataclass(frozen=True, slots=True)
 class VectorMatrixU8(Call):
-    """Multiply a vector of bytes by a matrix, and requantise the sums.
-
-    Parameters
-    ----------
-    layout : {"columns", "rows"}
-        How weights lie: see `armpy_numba_acc.packing.vector_matrix`.
-    has_correction, has_nudges, has_large_scales : int
-        Whether `correction` or any nudge is not 0; the third as for
-        `armpy_numba_acc.tiles.finish.exact_scaling.ExactScaling`.
-    matrix : VectorMatrix
-    depth, correction : int
-        The sum of the input's `depth` elements times `correction` is added to all sums.
-    flip : Pointer
-        A vector that the input's elements are changed by, see
-        `armpy_numba_acc.tiles.vector_matrix.u8.VectorByteProducts`.
-    scales, nudges, exact : Pointer
-        The columns' factors, see `armpy_numba_acc.packing.factors`.
-    factor_step : int
-        1, or 0 if all columns have those of the first vector; of `exact`, of the first four.
-    zero_point, low, high : int
-        Of the output.
-    out_flip : int
-        What every byte is changed by in the end.
-    """
+    """Multiply a vector of bytes by a matrix, and requantise the sums."""
 
     parameters = ("layout", "has_correction", "has_nudges", "has_large_scales")
     work: ClassVar[WorkKind] = WorkKind.BYTE_WEIGHTS
 
-    layout: str
+    layout: str  # how weights lie: see `armpy_numba_acc.packing.vector_matrix`
+    # Whether `correction` or any nudge is not 0; the third as for
+    # `armpy_numba_acc.tiles.finish.exact_scaling.ExactScaling`.
     has_correction: int
     has_nudges: int
     has_large_scales: int
     matrix: VectorMatrix
-    depth: int
+    depth: int  # the sum of the input's `depth` elements times `correction` is added to all sums
     correction: int
+    # A vector that the input's elements are changed by, see
+    # `armpy_numba_acc.tiles.vector_matrix.u8.VectorByteProducts`.
     flip: Pointer
-    scales: Pointer
+    scales: Pointer  # the columns' factors, see `armpy_numba_acc.packing.factors`
     nudges: Pointer
     exact: Pointer
+    # 1, or 0 if all columns have those of the first vector; of `exact`, of the first four.
     factor_step: int
-    zero_point: int
+    zero_point: int  # of the output
     low: int
     high: int
-    out_flip: int
+    out_flip: int  # what every byte is changed by in the end
 
 
 VectorCall: TypeAlias = VectorMatrixF32 | VectorMatrixU8

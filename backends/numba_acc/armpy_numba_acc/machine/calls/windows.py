@@ -11,33 +11,15 @@ from armpy_numba_acc.machine.work import WorkKind
 
 @dataclass(frozen=True, slots=True)
 class Tiles(Call):
-    """The walk over an output tile by tile, which begins the call of every kernel over windows.
+    """The walk over an output tile by tile, which begins the call of every kernel over windows."""
 
-    Parameters
-    ----------
-    source, target : Pointer
-        Images in NHWC.
-    padding : Pointer
-        A row of padding elements.
-    slots : Pointer
-        Three tables of `num_slots` int64: rows and columns relative to a tile's first pixel in the
-        input, and what they make in bytes.
-    scratch, scratch_bytes : Pointer, int
-        `scratch_bytes` for every thread.
-    stride_h, stride_w, top, left : int
-        Stride, and padding elements in front.
-    extent_h, extent_w : int
-        Pixels of the input that a tile reaches over.
-    in_pixel_bytes, out_pixel_bytes : int
-    width_bytes, num_blocks : int
-        A block is `width_bytes` of the output's pixels.
-    """
-
-    source: Pointer
+    source: Pointer  # images in NHWC
     target: Pointer
-    padding: Pointer
+    padding: Pointer  # a row of padding elements
+    # Three tables of `num_slots` int64: rows and columns relative to a tile's first pixel in the
+    # input, and what they make in bytes.
     slots: Pointer
-    scratch: Pointer
+    scratch: Pointer  # `scratch_bytes` for every thread
     scratch_bytes: int
     num_slots: int
     images: int
@@ -45,42 +27,30 @@ class Tiles(Call):
     in_width: int
     out_height: int
     out_width: int
-    stride_h: int
+    stride_h: int  # stride, and padding elements in front
     stride_w: int
     top: int
     left: int
-    extent_h: int
+    extent_h: int  # pixels of the input that a tile reaches over
     extent_w: int
     in_pixel_bytes: int
     out_pixel_bytes: int
-    width_bytes: int
+    width_bytes: int  # a block is `width_bytes` of the output's pixels
     num_blocks: int
 
 
 @dataclass(frozen=True, slots=True)
 class PoolingF32(Call):
-    """Pool float32: maximum, mean or root mean square of windows, between two bounds.
-
-    Parameters
-    ----------
-    lanes, columns, parts : int
-        Channels of a vector, pixels of a tile, vectors of each.
-    algorithm : {"max", "average", "l2"}
-    tiles : Tiles
-        With a slot for each element of a window and pixel of a tile.
-    kernel_h, kernel_w : int
-        Size of a window.
-    low, high : float
-    """
+    """Pool float32: maximum, mean or root mean square of windows, between two bounds."""
 
     parameters = ("lanes", "columns", "parts", "algorithm")
 
-    lanes: int
+    lanes: int  # channels of a vector, pixels of a tile, vectors of each
     columns: int
     parts: int
     algorithm: str
-    tiles: Tiles
-    kernel_h: int
+    tiles: Tiles  # with a slot for each element of a window and pixel of a tile
+    kernel_h: int  # size of a window
     kernel_w: int
     low: float
     high: float
@@ -108,28 +78,19 @@ SMALL, MOST_SMALL = 2, 11
 
 @dataclass(frozen=True, slots=True)
 class PoolingU8(Call):
-    """Pool bytes; as `PoolingI16`.
-
-    Parameters
-    ----------
-    width : int
-        Channels of a block.
-    has_words : int
-        Whether sums fit 16 bits; `SMALL` for windows of at most `MOST_SMALL` elements.
-    zero_point, in_zero_point, scale : int, int, float
-        Of means: what is added, what elements are counted from, and the input's scale relative to
-        the output's.
-    """
+    """Pool bytes; as `PoolingI16`."""
 
     parameters = ("width", "columns", "algorithm", "has_words")
 
-    width: int
+    width: int  # channels of a block
     columns: int
     algorithm: str
-    has_words: int
+    has_words: int  # whether sums fit 16 bits; `SMALL` for windows of at most `MOST_SMALL` elements
     tiles: Tiles
     kernel_h: int
     kernel_w: int
+    # Of means: what is added, what elements are counted from, and the input's scale relative to the
+    # output's.
     zero_point: int
     in_zero_point: int
     scale: float
@@ -139,27 +100,7 @@ class PoolingU8(Call):
 
 @dataclass(frozen=True, slots=True)
 class DepthwiseF32(Call):
-    """Convolve each channel of a float32 image with a filter of its own.
-
-    Parameters
-    ----------
-    lanes : int
-        Channels of a block.
-    kernel_h, kernel_w : int
-        Of the window. (0, 1) for any number of taps: every pixel of the tile has slots of its own
-        then, tap by tap, and `rows` is 1. Otherwise there is a slot for each pixel of the input
-        that the tile reads, row by row.
-    stride_h, stride_w, rows, columns : int
-        `rows` and `columns` are pixels of the tile.
-    is_single : int
-        Whether the input has one channel, which all of the output's read.
-    input_kind, output_kind : {"f32", "bf16"}
-        How elements are stored.
-    tiles : Tiles
-    weights, num_taps, block_bytes : Pointer, int, int
-        For each block the bias, then one line per tap: `block_bytes`.
-    low, high : float
-    """
+    """Convolve each channel of a float32 image with a filter of its own."""
 
     parameters = (
         *("lanes", "kernel_h", "kernel_w", "stride_h", "stride_w", "rows", "columns"),
@@ -167,18 +108,21 @@ class DepthwiseF32(Call):
     )
     work: ClassVar[WorkKind] = WorkKind.WINDOWS
 
-    lanes: int
+    lanes: int  # channels of a block
+    # Of the window. (0, 1) for any number of taps: every pixel of the tile has slots of its own
+    # then, tap by tap, and `rows` is 1. Otherwise there is a slot for each pixel of the input that
+    # the tile reads, row by row.
     kernel_h: int
     kernel_w: int
-    stride_h: int
+    stride_h: int  # `rows` and `columns` are pixels of the tile
     stride_w: int
     rows: int
     columns: int
-    is_single: int
-    input_kind: str
+    is_single: int  # whether the input has one channel, which all of the output's read
+    input_kind: str  # how elements are stored
     output_kind: str
     tiles: Tiles
-    weights: Pointer
+    weights: Pointer  # for each block the bias, then one line per tap: `block_bytes`
     num_taps: int
     block_bytes: int
     low: float
@@ -187,24 +131,7 @@ class DepthwiseF32(Call):
 
 @dataclass(frozen=True, slots=True)
 class DepthwiseU8(Call):
-    """Convolve each channel of an image of bytes with a filter of its own.
-
-    Parameters
-    ----------
-    width, kernel_w, stride_w, rows, columns : int
-        Channels of a block, window and stride along a row, pixels of the tile.
-    has_words : int
-        Whether weights are 16-bit integers.
-    has_negatives, is_imprecise : int
-        As for `armpy_numba_acc.tiles.finish.exact_scaling`.
-    tiles : Tiles
-        Rows of the input come in groups of four, with four slots for each group and each column of
-        the input that the tile reads.
-    weights, num_groups, block_bytes : Pointer, int, int
-        As `armpy_numba_acc.packing.depthwise.pack_u8` makes them.
-    zero_point, low, high : int
-        Of the output.
-    """
+    """Convolve each channel of an image of bytes with a filter of its own."""
 
     parameters = (
         *("width", "kernel_w", "stride_w", "rows", "columns"),
@@ -212,18 +139,20 @@ class DepthwiseU8(Call):
     )
     work: ClassVar[WorkKind] = WorkKind.BYTE_WINDOWS
 
-    width: int
+    width: int  # channels of a block, window and stride along a row, pixels of the tile
     kernel_w: int
     stride_w: int
     rows: int
     columns: int
-    has_words: int
-    has_negatives: int
+    has_words: int  # whether weights are 16-bit integers
+    has_negatives: int  # as for `armpy_numba_acc.tiles.finish.exact_scaling`
     is_imprecise: int
+    # Rows of the input come in groups of four, with four slots for each group and each column of
+    # the input that the tile reads.
     tiles: Tiles
-    weights: Pointer
+    weights: Pointer  # as `armpy_numba_acc.packing.depthwise.pack_u8` makes them
     num_groups: int
     block_bytes: int
-    zero_point: int
+    zero_point: int  # of the output
     low: int
     high: int

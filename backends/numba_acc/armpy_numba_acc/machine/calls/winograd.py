@@ -9,56 +9,31 @@ from armpy_numba_acc.machine.call import Call, Pointer
 
 @dataclass(frozen=True, slots=True)
 class WinogradF32(Call):
-    """Convolve a float32 image with 3x3 filters by Winograd's algorithm.
-
-    Parameters
-    ----------
-    down, right : int
-        Half the pixels of a tile of the output in each direction.
-    product_rows, vectors : int
-        Tiles and registers of channels that are multiplied at once.
-    source, target : Pointer
-        Images in NHWC.
-    residual : Pointer
-        Added to the output; 0 for nothing.
-    weights, bias : Pointer
-        See `armpy_numba_acc.packing.winograd`.
-    zeros : Pointer
-        A pixel of them, as long as the input's and the output's.
-    scratch, scratch_bytes : Pointer, int
-        `scratch_bytes` for every thread.
-    top, left : int
-        Padding elements in front.
-    depth, columns : int
-        Channels of the input and of the output, multiples of a vector's lanes.
-    batch : int
-        Tiles of the output that are computed at once, a multiple of `product_rows`.
-    low, high : float
-    """
+    """Convolve a float32 image with 3x3 filters by Winograd's algorithm."""
 
     parameters = ("down", "right", "product_rows", "vectors")
 
-    down: int
+    down: int  # half the pixels of a tile of the output in each direction
     right: int
-    product_rows: int
+    product_rows: int  # tiles and registers of channels that are multiplied at once
     vectors: int
-    source: Pointer
+    source: Pointer  # images in NHWC
     target: Pointer
-    residual: Pointer
-    weights: Pointer
+    residual: Pointer  # added to the output; 0 for nothing
+    weights: Pointer  # see `armpy_numba_acc.packing.winograd`
     bias: Pointer
-    zeros: Pointer
-    scratch: Pointer
+    zeros: Pointer  # a pixel of them, as long as the input's and the output's
+    scratch: Pointer  # `scratch_bytes` for every thread
     scratch_bytes: int
     images: int
     in_height: int
     in_width: int
     out_height: int
     out_width: int
-    top: int
+    top: int  # padding elements in front
     left: int
-    depth: int
+    depth: int  # channels of the input and of the output, multiples of a vector's lanes
     columns: int
-    batch: int
+    batch: int  # tiles of the output that are computed at once, a multiple of `product_rows`
     low: float
     high: float

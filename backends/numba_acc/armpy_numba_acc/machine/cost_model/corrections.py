@@ -45,10 +45,6 @@ def network_corrections(
 def agreed_corrections(networks: Sequence[Corrections]) -> dict[str, float]:
     """What several networks agree on.
 
-    Parameters
-    ----------
-    networks : sequence of Corrections
-
     Returns
     -------
     dict of str to float

@@ -19,25 +19,14 @@ from armpy_numba_acc.machine.isa import Isa
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Pace of one kind of multiplication and addition.
+    """Pace of one kind of multiplication and addition."""
 
-    Parameters
-    ----------
-    instruction : str
-        What multiplies, such as ``f32`` or ``vpdpbusd``; see
-        `armpy_numba_acc.machine.cost_model.model.MachineModel.pace`.
-    vector_bytes : int
-        Width of the registers.
-    step_ns : float
-        Of one register of sums, while others keep the processor busy.
-    latency_ns : float
-        Until the same sums can be added to again.
-    """
-
+    # What multiplies, such as ``f32`` or ``vpdpbusd``; see
+    # `armpy_numba_acc.machine.cost_model.model.MachineModel.pace`.
     instruction: str
-    vector_bytes: int
-    step_ns: float
-    latency_ns: float
+    vector_bytes: int  # width of the registers
+    step_ns: float  # of one register of sums, while others keep the processor busy
+    latency_ns: float  # until the same sums can be added to again
 
 
 _MULTIPLIED = {
@@ -56,74 +45,38 @@ _MULTIPLIED = {
 
 @dataclass(frozen=True, slots=True)
 class Width:
-    """Costs of registers of one width.
-
-    Parameters
-    ----------
-    vector_bytes : int
-    load_ns, store_ns : float
-        From and to the first level of the cache.
-    broadcast_ns : float
-        One element in memory to all lanes.
-    """
+    """Costs of registers of one width."""
 
     vector_bytes: int
-    load_ns: float
+    load_ns: float  # from and to the first level of the cache
     store_ns: float
-    broadcast_ns: float
+    broadcast_ns: float  # one element in memory to all lanes
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A level of the cache, or the memory behind the last one.
+    """A level of the cache, or the memory behind the last one."""
 
-    Parameters
-    ----------
-    size_bytes : int
-        That one thread may count on; of the memory, none.
-    bytes_per_ns : float
-        That one thread reads.
-    """
-
-    size_bytes: int
-    bytes_per_ns: float
+    size_bytes: int  # that one thread may count on; of the memory, none
+    bytes_per_ns: float  # that one thread reads
 
 
 @dataclass(frozen=True, slots=True)
 class FinishCost:
-    """Costs of a tile besides its steps: to store what it has found and begin the next one.
+    """Costs of a tile besides its steps: to store what it has found and begin the next one."""
 
-    Parameters
-    ----------
-    kind : str
-        Of product, such as ``f32``.
-    tile_ns : float
-    register_ns : float
-        Of a register of sums.
-    row_ns : float
-        Of a pixel.
-    lone_row_ns : float
-        More of a pixel whose sums are one register.
-    far_ns, near_rows : float and int
-        More of a register of the pixels behind the first ones, whose addresses fit no registers.
-    least_register_ns : float
-        Of a register of sums, even where all else is done while the next tile is computed.
-    line_ns : float
-        Of a pixel, once for all of its panels, to find where it lies.
-    turn_ns : float
-        Of a step, besides what it computes.
-    """
-
-    kind: str
+    kind: str  # of product, such as ``f32``
     tile_ns: float
-    register_ns: float
-    row_ns: float = 0.0
-    lone_row_ns: float = 0.0
+    register_ns: float  # of a register of sums
+    row_ns: float = 0.0  # of a pixel
+    lone_row_ns: float = 0.0  # more of a pixel whose sums are one register
+    # More of a register of the pixels behind the first ones, whose addresses fit no registers.
     far_ns: float = 0.0
     near_rows: int = 0
+    # Of a register of sums, even where all else is done while the next tile is computed.
     least_register_ns: float = 0.0
-    line_ns: float = 0.0
-    turn_ns: float = 0.0
+    line_ns: float = 0.0  # of a pixel, once for all of its panels, to find where it lies
+    turn_ns: float = 0.0  # of a step, besides what it computes
 
     def after_steps_ns(self, rows: int, vectors: float) -> float:
         """Of a tile of so many pixels by registers, behind its steps."""
@@ -143,50 +96,26 @@ class FinishCost:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Costs of a matrix unit that multiplies tiles of 16 by 64 bytes.
+    """Costs of a matrix unit that multiplies tiles of 16 by 64 bytes."""
 
-    Parameters
-    ----------
-    load_ns, store_ns : float
-        Of a tile.
-    """
-
-    load_ns: float
+    load_ns: float  # of a tile
     store_ns: float
 
 
 @dataclass(frozen=True, slots=True)
 class MachineModel:
-    """The figures of one kind of machine.
+    """The figures of one kind of machine."""
 
-    Parameters
-    ----------
-    name : str
-        Where they come from.
-    cycle_ns : float
-    paces : tuple of Pace
-    widths : tuple of Width
-    levels : tuple of Level
-        Nearest first; the last one is the memory.
-    finishes : tuple of FinishCost
-    fork_ns : float
-        What it costs to share a command among threads that are awake.
-    wake_ns : float
-        What it costs to have other threads take part in an execution at all.
-    unit : Unit, optional
-    corrections : tuple of (str, float)
-        How many times as long something takes as the figures say, by what it is: see `correction`.
-    """
-
-    name: str
+    name: str  # where they come from
     cycle_ns: float
     paces: tuple[Pace, ...]
     widths: tuple[Width, ...]
-    levels: tuple[Level, ...]
+    levels: tuple[Level, ...]  # nearest first; the last one is the memory
     finishes: tuple[FinishCost, ...]
-    fork_ns: float
-    wake_ns: float
+    fork_ns: float  # what it costs to share a command among threads that are awake
+    wake_ns: float  # what it costs to have other threads take part in an execution at all
     unit: Unit | None = None
+    # How many times as long something takes as the figures say, by what it is: see `correction`.
     corrections: tuple[tuple[str, float], ...] = ()
 
     def __str__(self) -> str:
@@ -240,7 +169,6 @@ class MachineModel:
         ----------
         kind : {"f32", "bf16", "f16", "u8", "i16"}
             What: one, two, two, four or two elements for each lane of 32 bits.
-        isa : Isa
         vector_bytes : int
             Width of the registers; those of the instruction set if left out.
         """

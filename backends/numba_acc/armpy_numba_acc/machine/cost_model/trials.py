@@ -23,25 +23,16 @@ NUM_ACCESSES = 16
 
 
 class TimedLoop(NamedTuple):
-    """A loop, and what a turn of it does.
+    """A loop, and what a turn of it does."""
 
-    Parameters
-    ----------
-    what : str
-        ``chain`` of integer multiplications; ``steps`` of products whose sums do not wait for each
-        other, or ``wait`` for the last one; ``loads``, ``stores`` and ``broadcasts`` of registers;
-        ``tile`` of a product of float32; ``dots``, ``fetches`` or ``puts`` of a matrix unit.
-    kind : str
-        Of products, as `armpy_numba_acc.machine.cost_model.model.MachineModel.products` takes it.
-    vector_bytes : int
-    rows, vectors : int
-        Of a tile.
-    """
-
+    # ``chain`` of integer multiplications; ``steps`` of products whose sums do not wait for each
+    # other, or ``wait`` for the last one; ``loads``, ``stores`` and ``broadcasts`` of registers;
+    # ``tile`` of a product of float32; ``dots``, ``fetches`` or ``puts`` of a matrix unit.
     what: str
+    # Of products, as `armpy_numba_acc.machine.cost_model.model.MachineModel.products` takes it.
     kind: str = ""
     vector_bytes: int = 0
-    rows: int = 0
+    rows: int = 0  # of a tile
     vectors: int = 0
 
     def __str__(self) -> str:

@@ -66,21 +66,13 @@ _LINUX_X86 = {
 
 
 class Processor(NamedTuple):
-    """A processor, as far as the operating system tells.
+    """A processor, as far as the operating system tells."""
 
-    Parameters
-    ----------
-    system : str
-        `sys.platform`.
-    architecture : str
-        As LLVM's triples begin: ``x86_64``, ``aarch64``; others as Python calls them.
-    features : frozenset of str
-        LLVM's names of those that generated code may use, beside what all processors of the
-        architecture have.
-    """
-
-    system: str
+    system: str  # `sys.platform`
+    # As LLVM's triples begin: ``x86_64``, ``aarch64``; others as Python calls them.
     architecture: str
+    # LLVM's names of those that generated code may use, beside what all processors of the
+    # architecture have.
     features: frozenset[str]
 
 

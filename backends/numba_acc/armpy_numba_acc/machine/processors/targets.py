@@ -95,24 +95,14 @@ PROCESSORS = tuple(_TABLE)
 
 
 class Target(NamedTuple):
-    """Target that kernels are compiled for.
-
-    Parameters
-    ----------
-    name : str
-    isa : Isa
-        What the kernels' generators and LLVM need to know.
-    needs : frozenset of str
-        LLVM's names of features that a processor must have to run the code, beside what all of its
-        architecture have.
-    num_threads : int
-        Most threads that programs are made for.
-    """
+    """Target that kernels are compiled for."""
 
     name: str
-    isa: Isa
+    isa: Isa  # what the kernels' generators and LLVM need to know
+    # LLVM's names of features that a processor must have to run the code, beside what all of its
+    # architecture have.
     needs: frozenset[str]
-    num_threads: int = NUM_THREADS
+    num_threads: int = NUM_THREADS  # most threads that programs are made for
 
 
 def named_target(name: str) -> Target:
@@ -147,8 +137,6 @@ def host_target(isa: Isa, num_threads: int, processor: Processor | None = None) 
 
     Parameters
     ----------
-    isa : Isa
-    num_threads : int
     processor : Processor, optional
         What this machine is; else it is looked at.
     """
@@ -169,7 +157,6 @@ def runs_on(target: Target, processor: Processor | None = None) -> str:
 
     Parameters
     ----------
-    target : Target
     processor : Processor, optional
         The one that this process runs on if left out, and then also whether the operating system
         lets the process use all of it.

@@ -20,7 +20,6 @@ def byte_lines_definition(isa: Isa, stages: str, clamping: str) -> str:
 
     Parameters
     ----------
-    isa : Isa
     stages, clamping : str
         See `armpy_numba_acc.machine.calls.ByteLines`.
 

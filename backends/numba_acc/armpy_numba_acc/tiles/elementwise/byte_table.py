@@ -14,10 +14,6 @@ _WIDE = vector(I8, 64)
 def byte_table_definition(isa: Isa) -> str:
     """Write the function that looks up neighbouring bytes.
 
-    Parameters
-    ----------
-    isa : Isa
-
     Returns
     -------
     str

@@ -77,7 +77,6 @@ def load_elements(
         Format of its elements.
     index : CodeValue or int
         Of the first element.
-    lanes : int
     mask : CodeValue, optional
         The elements that are there.
     """
@@ -103,7 +102,6 @@ def for_each_vector(isa: Isa, lanes: int, count: CodeValue, compute: Compute) ->
 
     Parameters
     ----------
-    isa : Isa
     lanes : int
         Elements of a vector.
     count : CodeValue

@@ -33,20 +33,12 @@ from armpy_numba_acc.tiles.elementwise.fixed_expressions import FUNCTIONS as FIX
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A function of elements.
+    """A function of elements."""
 
-    Parameters
-    ----------
-    compute : callable
-        Takes a `CodeValue` per input and one per parameter; returns the output's.
-    num_inputs : int
-    num_parameters : int
-        float32 numbers, the same for all elements.
-    """
-
+    # Takes a `CodeValue` per input and one per parameter; returns the output's.
     compute: Callable[..., CodeValue]
     num_inputs: int
-    num_parameters: int = 0
+    num_parameters: int = 0  # float32 numbers, the same for all elements
 
 
 def _to_steps(value: CodeValue, zero: CodeValue) -> CodeValue:
@@ -58,7 +50,6 @@ def _to_steps(value: CodeValue, zero: CodeValue) -> CodeValue:
 
 
 def _squared_difference(a: CodeValue, b: CodeValue) -> CodeValue:
-    """The square of the difference."""
     return (a - b) * (a - b)
 
 

@@ -32,7 +32,6 @@ def elementwise_definition(isa: Isa, name: str, formats: Sequence[str], patterns
 
     Parameters
     ----------
-    isa : Isa
     name : str
         Of an expression.
     formats : sequence of str

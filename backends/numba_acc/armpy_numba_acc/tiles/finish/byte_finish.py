@@ -20,17 +20,12 @@ from armpy_numba_acc.tiles.products.engine import Finish, Shape, Tile
 class SumsFinish(Finish):
     """``bias + correction + sum`` in int32.
 
-    Parameters
-    ----------
-    has_corrections : bool
-        Whether every row has a number that is added to its sums: that of its elements times a
-        factor.
-
     Notes
     -----
     A panel's head is its bias as int32. Sums are exact, and wrap.
     """
 
+    # Whether every row has a number that is added to its sums: that of its elements times a factor.
     has_corrections: bool
 
     @property
@@ -97,12 +92,6 @@ class ByteFinish(SumsFinish):
     ----------
     has_corrections : bool
         As for `SumsFinish`.
-    has_negatives, has_large_scales, is_imprecise : bool
-        As for `ExactScaling`.
-    has_bounds : bool
-        As for `BytePacker`.
-    has_residual : bool
-        Whether elements of another tensor are added; see `ResidualSum`.
 
     Notes
     -----
@@ -110,11 +99,11 @@ class ByteFinish(SumsFinish):
     8 bytes. Sums are exact in int32 (and wrap); see `ExactScaling` for the rest.
     """
 
-    has_negatives: bool
-    has_bounds: bool
+    has_negatives: bool  # as for `ExactScaling`
+    has_bounds: bool  # as for `BytePacker`
     has_large_scales: bool
     is_imprecise: bool
-    has_residual: bool
+    has_residual: bool  # whether elements of another tensor are added; see `ResidualSum`
 
     def head_bytes(self, shape: Shape) -> int:
         return 20 * shape.width

@@ -14,7 +14,6 @@ class BytePacker:
 
     Parameters
     ----------
-    isa : Isa
     missing : CodeValue, int32
     low, high : CodeValue, int64
         Of the unsigned output.
@@ -97,7 +96,6 @@ class ByteStore:
 
     Parameters
     ----------
-    isa : Isa
     count : CodeValue, int64
         Elements to store; may be negative or more than there are.
     size : int

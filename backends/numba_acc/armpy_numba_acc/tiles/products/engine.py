@@ -58,17 +58,10 @@ ROOM_BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Shape of a tile.
-
-    Parameters
-    ----------
-    rows : int
-    widths : tuple of int
-        Columns of each vector of a row.
-    """
+    """Shape of a tile."""
 
     rows: int
-    widths: tuple[int, ...]
+    widths: tuple[int, ...]  # columns of each vector of a row
 
     @classmethod
     def of(cls, isa: Isa, rows: int, vectors: int, half_vectors: int = 0) -> Shape:
@@ -88,37 +81,20 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """A tile under construction.
-
-    Parameters
-    ----------
-    isa : Isa
-    code : Code
-    call : CallFields
-        The kernel's call.
-    shape : Shape
-    address : CodeValue
-        Of the first row of the source, or of a table with the address of each.
-    room : CodeValue
-        Address of `ROOM_BYTES` for each row, which a finish has filled.
-    pixel, count : CodeValue
-        Number of the first pixel, and how many rows are wanted: at least one. Those behind are
-        computed as if they were the last one.
-    panel : CodeValue
-    sources : list of CodeValue
-        Addresses of the rows in the source.
-    """
+    """A tile under construction."""
 
     isa: Isa
     code: Code
-    call: CallFields
+    call: CallFields  # the kernel's call
     shape: Shape
-    address: CodeValue
-    room: CodeValue
+    address: CodeValue  # of the first row of the source, or of a table with the address of each
+    room: CodeValue  # address of `ROOM_BYTES` for each row, which a finish has filled
+    # Number of the first pixel, and how many rows are wanted: at least one. Those behind are
+    # computed as if they were the last one.
     pixel: CodeValue
     count: CodeValue
     panel: CodeValue
-    sources: list[CodeValue]
+    sources: list[CodeValue]  # addresses of the rows in the source
 
     @property
     def rows(self) -> int:
@@ -346,14 +322,11 @@ def product_definitions(
 
     Parameters
     ----------
-    isa : Isa
     record : type
         Of the kernel's calls.
     shape : Shape
         An accumulator for each row and vector, and the vectors of one step, must fit the
         registers.
-    products : Products
-    finish : Finish
 
     Returns
     -------

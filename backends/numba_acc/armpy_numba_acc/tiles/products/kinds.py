@@ -43,7 +43,6 @@ class Bfloat16Products(Products):
 
     Parameters
     ----------
-    isa : Isa
     is_odd : bool
         Whether each tap has one more element behind its pairs.
     """
@@ -103,7 +102,6 @@ class WideProducts(IntegerProducts):
 
     Parameters
     ----------
-    isa : Isa
     has_pieces : bool
         Whether they may: see `sums_in_pieces`.
     """
@@ -122,7 +120,6 @@ class ChannelProducts(Products):
 
     Parameters
     ----------
-    isa : Isa
     has_pieces : bool
         As of `WideProducts`.
 
@@ -181,8 +178,6 @@ def sums_in_pieces(
 
     Parameters
     ----------
-    products : Products
-    tile : Tile
     rows : sequence of CodeValue
         Addresses of the tile's rows.
     line, totals : CodeValue, list of CodeValue

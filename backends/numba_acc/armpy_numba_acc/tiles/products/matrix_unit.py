@@ -63,20 +63,11 @@ finish_rows = linked("armpy_matrix_finish_rows", 6)
 
 @dataclass(frozen=True, slots=True)
 class MatrixProduct:
-    """Writes the functions above for a kind of product.
-
-    Parameters
-    ----------
-    isa : Isa
-    record : type
-        Of the kernel's calls.
-    operands : {"bytes", "bfloat16"}
-    finish : Finish
-    """
+    """Writes the functions above for a kind of product."""
 
     isa: Isa
-    record: type[ProductCall]
-    operands: Operands
+    record: type[ProductCall]  # of the kernel's calls
+    operands: Operands  # {"bytes", "bfloat16"}
     finish: Finish
 
     @property

@@ -60,10 +60,6 @@ def make_short_dot(formats: tuple[str, str], lanes: int) -> Callable[[Pointer, P
 def make_line_dots(isa: Isa) -> Callable[[Pointer, Pointer, int, Pointer], None]:
     """Make the function that multiplies one row of bytes with the rows of a panel.
 
-    Parameters
-    ----------
-    isa : Isa
-
     Returns
     -------
     callable

@@ -47,11 +47,6 @@ _read = reader(VectorMatrix)
 class VectorProducts(ABC):
     """Products of a vector's elements and weights, and how they are added up.
 
-    Parameters
-    ----------
-    isa : Isa
-    call : CallFields
-
     Attributes
     ----------
     kind : Kind
@@ -107,10 +102,8 @@ class VectorFinish(ABC):
 
     Parameters
     ----------
-    isa : Isa
     made_for : VectorMatrixF32 or VectorMatrixU8
         Of which only the parameters matter.
-    call : CallFields
     """
 
     def __init__(self, isa: Isa, made_for: VectorCall, call: CallFields) -> None:

@@ -25,7 +25,6 @@ def depthwise_block_u8(isa: Isa, tile: DepthwiseU8) -> str:
 
     Parameters
     ----------
-    isa : Isa
     tile : DepthwiseU8
         Of which only the parameters matter.
 

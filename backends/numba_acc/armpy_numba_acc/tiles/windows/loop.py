@@ -30,27 +30,16 @@ _SIZES = ("armpy_window_rows", "armpy_window_columns", "armpy_window_slots")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Arguments of the function that computes one block of a tile.
+    """Arguments of the function that computes one block of a tile."""
 
-    Parameters
-    ----------
-    args : CodeValue
-        Address of the kernel's call, which begins with `Tiles`.
-    number, at : CodeValue
-        Number of the block, and where it begins in a pixel in bytes.
-    table, outputs : CodeValue
-        Addresses of the slots' addresses, and of those of the tile's pixels in the output; `at`
-        is to be added to each.
-    factors : CodeValue
-        Address of what has been prepared for the tile: 8 bytes for each pixel.
-    """
-
-    args: CodeValue
-    number: CodeValue
+    args: CodeValue  # address of the kernel's call, which begins with `Tiles`
+    number: CodeValue  # number of the block, and where it begins in a pixel in bytes
     at: CodeValue
+    # Addresses of the slots' addresses, and of those of the tile's pixels in the output; `at` is to
+    # be added to each.
     table: CodeValue
     outputs: CodeValue
-    factors: CodeValue
+    factors: CodeValue  # address of what has been prepared for the tile: 8 bytes for each pixel
 
     def call(self, kind: type[Call]) -> CallFields:
         """The kernel's call."""

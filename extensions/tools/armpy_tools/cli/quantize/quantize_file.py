@@ -69,28 +69,15 @@ class QuantizeRequest:
 
 @dataclass(frozen=True, slots=True)
 class QuantizeResult:
-    """Files and report of a quantised model.
+    """Files and report of a quantised model."""
 
-    Parameters
-    ----------
-    model, output : str
-        Paths.
-    model_bytes, output_bytes : int
-        Sizes of the files.
-    report : QuantizeReport
-    hints : tuple of str
-        What was assumed without knowing.
-    metadata : tuple of str
-        What was taken from the model's file.
-    """
-
-    model: str
+    model: str  # paths
     output: str
-    model_bytes: int
+    model_bytes: int  # sizes of the files
     output_bytes: int
     report: QuantizeReport
-    hints: tuple[str, ...] = ()
-    metadata: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()  # what was assumed without knowing
+    metadata: tuple[str, ...] = ()  # what was taken from the model's file
 
 
 def quantize_file(load_request: CliLoadRequest, request: QuantizeRequest) -> QuantizeResult:
