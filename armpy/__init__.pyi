@@ -41,8 +41,9 @@ from armpy.model.load import load as load
 from armpy.graph.network import Network as Network
 from armpy.compiler.optimized import OptimizedNetwork as OptimizedNetwork
 from armpy.compiler.options import OptimizerOptions as OptimizerOptions
-from armpy.compiler.placement import Alternative as Alternative, Placement as Placement
+from armpy.compiler.placement import Placement as Placement
 from armpy.execution.calls.execution import Execution as Execution
+from armpy.plugins.placement import Alternative as Alternative
 from armpy.plugins.registry import backend_registry as backend_registry
 from armpy.plugins.registry import BackendRegistry as BackendRegistry
 from armpy.execution.optimize import optimize as optimize

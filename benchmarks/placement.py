@@ -82,7 +82,7 @@ def measure_model(
     import armpy
     from armpy import Preference
     from armpy.execution import NetworkProperties
-    from armpy.execution.placement_benchmark import sample_inputs
+    from armpy_tools.placement.trials import sample_inputs
 
     with runtime_of(threads) as runtime:
         graph = armpy.load(path, runtime=runtime).graph
@@ -173,7 +173,7 @@ def others(
 ) -> Iterator[tuple[str, dict[int, str]]]:
     """Every backend first, and random mixtures."""
     from armpy.compiler.assign import SupportOracle
-    from armpy.compiler.cost.candidates import choices_of
+    from armpy.execution.placement_policy import choices_of
 
     choices = choices_of(network.source, SupportOracle(runtime._setup.backends), {})
     for backend_id in IDS:

@@ -160,11 +160,11 @@ def test_extensions_are_projects_of_their_own_which_all_tools_know() -> None:
     projects = sorted((ROOT / "extensions").glob("*/pyproject.toml"))
     assert projects
     assert sorted(references._EXTENSIONS) == [path.parent.name for path in projects]
-    named = {*extensions.COMMANDS.values(), *extensions.SUFFIXES.values()}
+    named = {*extensions.COMMANDS.values(), *extensions.SUFFIXES.values(), extensions.PLACEMENT}
     groups = {
         path.parent.name: project_of(path.parent).get("entry-points", {}) for path in projects
     }
-    hooks = {"armpy.commands", "armpy.front_ends"}
+    hooks = {"armpy.commands", "armpy.front_ends", "armpy.placement"}
     assert named == {f"armpy-{name}" for name, each in groups.items() if hooks & each.keys()}
     for path in projects:
         home, package = path.parent, f"armpy_{path.parent.name}"

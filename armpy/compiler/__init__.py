@@ -2,8 +2,8 @@
 
 In come a graph, the backends and options; out comes an `OptimizedNetwork`, which says for every
 layer who runs it and why, with its copies and its memory planned. Begin with `optimize`:
-`specialize` and `passes` rewrite the graph, `assign` asks the backends, `cost` decides between
-them, `substitute` offers them parts, `memory` places values.
+`specialize` and `passes` rewrite the graph, `assign` asks the backends, `substitute` offers them
+parts, `memory` places values.
 """
 
 from armpy.core.lazy import offer

@@ -11,11 +11,11 @@ from armpy.compiler.options import (
 )
 from armpy.compiler.passes.context import OptimizerPass as OptimizerPass, PassContext as PassContext
 from armpy.compiler.placement import (
-    Alternative as Alternative,
     LayerPlacement as LayerPlacement,
     Placement as Placement,
     Refusal as Refusal,
 )
+from armpy.plugins.placement import Alternative as Alternative
 from armpy.compiler.specialization import specialize as specialize
 
 __all__: list[str]

@@ -36,7 +36,7 @@ from armpy.backend import (
 from armpy.backend.caches import model_name
 from armpy.compiler.compiled_parts import Programs
 from armpy.compiler.compiled_programs import saved_program
-from armpy.compiler.devices.machine import machine_identity
+from armpy.compiler.machine import machine_identity
 from armpy.compiler.substitute import check_answer, offer
 from armpy.errors import ArmpyError, BackendCapabilityError
 from armpy.graph import Graph, Layer, SubgraphView

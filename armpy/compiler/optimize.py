@@ -53,7 +53,7 @@ from armpy.graph import Graph, Layer, SubgraphView, select_subgraphs, verify_gra
 from armpy.ops.backend_internal import PreCompiled
 from armpy.plugins.proxy.guard import device_of, keeps_programs
 from armpy.profiling import phase
-from armpy.types import HOST, BackendId, Preference
+from armpy.types import HOST, BackendId
 
 FIRST_LEVEL_WITH_CACHING = 29
 """The feature level from which on devices keep what they compile: NNAPI 1.2."""
@@ -153,10 +153,8 @@ def optimize_graph(
         layer.id: tuple(o.id for o in substituted.made_from.get(layer.id, (layer,)))
         for layer in substituted.graph.layers
     }
-    by_order = options.preference is Preference.ORDER
-    placement = _report(
-        bridged, assignment, partitions, origins, memory, backends, by_order=by_order
-    )
+    by_cost = options.is_placed_by_cost
+    placement = _report(bridged, assignment, partitions, origins, memory, backends, by_cost=by_cost)
     placement = replace(placement, cache_uses=tuple(uses))
     _act_on_fallback(placement, backends, options)
     return OptimizedNetwork(
@@ -240,7 +238,7 @@ class _Rounds:
                 self._oracle,
                 self._excluded,
                 self._wanted,
-                asks_all_before=self._options.preference is not Preference.ORDER,
+                asks_all_before=self._options.is_placed_by_cost,
             )
             # In front of the offers, as programs of such a backend would be thrown away.
             if self._exclude_all_or_nothing(assignment):
@@ -352,7 +350,7 @@ def _report(
     memory: MemoryPlan,
     backends: Sequence[IBackendInternal],
     *,
-    by_order: bool = True,
+    by_cost: bool = False,
 ) -> Placement:
     """Collect the placement report."""
     graph, backend_ids = bridged.graph, bridged.backend_ids
@@ -378,7 +376,8 @@ def _report(
     first = backends[0].get_id()
     # Control flow that the core runs has not fallen back: it is nobody else's to run.
     fallbacks = len(assignment.backends) - shares[first] - shares[HOST]
-    if not by_order:  # what runs elsewhere because it is cheaper there has not fallen back
+    # What runs elsewhere because it is cheaper there has not fallen back.
+    if by_cost:
         fallbacks = len({r.layer_id for r in assignment.refusals if r.backend == first})
     return Placement(
         layers,

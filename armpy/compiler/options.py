@@ -83,6 +83,9 @@ class OptimizerOptions:
     preference : Preference
         What decides where layers run: the order of the backends, or what the backends' devices
         cost in time or power, copies between them included. Backends are told when they prepare.
+        All but the order need a plugin that places layers, such as the package armpy-tools.
+    decides_by_preference : bool
+        False if `preference` is for the backends alone, and their order decides in any case.
     priority : Priority
         Of the network's executions, which backends are told when they prepare.
     preparation_timeout_s : float, optional
@@ -125,6 +128,7 @@ class OptimizerOptions:
     caching: CompilationCaching | None = None
     dump_graphs: str = ""
     relaxed: bool = False
+    decides_by_preference: bool = True
 
     def __post_init__(self) -> None:
         _check_choice("on_fallback", self.on_fallback, ON_FALLBACK)
@@ -151,6 +155,11 @@ class OptimizerOptions:
                 actual=type(self.passes).__name__,
             )
         _check_passes(self.passes)
+
+    @property
+    def is_placed_by_cost(self) -> bool:
+        """Whether something else than the order of the backends decides where layers run."""
+        return self.decides_by_preference and self.preference is not Preference.ORDER
 
     def request_for(
         self, backend: IBackendInternal, deadline_s: float | None = None

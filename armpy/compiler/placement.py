@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 
 from armpy.backend import CacheUse
 from armpy.core.units import counted
+from armpy.plugins.placement import Alternative
 from armpy.types import BackendId, Preference
 
 
@@ -60,33 +61,6 @@ class LayerPlacement:
     partition: int
     origins: tuple[str, ...] = ()
     inside: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Alternative:
-    """A way to place the layers that was weighed against others.
-
-    Parameters
-    ----------
-    name : str
-        Backend that gets all it takes, the others what is left; ``mixed`` for other ways.
-    layers_by_backend : dict of str to int
-    estimated_us : float
-        What it costs by the figures of the devices: microseconds of one execution, for low power
-        of one busy processor's energy.
-    measured_us : float, optional
-        What one execution took on this machine; None if it was not tried.
-    is_chosen : bool
-    failure : str
-        Why it could not be tried; empty if it was, or was not to be.
-    """
-
-    name: str
-    layers_by_backend: dict[BackendId, int]
-    estimated_us: float
-    measured_us: float | None = None
-    is_chosen: bool = False
-    failure: str = ""
 
 
 @dataclass(frozen=True, slots=True)

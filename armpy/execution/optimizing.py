@@ -10,7 +10,7 @@ from armpy.compiler.optimize import simplified
 from armpy.errors import InvalidArgumentError, UnimplementedError
 from armpy.execution.backend_setup import BackendSetup
 from armpy.execution.loaded_network import LoadedNetwork
-from armpy.execution.placement_policy import decide
+from armpy.execution.placement_policy import decide, reported
 from armpy.execution.programs.stepwise_plan import is_shaped
 from armpy.execution.settings import NetworkSettings
 from armpy.graph import Graph, nested_graphs, verify_graph
@@ -62,7 +62,7 @@ def optimize_with(
     decision = decide(simple, setup.backends, evaluator, settings, LoadedNetwork)
     wanted = None if decision is None else decision.backends
     made = optimize_graph(simple, setup.backends, options, wanted=wanted)
-    return made if decision is None else decision.reported_by(made)
+    return reported(made, decision, options.preference)
 
 
 def _chosen_shapes(graph: Graph, given: Mapping[str, tuple[int, ...]]) -> list[tuple[int, ...]]:

@@ -1,20 +1,25 @@
-"""Decisions on placement: by the order of the backends, by their figures, or by trial."""
+"""Placement of a graph's layers: by the order of the backends, or as a plugin decides."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
 
-from armpy.compiler import Evaluator
-from armpy.compiler.assign import Exclusions
+from armpy.backend import Capability, has_matching_capability
+from armpy.compiler import Evaluator, OptimizedNetwork
+from armpy.compiler.assign import Exclusions, SupportOracle
+from armpy.execution.properties import NetworkProperties
 from armpy.execution.settings import NetworkSettings
 from armpy.graph import Graph
+from armpy.plugins.placement import PlacementDecision, PlacementQuestion
 from armpy.plugins.proxy.guard import BackendProxy
-from armpy.types import Preference
+from armpy.profiling import Profiler, phase
+from armpy.types import BackendId, Preference
 
-if TYPE_CHECKING:
-    from armpy.compiler.cost.decision import PlacementDecision
-    from armpy.execution.placement_benchmark import LoadTrial
+LoadTrial = Callable[..., Any]
+"""`LoadedNetwork`, which imports this module."""  # Any: as the text says
 
 
 def decide(
@@ -22,10 +27,8 @@ def decide(
     backends: Sequence[BackendProxy],
     evaluator: Evaluator | None,
     settings: NetworkSettings,
-    load: LoadTrial,
+    load: LoadTrial | None,
     excluded: Exclusions | None = None,
-    *,
-    measures: bool = True,
 ) -> PlacementDecision | None:
     """Where the layers of a graph are to run, by the preference of its settings.
 
@@ -35,31 +38,81 @@ def decide(
         Fully shaped, after the optimiser's passes.
     backends : sequence of BackendProxy
         Most preferred first.
-    evaluator : Evaluator, optional
-    settings : NetworkSettings
-    load : LoadTrial
-        Loads candidates that are run.
+    load : callable, optional
+        Loads candidates that are run; None if nothing may be run.
     excluded : dict, optional
         Layers that backends have failed with.
-    measures : bool
-        Whether candidates may be run.
 
     Returns
     -------
     PlacementDecision or None
-        None if the order of the backends decides, or nobody takes a layer.
-
-    Notes
-    -----
-    What is measured is kept, for this machine, under all that it depends on: the graph, who takes
-    which layer, versions and options of the backends, the number of processors. Asked again, it
-    is not measured again. Nothing is run in protected mode, after a backend has failed, or of
-    graphs that control flow runs.
+        None if the order of the backends decides, or no backend takes a layer.
     """
-    preference = settings.optimizer.preference
-    if preference is Preference.ORDER or not graph.layers:
+    place, options = settings.place, settings.optimizer
+    if place is None or not graph.layers:
         return None
-    # Most networks are placed by the order of their backends, and start without the cost model.
-    from armpy.execution.placement_search import search  # noqa: PLC0415 - as above
+    with phase("decide placement"):
+        choices = choices_of(graph, SupportOracle(backends, options), excluded or {})
+        # A layer that no backend takes is an error, which `assign_backends` raises.
+        if not all(choices.values()):
+            return None
 
-    return search(graph, backends, evaluator, settings, load, excluded or {}, measures=measures)
+        def load_trial(wanted: Mapping[int, BackendId], profiler: Profiler | None) -> object:
+            # Fallbacks are measured too, and contexts of backends are not told of trials.
+            changed = replace(
+                settings,
+                optimizer=replace(options, on_fallback="allow"),
+                profiler=profiler,
+                after_run=None,
+                properties=NetworkProperties(),
+            )
+            return load and load(graph, backends, evaluator, changed, wanted=wanted)
+
+        may_run = load is not None and not (excluded or settings.protected_mode)
+        return place(
+            PlacementQuestion(
+                graph,
+                tuple(backends),
+                MappingProxyType(choices),
+                options.preference,
+                options.model_options,
+                f"{options.passes!r} {settings.environment}",
+                load_trial if may_run else None,
+            )
+        )
+
+
+def reported(
+    network: OptimizedNetwork, decision: PlacementDecision | None, preference: Preference
+) -> OptimizedNetwork:
+    """A network that was placed by a decision, with the decision in its report."""
+    if decision is None:
+        return network
+    placement = replace(
+        network.placement,
+        preference=preference.value,
+        basis=decision.basis,
+        alternatives=decision.alternatives,
+    )
+    return replace(network, placement=placement)
+
+
+def choices_of(
+    graph: Graph, oracle: SupportOracle, excluded: Exclusions
+) -> dict[int, tuple[BackendId, ...]]:
+    """The backends that take each layer, most preferred first."""
+    taken = {
+        layer.id: tuple(
+            backend.get_id()
+            for backend in oracle.candidates(layer)
+            if (layer.id, backend.get_id()) not in excluded and oracle.ask(backend, layer, graph)
+        )
+        for layer in graph.layers
+    }
+    for backend in oracle.backends:
+        name, capabilities = backend.get_id(), backend.get_capabilities()
+        # Known here, or the optimiser would take such a backend out after the decision.
+        wants_all = has_matching_capability(Capability.ALL_OR_NOTHING, True, capabilities)
+        if wants_all and not all(name in ids for ids in taken.values()):
+            taken = {key: tuple(i for i in ids if i != name) for key, ids in taken.items()}
+    return taken

@@ -6,7 +6,7 @@ import logging
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from types import MappingProxyType, NoneType
+from types import NoneType
 from typing import TYPE_CHECKING
 
 from armpy.backend import OptionValues, ReasonCode, Support
@@ -187,10 +187,11 @@ class Runtime:
         BackendError
             If a backend says something of itself that it may not.
         """
-        from armpy.compiler.devices import FiguresStore, device_facts  # noqa: PLC0415 - few processes ask
+        from armpy.compiler.devices import device_facts  # noqa: PLC0415 - few processes ask
+        from armpy.plugins.placers import Placers  # noqa: PLC0415 - as above
 
-        store, isolated = FiguresStore(), self._setup.isolated
-        found = [device_facts(backend, store) for backend in self._setup.backends]
+        placers, isolated = Placers(self._registry), self._setup.isolated
+        found = [device_facts(backend, placers) for backend in self._setup.backends]
         return tuple([replace(facts, is_isolated=facts.backend in isolated) for facts in found])
 
     @tells_of_memory
@@ -285,16 +286,23 @@ class Runtime:
     def _network_settings(
         self,
         properties: NetworkProperties,
-        of_optimized: Mapping[BackendId, OptionValues] = MappingProxyType({}),
+        of_optimized: Mapping[BackendId, OptionValues] | None = None,
     ) -> NetworkSettings:
         """What options and properties mean for one more network."""
         options, setup = self.options, self._setup
         optimizer = properties.optimizer or options.optimizer_options()
-        given = with_defaults(
-            {**optimizer.model_options, **properties.model_options}, of_optimized, setup.backends
-        )
+        given = {**optimizer.model_options, **properties.model_options}
+        given = with_defaults(given, of_optimized or {}, setup.backends)
         model_options = merged_model_options(setup.backends, setup.model_options, given)
         profiling = options.profiling if properties.profiling is None else properties.profiling
+        place = None
+        if optimizer.is_placed_by_cost:
+            from armpy.plugins.placers import Placers  # noqa: PLC0415 - few networks are placed by cost
+
+            placers = Placers(self._registry)
+            if of_optimized is None:
+                placers.check(optimizer.preference)
+            place = placers.decide
         quota = properties.memory_limit_bytes
         return NetworkSettings(
             replace(
@@ -313,6 +321,7 @@ class Runtime:
             protected_mode=options.protected_mode,
             # Measured placements are kept under it, as what is fastest depends on these.
             environment=repr((options.num_threads, options.backend_options, options.isolation)),
+            place=place,
         )
 
     def get_profiler(self, network_id: int) -> Profiler | None:

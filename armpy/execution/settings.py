@@ -13,6 +13,7 @@ from armpy.compiler.compiled_parts import ArchivedParts
 from armpy.execution.backend_contexts import BackendContexts
 from armpy.execution.properties import NetworkProperties
 from armpy.execution.scheduling.executors import Executors
+from armpy.plugins.placement import PlacementDecision, PlacementQuestion
 from armpy.profiling import Profiler
 from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES, BackendId
 
@@ -52,6 +53,8 @@ class NetworkSettings:
         What it is called, for people; may be empty.
     saved : ArchivedParts, optional
         What a prepared file has compiled already.
+    place : callable, optional
+        Decides where layers run; the order of the backends does if left out.
     """
 
     optimizer: OptimizerOptions
@@ -67,6 +70,7 @@ class NetworkSettings:
     environment: str = ""
     name: str = ""
     saved: ArchivedParts | None = None
+    place: Callable[[PlacementQuestion], PlacementDecision | None] | None = None
 
     def watched_by(self, contexts: BackendContexts, network_id: int) -> NetworkSettings:
         """The same, with contexts that are told when an execution has come to its end."""

@@ -6,11 +6,11 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from armpy.compiler import Evaluator, specialize
-from armpy.compiler.devices.work import Work, family_of, work_of
 from armpy.errors import ArmpyError
 from armpy.graph import Graph, Layer
 from armpy.graph.nesting import graphs_of
 from armpy.inspect.flat_outline import Flat
+from armpy.inspect.work import Work, family_of, work_of
 from armpy.plugins import BackendRegistry
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.tensor import Shape, TensorInfo

@@ -16,6 +16,9 @@ COMMANDS: Mapping[str, str] = {
 }
 """Distributions by the command that they add to ``armpy``."""
 
+PLACEMENT = "armpy-tools"
+"""Distribution that decides by cost where layers run."""
+
 SUFFIXES: Mapping[str, str] = {".onnx": "armpy-onnx"}
 """Distributions by the suffix of the files that they read; their front-ends are named after it."""
 

@@ -7,7 +7,6 @@ import itertools
 import math
 import weakref
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,21 +25,11 @@ from armpy.backend import (
     ProgramFit,
     SavedProgram,
 )
-from armpy.compiler.devices import (
-    BackendCosts,
-    DeviceRecord,
-    FigureSource,
-    FiguresStore,
-    Rate,
-    assumed_costs,
-    check_figures,
-    costs_of,
-    device_facts,
-    lookup_performance,
-)
+from armpy.compiler.devices import FigureSource, device_facts, lookup_performance
 from armpy.errors import BackendError, InvalidArgumentError
 from armpy.plugins.proxy import facts
 from armpy.plugins.proxy.facts import read_facts
+from armpy.plugins.proxy.figures import check_figures
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.types import DataType, DeviceType
 from tests.support.fake_backends import FakeBackend, runtime_of
@@ -84,15 +73,8 @@ class Programs(IPrograms):
         raise AssertionError("nothing fits")
 
 
-def record(version: str = "7.1", backend: str = "Declaring") -> DeviceRecord:
-    rates = {"elements/float32": Rate(8.0, 4.0, 2.0), "elements/quant8": Rate(1.0)}
-    costs = BackendCosts(backend, FigureSource.MEASURED, rates, part_s=3.0)
-    figures = DeviceFigures({DataType.FLOAT32: PerformanceFigures(9.0, 9.0)})
-    return DeviceRecord(backend, version, figures, costs)
-
-
-def test_facts_are_what_the_backend_says(tmp_path: Path) -> None:
-    facts = device_facts(BackendProxy(Declaring(DECLARED)), FiguresStore(tmp_path))
+def test_facts_are_what_the_backend_says() -> None:
+    facts = device_facts(BackendProxy(Declaring(DECLARED)))
     assert (facts.backend, facts.type, facts.version) == ("Declaring", DeviceType.GPU, "7.1")
     assert (facts.feature_level, facts.extensions) == (28, ())
     assert (facts.num_cache_files, facts.num_data_cache_files) == (1, 1)
@@ -100,7 +82,7 @@ def test_facts_are_what_the_backend_says(tmp_path: Path) -> None:
     assert facts.figures_source is FigureSource.DECLARED
 
 
-def test_a_backend_is_asked_once_for_its_figures_whoever_wants_them(tmp_path: Path) -> None:
+def test_a_backend_is_asked_once_for_its_figures_whoever_wants_them() -> None:
     """Each answer of this one is another."""
     times = itertools.count(1)
 
@@ -108,8 +90,8 @@ def test_a_backend_is_asked_once_for_its_figures_whoever_wants_them(tmp_path: Pa
         def get_devices(self) -> Sequence[DeviceInfo]:
             return (DeviceInfo(figures=tensors(float(next(times)))),)
 
-    backend, store = Changing(None), FiguresStore(tmp_path)
-    facts = [device_facts(BackendProxy(backend), store) for _ in range(3)]
+    backend = Changing(None)
+    facts = [device_facts(BackendProxy(backend)) for _ in range(3)]
     assert [one.figures for one in facts] == [tensors(1.0)] * 3
     assert next(times) == 2
 
@@ -234,24 +216,8 @@ def test_a_backend_does_not_live_on_because_its_devices_were_read() -> None:
     assert key not in facts._devices
 
 
-def test_declared_figures_go_before_measured_ones(tmp_path: Path) -> None:
-    store = FiguresStore(tmp_path)
-    store.write(record())
-    assert device_facts(BackendProxy(Declaring(DECLARED)), store).figures == DECLARED
-
-
-def test_measured_figures_stand_for_a_backend_that_declares_none(tmp_path: Path) -> None:
-    store = FiguresStore(tmp_path)
-    store.write(record())
-    facts = device_facts(BackendProxy(Declaring(None)), store)
-    assert facts.figures == record().figures
-    assert facts.figures_source is FigureSource.MEASURED
-
-
-def test_without_either_nothing_is_known(tmp_path: Path) -> None:
-    store = FiguresStore(tmp_path)
-    store.write(record(version="7.0"))
-    facts = device_facts(BackendProxy(Declaring(None)), store)
+def test_without_figures_nothing_is_known() -> None:
+    facts = device_facts(BackendProxy(Declaring(None)))
     assert facts.figures is None
     assert facts.figures_source is FigureSource.ASSUMED
 
@@ -267,20 +233,13 @@ class Typical(Declaring):
         return self._typical
 
 
-def test_typical_figures_stand_for_a_device_that_was_not_measured(tmp_path: Path) -> None:
-    store = FiguresStore(tmp_path)
-    backend = BackendProxy(Typical(DECLARED))
-    facts = device_facts(backend, store)
+def test_typical_figures_are_better_than_none() -> None:
+    facts = device_facts(BackendProxy(Typical(DECLARED)))
     assert (facts.figures, facts.figures_source) == (DECLARED, FigureSource.TYPICAL)
-    store.write(record())
-    facts = device_facts(backend, store)
-    assert (facts.figures, facts.figures_source) == (record().figures, FigureSource.MEASURED)
 
 
-def test_typical_figures_that_cannot_be_are_not_used(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    facts = device_facts(BackendProxy(Typical(tensors(-1.0))), FiguresStore(tmp_path))
+def test_typical_figures_that_cannot_be_are_not_used(caplog: pytest.LogCaptureFixture) -> None:
+    facts = device_facts(BackendProxy(Typical(tensors(-1.0))))
     assert (facts.figures, facts.figures_source) == (None, FigureSource.ASSUMED)
     assert "exec_time is no figure" in caplog.text
 
@@ -307,10 +266,10 @@ LIES = {
 
 @pytest.mark.parametrize("lie", LIES)
 def test_figures_of_a_lying_backend_are_refused_by_name_and_not_used(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, lie: str
+    caplog: pytest.LogCaptureFixture, lie: str
 ) -> None:
     backend = BackendProxy(Declaring(LIES[lie]))
-    facts = device_facts(backend, FiguresStore(tmp_path))
+    facts = device_facts(backend)
     assert facts.figures is None
     assert "Declaring" in caplog.text
     assert "get_devices" in caplog.text
@@ -331,13 +290,13 @@ def test_a_refusal_says_what_was_wrong(lie: str, reason: str) -> None:
         check_figures(LIES[lie], "Declaring")  # type: ignore[arg-type]
 
 
-def test_a_mapping_that_raises_stays_behind_the_boundary(tmp_path: Path) -> None:
+def test_a_mapping_that_raises_stays_behind_the_boundary() -> None:
     class Broken(dict[DataType, PerformanceFigures]):
         def items(self) -> Any:
             raise KeyError("broken")
 
     backend = BackendProxy(Declaring(DeviceFigures(Broken())))
-    assert device_facts(backend, FiguresStore(tmp_path)).figures is None
+    assert device_facts(backend).figures is None
 
 
 def test_look_up_goes_by_type_relaxation_and_scalar() -> None:
@@ -363,55 +322,8 @@ def test_look_up_goes_by_type_relaxation_and_scalar() -> None:
     assert lookup_performance(None, DataType.FLOAT32).power_usage == largest
 
 
-def test_the_reference_is_what_others_are_set_against(tmp_path: Path) -> None:
-    facts = device_facts(BackendProxy(ReferenceBackend()), FiguresStore(tmp_path))
+def test_the_reference_is_what_others_are_set_against() -> None:
+    facts = device_facts(BackendProxy(ReferenceBackend()))
     assert facts.figures is not None
     assert {*facts.figures.tensors} == {*facts.figures.scalars} == {*DataType}
     assert {*facts.figures.tensors.values(), facts.figures.if_} == {PerformanceFigures(1.0, 1.0)}
-
-
-def test_the_references_costs_are_measured_all_the_same(tmp_path: Path) -> None:
-    backend, store = BackendProxy(ReferenceBackend()), FiguresStore(tmp_path)
-    assert costs_of(backend, store).source is FigureSource.ASSUMED
-    store.write(record(version=backend.version, backend="CpuRef"))
-    assert costs_of(backend, store).part_s == 3.0
-
-
-def test_costs_are_those_measured(tmp_path: Path) -> None:
-    store = FiguresStore(tmp_path)
-    store.write(record())
-    assert costs_of(BackendProxy(Declaring(None)), store) == record().costs
-
-
-def test_declared_costs_are_the_references_times_the_figures(tmp_path: Path) -> None:
-    store = FiguresStore(tmp_path)
-    store.write(record(version="any", backend="CpuRef"))
-    costs = costs_of(BackendProxy(Declaring(DECLARED)), store)
-    assert costs.source is FigureSource.DECLARED
-    # Half the time and a quarter of the energy: half the power.
-    assert costs.rate_of("Softmax", "float32") == Rate(4.0, 2.0, 1.0, 0.5)
-
-
-def test_what_is_not_known_goes_by_the_kind_of_device(tmp_path: Path) -> None:
-    costs = costs_of(BackendProxy(Declaring(None)), FiguresStore(tmp_path))
-    assert costs == assumed_costs("Declaring", DeviceType.GPU)
-    assert costs.source is FigureSource.ASSUMED
-    order = [
-        assumed_costs("A", kind).rate_of("Softmax", "float32").overhead_s for kind in DeviceType
-    ]
-    assert order == sorted(order)
-
-
-def test_declared_control_flow_and_types_that_are_not_declared_have_costs(tmp_path: Path) -> None:
-    store = FiguresStore(tmp_path)
-    rates = {"If/bool": Rate(8.0), "elements/float32": Rate(4.0), "elements/quant8": Rate(2.0)}
-    costs = BackendCosts("CpuRef", FigureSource.MEASURED, rates)
-    store.write(DeviceRecord("CpuRef", "1", DeviceFigures(), costs))
-    figures = DeviceFigures(
-        {DataType.QASYMM_U8: PerformanceFigures(0.5)}, if_=PerformanceFigures(0.25)
-    )
-    found = costs_of(BackendProxy(Declaring(figures)), store)
-    assert found.rate_of("If", "bool").overhead_s == 2.0
-    assert found.rate_of("Softmax", "quant8").overhead_s == 1.0
-    # As long as the reference, as nothing is said of floats.
-    assert found.rate_of("Softmax", "float32").overhead_s == 4.0

@@ -11,12 +11,12 @@ from armpy.cli.cache.cache_report import CacheReport
 from armpy.cli.cache.models import KeptModel, check_patterns, is_chosen, model_of, models_of
 from armpy.cli.printer import Printer
 from armpy.compiler.compiled_cache import compiled_cache
-from armpy.compiler.devices import DevicesCache
 from armpy.core.units import bytes_text
 from armpy.errors import BackendError
 from armpy.model.archive.kept_models import ModelCache
 from armpy.model.archive.model_cache import NODE_FOLDER, NODE_LIMIT_BYTES
 from armpy.plugins import BackendRegistry, preferred_backends
+from armpy.plugins.placers import Placers
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import ask_method, call_backend, read_backend
 from armpy.store.forgetting import IForgettingCache
@@ -157,8 +157,9 @@ def _caches(
         cache = compiled_cache(backend_id)
         if cache is not None and cache.list_entries():
             found.append((shown, cache))
-    for own in (ModelCache(), ModelCache(NODE_FOLDER, NODE_LIMIT_BYTES), DevicesCache()):
-        if backend_ids is None and own.list_entries():
+    placed = Placers(registry).caches()
+    for own in (ModelCache(), ModelCache(NODE_FOLDER, NODE_LIMIT_BYTES), *placed):
+        if backend_ids is None and _entries("armpy", own, "list_entries"):
             found.append(("armpy", own))
     return found
 

@@ -7,9 +7,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from armpy.cli.printer import Printer
-from armpy.compiler.devices import FigureSource, FiguresStore, device_facts, machine_identity
+from armpy.compiler.devices import FigureSource, device_facts
+from armpy.compiler.machine import machine_identity
 from armpy.core.units import bytes_text
 from armpy.errors import ArmpyError
+from armpy.plugins.placers import Placers
 from armpy.plugins.proxy.figures import figures_fields
 from armpy.plugins.proxy.guard import BackendProxy
 
@@ -22,16 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DeviceReport:
-    """Report about one backend's device: facts, or the reason why there are none.
-
-    Parameters
-    ----------
-    backend : str
-    facts : DeviceFacts, optional
-        None if the backend cannot be used.
-    reason : str
-        Why it cannot.
-    """
+    """Report about one backend's device: facts, or the reason why there are none."""
 
     backend: BackendId
     facts: DeviceFacts | None = None
@@ -40,12 +33,12 @@ class DeviceReport:
 
 def list_devices(registry: BackendRegistry) -> list[DeviceReport]:
     """Describe the device of every backend that can be loaded, and say why others cannot."""
-    store = FiguresStore()
+    placers = Placers(registry)
     reports = []
     for backend in registry.available():
         report = DeviceReport(backend.get_id())
         try:
-            report = replace(report, facts=device_facts(BackendProxy(backend), store))
+            report = replace(report, facts=device_facts(BackendProxy(backend), placers))
         except ArmpyError as error:
             report = replace(report, reason=str(error))
         reports.append(report)

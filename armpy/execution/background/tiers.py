@@ -32,7 +32,7 @@ from armpy.execution.background.fork_gate import fork_gate
 from armpy.execution.programs.program import BoundProgram
 from armpy.execution.settings import NetworkSettings
 from armpy.graph import nested_graphs
-from armpy.types import BackendId, Preference
+from armpy.types import BackendId
 
 if TYPE_CHECKING:
     from armpy.backend import Cancellation
@@ -472,7 +472,7 @@ def _why_waiting(settings: NetworkSettings) -> str:
     """Why what is compiled has to be waited for; empty if it need not be."""
     properties, options = settings.properties, settings.optimizer
     reasons = {
-        "placement by cost measures compiled code": options.preference is not Preference.ORDER,
+        "placement by cost measures compiled code": options.is_placed_by_cost,
         "on_fallback='error' lets nothing run elsewhere": options.on_fallback == "error",
         "memory is imported for its backends": bool(
             properties.input_source or properties.output_source

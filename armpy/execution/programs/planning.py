@@ -21,7 +21,7 @@ from armpy.core.vlog import is_on, vlog, wants_traceback
 from armpy.errors import BackendError, MemoryLimitError
 from armpy.execution.arrays.imported_tensor import ImportedTensor
 from armpy.execution.memory_limits import check_layers
-from armpy.execution.placement_policy import decide
+from armpy.execution.placement_policy import LoadTrial, decide, reported
 from armpy.execution.programs.dynamic_plan import DynamicPlan
 from armpy.execution.programs.importing_plan import ImportingPlan, importing_plan
 from armpy.execution.programs.static_plan import StaticPlan
@@ -35,8 +35,6 @@ from armpy.ops.operation import Array, located
 from armpy.types import HOST, BackendId, DeviceType
 
 if TYPE_CHECKING:
-    from armpy.compiler.cost.decision import PlacementDecision
-    from armpy.execution.placement_benchmark import LoadTrial
     from armpy.execution.programs.protocols import ProgramPlan
 
 _log = logging.getLogger("armpy.execution")
@@ -53,8 +51,8 @@ class Planner:
     Parameters
     ----------
     subgraphs : SubgraphNetworks
-    load : LoadTrial
-        Loads a graph to try where it runs fastest.
+    load : callable
+        Loads a graph to try where it runs fastest: `LoadedNetwork`.
     name : str
         What the control flow that runs a graph calls it; empty for the outermost one.
     wanted : mapping of int to str, optional
@@ -102,13 +100,15 @@ class Planner:
             graph = simplified(graph, backends, options)
         check_layers(graph, self._settings.memory_limit_bytes)
         if wanted is None:
-            decision = self._decide(graph)
+            load = None if self._is_inner else self._load
+            excluded, evaluator = self._subgraphs.excluded(graph), self._subgraphs.evaluator
+            decision = decide(graph, backends, evaluator, self._settings, load, excluded)
             wanted = None if decision is None else decision.backends
 
         def optimize(excluded: Exclusions) -> OptimizedNetwork:
             network = optimize_graph(graph, backends, options, excluded, factories, refused, wanted)
             self._check_memory(network)
-            return network if decision is None else decision.reported_by(network)
+            return reported(network, decision, options.preference)
 
         def make(network: OptimizedNetwork) -> StaticPlan:
             try:
@@ -130,19 +130,6 @@ class Planner:
         sessions, executors = self._subgraphs.sessions, self._settings.executors
         return self._made(
             network, lambda made: StaticPlan(made, sessions, executors, self._measure)
-        )
-
-    def _decide(self, graph: Graph) -> PlacementDecision | None:
-        """Where layers are to run, if that does not go by the order of the backends."""
-        subgraphs = self._subgraphs
-        return decide(
-            graph,
-            subgraphs.backends,
-            subgraphs.evaluator,
-            self._settings,
-            self._load,
-            subgraphs.excluded(graph),
-            measures=not self._is_inner,
         )
 
     def importing_plan(

@@ -29,7 +29,7 @@ from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import ask_method, describe
 from armpy.profiling import phase
 from armpy.tensor import TensorInfo
-from armpy.types import BackendId, Preference
+from armpy.types import BackendId
 
 if TYPE_CHECKING:
     from armpy.execution.programs.protocols import ProgramPlan
@@ -176,7 +176,7 @@ class SymbolicPrograms:
             not self._graph.is_fully_shaped
             and not self._graph.variables
             and all(value.info.shape is not None for value in self._graph.inputs)
-            and options.preference is Preference.ORDER
+            and not options.is_placed_by_cost
             and all(isinstance(choice, bool) for choice in options.passes.values())
             and options.shape_inference != "validate_only"
             and not self._settings.protected_mode

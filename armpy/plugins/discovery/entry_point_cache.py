@@ -32,6 +32,7 @@ HOOK_OF_GROUP = {
     PLUGINS_GROUP: "",
     "armpy.commands": "armpy_add_cli_commands",
     "armpy.front_ends": "armpy_register_front_end",
+    "armpy.placement": "armpy_register_placer",
 }
 """Groups of plugins with the one hook that they implement; empty if they may implement any.
 
@@ -52,7 +53,7 @@ _SETTLED_NS = 2_000_000_000
 
 # Environments come and go, and no other file says which of them are gone.
 _MOST_FILES = 32
-_VERSION = "armpy installed 2"
+_VERSION = "armpy installed 3"
 _INFOS = (".dist-info", "egg-info")
 
 

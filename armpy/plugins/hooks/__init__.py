@@ -12,8 +12,15 @@ from armpy.plugins.hooks.model_file import ModelFile, ModelSource, open_model_fi
 from armpy.plugins.hooks.outline import FileGraph, FileOperator, FileOutline, FileTensor
 from armpy.plugins.hooks.section import ReportSection
 from armpy.plugins.hooks.specifications import hookimpl
+from armpy.plugins.placement import (
+    Alternative,
+    PlacementDecision,
+    PlacementQuestion,
+    Placer,
+)
 
 __all__ = [
+    "Alternative",
     "CustomOperator",
     "FileGraph",
     "FileOperator",
@@ -27,6 +34,9 @@ __all__ = [
     "ModelSource",
     "OperatorParts",
     "ParseSettings",
+    "PlacementDecision",
+    "PlacementQuestion",
+    "Placer",
     "ReportSection",
     "hookimpl",
     "open_model_file",

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from armpy.plugins.hooks.custom_operator import CustomOperator
     from armpy.plugins.hooks.front_end import FrontEnd
     from armpy.plugins.hooks.section import ReportSection
+    from armpy.plugins.placement import Placer
 
 PROJECT = "armpy"
 """What the markers and the manager have in common."""
@@ -67,6 +68,16 @@ class HookSpecifications:
         -------
         CustomOperator, list of CustomOperator, or None
             One whose name is another plugin's is left out; a plugin's comes before armpy's own.
+        """
+
+    @_hookspec
+    def armpy_register_placer(self) -> Placer | Sequence[Placer] | None:
+        """Functions that decide where layers run, asked for when the option `preference` is set.
+
+        Returns
+        -------
+        Placer, list of Placer, or None
+            Of several, the first by the plugin's name that decides counts.
         """
 
     @_hookspec

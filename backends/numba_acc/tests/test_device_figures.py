@@ -7,7 +7,7 @@ from armpy_numba_acc import NumbaBackend
 from armpy_numba_acc.machine.device_figures import device_figures
 from armpy_numba_acc.machine.processors.features import Processor
 
-from armpy.compiler.devices import FigureSource, FiguresStore, device_facts
+from armpy.compiler.devices import FigureSource, device_facts
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.types import DataType
 
@@ -29,8 +29,8 @@ def test_processors_without_measurements_have_no_figures() -> None:
     assert device_figures(Processor("linux", "aarch64", frozenset({"dotprod"}))) is None
 
 
-def test_the_facts_of_the_backend_have_them(tmp_path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_facts_of_the_backend_have_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("armpy_numba_acc.backend.this_processor", lambda: processor("avx2"))
-    facts = device_facts(BackendProxy(NumbaBackend()), FiguresStore(tmp_path))
+    facts = device_facts(BackendProxy(NumbaBackend()))
     assert facts.figures == device_figures(processor("avx2"))
     assert facts.figures_source is FigureSource.TYPICAL

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from armpy.backend import DeviceFigures, PerformanceFigures
-from armpy.compiler.devices.lookup import UNKNOWN_PERFORMANCE, lookup_performance
+from armpy.compiler.devices import UNKNOWN_PERFORMANCE, lookup_performance
 from armpy_nnapi.codes import OPERAND_TRAITS, OperandCode
 
 

@@ -17,6 +17,7 @@ from armpy.core.vlog import is_on, vlog
 from armpy.errors import ArmpyError, BackendUnavailableError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.plugins import BackendRegistry
+from armpy.plugins.placers import Placers
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.types import REFERENCE_BACKEND_ID, BackendId, DeviceType
 from armpy_nnapi.capabilities import Capabilities, capabilities_from
@@ -133,7 +134,7 @@ class Device:
     @property
     def facts(self) -> DeviceFacts:
         """Facts about it, the same as in `Runtime.devices`."""
-        return device_facts(self._backend)
+        return device_facts(self._backend, self._manager.placers)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -268,6 +269,7 @@ class DeviceManager:
         self._registry = self._options.registry
         self._devices: tuple[Device, ...] | None = None
         self._extensions: TypeManager | None = None
+        self._placers: Placers | None = None
         self._is_closed = False
 
     @property
@@ -321,6 +323,14 @@ class DeviceManager:
             expected=", ".join(device.backend_id for device in self.devices),
             fix="Allow it in the options",
         )
+
+    @property
+    def placers(self) -> Placers:
+        """Plugins that know measured figures and decide by preferences; armpy-tools has one."""
+        with self._lock:
+            if self._placers is None:
+                self._placers = Placers(self._found_registry())
+            return self._placers
 
     @property
     def extensions(self) -> TypeManager:

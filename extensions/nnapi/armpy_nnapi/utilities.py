@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import TypeAlias, overload
 
 from armpy.backend import PerformanceFigures
-from armpy.compiler.devices.lookup import UNKNOWN_PERFORMANCE
+from armpy.compiler.devices import UNKNOWN_PERFORMANCE
 from armpy.errors import NnapiError
 from armpy_nnapi.capabilities import Capabilities
 from armpy_nnapi.codes import (
@@ -239,7 +239,7 @@ def lookup_performance(table: PerformanceTable, operand_type: int) -> Performanc
     Returns
     -------
     PerformanceFigures
-        `armpy.compiler.devices.lookup.UNKNOWN_PERFORMANCE`, the largest float32 twice, behind the
+        `armpy.compiler.devices.UNKNOWN_PERFORMANCE`, the largest float32 twice, behind the
         last type.
 
     Notes

@@ -10,10 +10,13 @@ import pytest
 from armpy_reference import ReferenceBackend
 
 from armpy.backend import DeviceFigures, DeviceInfo, PerformanceFigures
-from armpy.compiler.devices import BackendCosts, DeviceRecord, FigureSource, FiguresStore
+from armpy.compiler.devices import FigureSource
 from armpy.execution import RuntimeOptions
 from armpy.types import DataType, DeviceType
 from armpy_nnapi import DeviceManager, OperandCode
+from armpy_tools.devices.costs import BackendCosts
+from armpy_tools.devices.records import DeviceRecord
+from armpy_tools.devices.store import FiguresStore
 from tests.support.fake_backends import FakeBackend, registry_of
 
 UNKNOWN = PerformanceFigures(*[float(np.finfo(np.float32).max)] * 2)

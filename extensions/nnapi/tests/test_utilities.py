@@ -10,7 +10,7 @@ import pytest
 
 import armpy_nnapi
 from armpy.backend import PerformanceFigures
-from armpy.compiler.devices.lookup import UNKNOWN_PERFORMANCE
+from armpy.compiler.devices import UNKNOWN_PERFORMANCE
 from armpy.errors import ResultCode
 from armpy_nnapi import (
     Capabilities,

@@ -14,10 +14,11 @@ from armpy_numba_acc import NumbaBackend
 
 from armpy.backend import DeviceFigures, PerformanceFigures
 from armpy.cli.__main__ import main
-from armpy.compiler.devices import FiguresStore, machine_identity
+from armpy.compiler.machine import machine_identity
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.plugins.modules import forget_module
 from armpy.types import DataType
+from armpy_tools.devices.store import FiguresStore
 from tests.support.dynamic_modules import module_source, private_modules, write_module
 from tests.support.example_backends import DIGITS
 

@@ -295,9 +295,12 @@ class Compilation:
         """Properties with which the model's networks are loaded."""
         common = runtime.options.optimizer_options()
         devices = self._manager.devices if self._devices is None else self._devices
+        preference = self._preference_of(common.preference, devices)
         optimizer = replace(
             common,
-            preference=self._preference_of(common.preference, devices),
+            preference=preference,
+            # Without a plugin that places layers, a preference is for the devices alone.
+            decides_by_preference=preference is Preference.ORDER or bool(self._manager.placers),
             priority=self._priority,
             feature_levels=self._manager.layer_levels(self._description, devices),
             caching=self._caching,
@@ -314,7 +317,8 @@ class Compilation:
         is_chosen = self._devices is not None  # in the order that the application gives
         if is_chosen or not any(device.declares_figures for device in devices):
             return Preference.ORDER
-        return Preference.SUSTAINED  # by time, and without trials
+        # By time, and without trials.
+        return Preference.SUSTAINED if self._manager.placers else Preference.ORDER
 
     def _prepare(self, runtime: Runtime, where: str) -> None:
         """Load the network for all inputs, unless that has to wait for an execution."""

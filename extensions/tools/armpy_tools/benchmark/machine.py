@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from armpy.compiler.devices.machine import describe_machine
+from armpy.compiler.machine import describe_machine
 from armpy_tools.benchmark.results import MachineState
 
 _STATISTICS = "/proc/stat"

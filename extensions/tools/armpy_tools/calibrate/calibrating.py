@@ -10,15 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from armpy.backend import DeviceFigures, Progress, report_progress
-from armpy.compiler.devices import (
-    BackendCosts,
-    CopyRate,
-    DeviceRecord,
-    FigureSource,
-    FiguresStore,
-    Sample,
-)
-from armpy.compiler.devices.facts import declared_figures
+from armpy.compiler.devices import FigureSource, declared_figures
 from armpy.errors import ArmpyError, BackendCapabilityError
 from armpy.execution import LoadedNetwork, Runtime, RuntimeOptions
 from armpy.graph import Graph
@@ -38,6 +30,9 @@ from armpy_tools.calibrate.workloads import (
     reference_workloads,
     scalar_workloads,
 )
+from armpy_tools.devices.costs import BackendCosts, CopyRate
+from armpy_tools.devices.records import DeviceRecord, Sample
+from armpy_tools.devices.store import FiguresStore
 
 DEFAULT_SECONDS = 20.0
 """How long one backend is measured at most."""

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from armpy.compiler.devices import Sample
+from armpy_tools.devices.records import Sample
 
 _ROUNDS = 8
 _FEWEST_ROUNDS = 3

@@ -10,7 +10,6 @@ import numpy as np
 
 from armpy.backend import DefaultAllocator, ITensorHandle
 from armpy.backend.memory.memory import rounded_up
-from armpy.compiler.devices import CopyRate
 from armpy.compiler.memory.memory_copies import HOST_FACTORIES, handle_factories, hands_on
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import call_method
@@ -18,6 +17,7 @@ from armpy.plugins.proxy.memory import HandleFactoryProxy
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_tools.calibrate.clocks import Clock, measure
+from armpy_tools.devices.costs import CopyRate
 
 _SMALL_BYTES, _LARGE_BYTES = 1 << 10, 1 << 20
 _SECONDS = 0.02

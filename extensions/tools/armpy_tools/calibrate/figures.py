@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from math import exp, log
 
 from armpy.backend import DeviceFigures, PerformanceFigures
-from armpy.compiler.devices import Sample
 from armpy.types import DataType
+from armpy_tools.devices.records import Sample
 
 Samples = Mapping[str, Sample]
 """By the workload's name, ``kind/DATA_TYPE/size``, with one of these words ahead, or none."""

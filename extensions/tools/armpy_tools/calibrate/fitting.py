@@ -8,8 +8,10 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
-from armpy.compiler.devices import Rate, Sample, Work, family_of, work_of
+from armpy.inspect.work import Work, family_of, work_of
 from armpy_tools.calibrate.workloads import CalibrationWorkload
+from armpy_tools.devices.costs import Rate
+from armpy_tools.devices.records import Sample
 
 _SHORTEST_S = 1e-8
 """What is left of a time when the part's own is taken off is at least that."""
@@ -39,7 +41,7 @@ def fit_rates(samples: Mapping[CalibrationWorkload, Sample], part_s: float) -> d
     Returns
     -------
     dict of str to Rate
-        With the keys of `armpy.compiler.devices.BackendCosts.rates`.
+        With the keys of `armpy_tools.devices.costs.BackendCosts.rates`.
 
     Notes
     -----

@@ -8,7 +8,6 @@ from functools import partial
 
 import numpy as np
 
-from armpy.compiler.devices import kind_of, type_class
 from armpy.graph import Graph, Value
 from armpy.graph.network import Network
 from armpy.ops import (
@@ -43,6 +42,7 @@ from armpy.ops import (
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 from armpy_tools.calibrate.control_flow import if_network, while_network
+from armpy_tools.devices.kinds import kind_of, type_class
 
 Shape = tuple[int, ...]
 
@@ -65,7 +65,7 @@ class CalibrationWorkload:
 
     @property
     def kind(self) -> str:
-        """The kind of its layer; see `armpy.compiler.devices.kind_of`."""
+        """The kind of its layer; see `armpy_tools.devices.kinds.kind_of`."""
         layer = self.graph.layers[0]
         return kind_of(layer.operation, layer.input_infos)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import armpy
-from armpy.compiler.devices.machine import describe_machine
+from armpy.compiler.machine import describe_machine
 from armpy.core.units import bytes_text, count_text, time_text
 from armpy.errors import InvalidArgumentError
 from armpy.inspect import ModelFacts, describe_model

@@ -24,14 +24,7 @@ from armpy.backend import (
     WorkloadInfo,
     watch_progress,
 )
-from armpy.compiler.devices import (
-    FigureSource,
-    FiguresStore,
-    Rate,
-    costs_of,
-    device_facts,
-    work_of,
-)
+from armpy.compiler.devices import FigureSource, device_facts
 from armpy.errors import BackendUnavailableError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph.network import Network
@@ -41,9 +34,13 @@ from armpy.ops.operation import Operation
 from armpy.plugins import BackendRegistry
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.tensor import TensorInfo
+from armpy.inspect.work import work_of
 from armpy.types import DataType
 from armpy_tools.calibrate import calibrate
 from armpy_tools.calibrate.workloads import random_inputs, reference_workloads, scalar_workloads
+from armpy_tools.devices.backend_costs import costs_of
+from armpy_tools.devices.costs import Rate
+from armpy_tools.devices.store import FiguresStore
 from tests.support.device_memory import DeviceBackend
 from tests.support.fake_backends import FakeBackend, registry_of
 from tests.support.fake_time import FakeTime
@@ -269,7 +266,7 @@ def test_declared_figures_are_kept(time: FakeTime, store: FiguresStore) -> None:
     _, report = calibrate(registry(time, fast), store=store, clock=time.clock)
     assert report.is_declared
     assert report.figures == fast.figures
-    assert device_facts(BackendProxy(fast), store).figures == fast.figures
+    assert device_facts(BackendProxy(fast)).figures == fast.figures
     costs = costs_of(BackendProxy(fast), store)
     assert costs.source is FigureSource.DECLARED
     overhead_s = costs.rate_of("ElementwiseBinary:ADD", "float32").overhead_s

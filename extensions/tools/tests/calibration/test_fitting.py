@@ -7,10 +7,12 @@ import itertools
 import numpy as np
 import pytest
 
-from armpy.compiler.devices import Rate, Sample, Work
+from armpy.inspect.work import Work
 from armpy_tools.calibrate.clocks import measure
 from armpy_tools.calibrate.fitting import fit_rate, fit_rates, workload_work
 from armpy_tools.calibrate.workloads import CalibrationWorkload, reference_workloads
+from armpy_tools.devices.costs import Rate
+from armpy_tools.devices.records import Sample
 from tests.support.fake_time import FakeTime
 
 WORKS = [

@@ -13,13 +13,14 @@ from armpy.cli.files import model_files
 from armpy.cli.options import EXIT_PROBLEMS
 from armpy.cli.printer import Printer, print_json
 from armpy.cli.progress import progress_shown
-from armpy.compiler.devices import FiguresStore, describe_machine
-from armpy.compiler.devices.records import costs_fields
+from armpy.compiler.machine import describe_machine
 from armpy.plugins import BackendRegistry, PluginOptions
 from armpy.plugins.proxy.figures import figures_fields
 from armpy_tools.calibrate import OUT_OF_TIME, CalibrationReport, ModelTime
 from armpy_tools.calibrate import calibrate as measure_backends
 from armpy_tools.calibrate.user_models import MODEL
+from armpy_tools.devices.records import costs_fields
+from armpy_tools.devices.store import FiguresStore
 
 _MOST_BUSY = 0.5
 

@@ -14,17 +14,13 @@ from pathlib import Path
 import pytest
 
 from armpy.backend import DeviceFigures, PerformanceFigures
-from armpy.compiler.devices import (
-    BackendCosts,
-    CopyRate,
-    DeviceRecord,
-    DevicesCache,
-    FigureSource,
-    FiguresStore,
-    Rate,
-    machine_identity,
-)
+from armpy.compiler.devices import FigureSource
+from armpy.compiler.machine import machine_identity
 from armpy.types import DataType
+from armpy_tools.devices.cache import DevicesCache
+from armpy_tools.devices.costs import BackendCosts, CopyRate, Rate
+from armpy_tools.devices.records import DeviceRecord
+from armpy_tools.devices.store import FiguresStore
 
 FIGURES = DeviceFigures(
     {DataType.FLOAT32: PerformanceFigures(0.25, 0.5)},
@@ -195,7 +191,7 @@ def test_threads_that_write_and_read_at_once_see_whole_records(
 def test_answers_that_were_not_asked_for_long_go_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("armpy.compiler.devices.store.MOST_ANSWERS", 3)
+    monkeypatch.setattr("armpy_tools.devices.store.MOST_ANSWERS", 3)
     store = FiguresStore(tmp_path)
     for number in range(3):
         store.keep_answer(f"q{number}", {"n": number})
@@ -260,7 +256,7 @@ def test_the_folder_is_in_armpys_cache_directory(
 def test_a_process_that_asks_for_no_figures_does_not_load_the_store() -> None:
     code = (
         "import sys, armpy; armpy.Runtime().close()\n"
-        "print('armpy.compiler.devices.store' in sys.modules)"
+        "print('armpy_tools.devices.store' in sys.modules)"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "False"

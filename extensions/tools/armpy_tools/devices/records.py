@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from armpy.backend import DeviceFigures
-from armpy.compiler.devices.costs import BackendCosts, CopyRate, FigureSource, Rate
+from armpy.compiler.devices import FigureSource
 from armpy.errors import ArmpyError
 from armpy.plugins.proxy.figures import figures_fields, figures_from
 from armpy.types import BackendId
+from armpy_tools.devices.costs import BackendCosts, CopyRate, Rate
 
 Fields = dict[str, Any]
 """A JSON object."""  # Any: whatever JSON has

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from armpy.compiler.devices.costs import BackendCosts, CopyRate, FigureSource, Rate
+from armpy.compiler.devices import FigureSource
 from armpy.types import BackendId, DeviceType
+from armpy_tools.devices.costs import BackendCosts, CopyRate, Rate
 
 _REFERENCE: Mapping[str, Rate] = MappingProxyType(
     {

@@ -6,10 +6,10 @@ from itertools import product
 
 import pytest
 
-from armpy.compiler.cost.partition import Choices, cost_of, partition
 from armpy.graph import Graph, Layer, Value
 from armpy.graph.network import Network
 from armpy.types import HOST, BackendId
+from armpy_tools.placement.partition import Choices, cost_of, partition
 from tests.support.networks import ADD, chain, diamond, f32
 
 BACKENDS = ("A", "B", "C")

@@ -205,7 +205,7 @@ def test_a_candidate_that_fails_is_told_of_and_never_chosen() -> None:
 
 
 def test_a_candidate_that_hangs_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("armpy.execution.placement_benchmark.DEADLINE_S", 0.3)
+    monkeypatch.setattr("armpy_tools.placement.trials.DEADLINE_S", 0.3)
     goes_on = threading.Event()
     hanging = device("Hanging", 0.001, 1.0, script={"execute": in_turn(waits(goes_on))})
     with runtime_of(hanging, device("Good", 0.9, 1.0), preference="fastest") as runtime:

@@ -7,25 +7,28 @@ import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from armpy.compiler import Evaluator, OptimizedNetwork
-from armpy.compiler.cost.candidates import Candidates, PlacementCandidate
-from armpy.compiler.cost.costs import CostTable
-from armpy.compiler.cost.decision import MEASURED, PlacementDecision
-from armpy.compiler.placement import Alternative
 from armpy.errors import ArmpyError
-from armpy.execution.settings import NetworkSettings
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.operation import Array
-from armpy.plugins.proxy.guard import BackendProxy
+from armpy.plugins.hooks import Alternative, PlacementDecision
 from armpy.profiling import EventKind, Profiler
 from armpy.tensor import TensorInfo
-from armpy.types import BackendId, DataType, Preference
+from armpy.types import BackendId, DataType
+from armpy_tools.placement.candidates import Candidates, PlacementCandidate
+from armpy_tools.placement.cost_table import CostTable
+from armpy_tools.placement.decisions import MEASURED
 
-_log = logging.getLogger("armpy.execution")
+if TYPE_CHECKING:
+    from armpy.execution.loaded_network import LoadedNetwork
+
+Load: TypeAlias = "Callable[[Mapping[int, BackendId], Profiler | None], LoadedNetwork]"
+"""Loads the network with each layer on the backend of a mapping by layer id."""
+
+_log = logging.getLogger("armpy_tools.placement")
 
 RACE_S = 1.5
 """How long candidates run by turns, all together."""
@@ -47,72 +50,19 @@ SIMPLER = 1.01
 """A candidate with fewer backends is chosen if it takes no longer than so many times the best."""
 
 
-class TrialRun(Protocol):
-    """Network prepared for the sample."""
-
-    @property
-    def run(self) -> Callable[[Sequence[Array], list[Array | None]], object]:
-        """Executes once."""
-
-
-class TrialNetwork(Protocol):
-    """Loaded network as its trial sees it."""
-
-    @property
-    def optimized(self) -> OptimizedNetwork | None:
-        """The optimised network of the latest plan."""
-
-    def run(self, inputs: Sequence[Array], *, deadline_s: float | None = None) -> list[Array]:
-        """Execute once; as of `LoadedNetwork`."""
-
-    def prepared_for(self, inputs: Sequence[Array]) -> TrialRun:
-        """The network prepared for the sample."""
-
-    def close(self) -> None:
-        """Give prepared memory back."""
-
-
-class LoadTrial(Protocol):
-    """Loads a graph for a trial, each layer on the backend that is wanted; as `LoadedNetwork`."""
-
-    def __call__(
-        self,
-        graph: Graph,
-        backends: Sequence[BackendProxy],
-        evaluator: Evaluator | None,
-        settings: NetworkSettings,
-        *,
-        wanted: Mapping[int, BackendId],
-    ) -> TrialNetwork:
-        """Load it."""
-
-
-Load = Callable[[Mapping[int, BackendId], Profiler | None], TrialNetwork]
-"""Loads the network with each layer on the backend of a mapping by layer id."""
-
-
 @dataclass(eq=False, slots=True)
 class PlacementTrial:
-    """A candidate that is loaded.
-
-    Parameters
-    ----------
-    candidate : PlacementCandidate
-        With the backends that the layers have really got.
-    network : TrialNetwork
-    call : callable
-        Executes once.
-    turn_s : float
-        What one execution took in the first turn.
-    times_s : list of float
-        What one took in each turn of the race.
-    """
+    """A candidate that is loaded."""
 
     candidate: PlacementCandidate
-    network: TrialNetwork
+    """With the backends that the layers have really got."""
+    network: LoadedNetwork
     call: Callable[[], object]
+    """Executes once."""
     turn_s: float
+    """Time of one execution in the first turn."""
     times_s: list[float]
+    """Time of one execution in each turn of the race."""
 
     @property
     def seconds(self) -> float:
@@ -135,17 +85,7 @@ class PlacementTrial:
 
 
 class Trials:
-    """The trials of one network.
-
-    Parameters
-    ----------
-    graph : Graph
-        Fully shaped, as it is placed.
-    candidates : Candidates
-    estimates : CostTable
-        Costs by the devices' figures.
-    load : callable
-    """
+    """The trials of one network; `estimates` are costs by the devices' figures."""
 
     def __init__(
         self, graph: Graph, candidates: Candidates, estimates: CostTable, load: Load
@@ -197,7 +137,7 @@ class Trials:
             return
         self._trials[tuple(got.values())] = trial
 
-    def _call_of(self, network: TrialNetwork) -> Callable[[], object]:
+    def _call_of(self, network: LoadedNetwork) -> Callable[[], object]:
         """What executes a network with the sample, in memory that is made once."""
         made = network.run(self._inputs, deadline_s=DEADLINE_S)
         results: list[Array | None] = [np.empty_like(array) for array in made]
@@ -245,7 +185,7 @@ class Trials:
             network.close()
 
     def _shared_out(
-        self, network: TrialNetwork, steps: Mapping[tuple[str, str], float]
+        self, network: LoadedNetwork, steps: Mapping[tuple[str, str], float]
     ) -> dict[tuple[int, BackendId], float]:
         """Times of steps as times of the layers that they stand for."""
         layers = {layer.id: layer for layer in self._graph.layers}
@@ -296,7 +236,7 @@ class Trials:
             for trial in ordered
         ]
         backends, told = chosen.candidate.backends, (*lines, *self._failures)
-        return PlacementDecision(backends, Preference.FASTEST, MEASURED, told)
+        return PlacementDecision(backends, MEASURED, told)
 
 
 class MeasuredCosts:
@@ -370,7 +310,7 @@ def _seconds(call: Callable[[], object]) -> float:
     return min(times)
 
 
-def _assignment(network: TrialNetwork, candidate: PlacementCandidate) -> dict[int, BackendId]:
+def _assignment(network: LoadedNetwork, candidate: PlacementCandidate) -> dict[int, BackendId]:
     """Where the layers of a candidate have really got to."""
     optimized = network.optimized
     got = {} if optimized is None else optimized.assignment

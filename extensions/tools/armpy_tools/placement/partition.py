@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from armpy.compiler.cost.costs import CostTable
 from armpy.graph import Graph, Layer, Value
 from armpy.types import HOST, BackendId
+from armpy_tools.placement.cost_table import CostTable
 
 Choices: TypeAlias = Mapping[int, Sequence[BackendId]]
 """By layer id, the backends that take the layer, most preferred first; at least one."""

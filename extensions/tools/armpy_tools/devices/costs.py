@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from armpy.compiler.devices.work import Work, family_of, kind_of, type_class, work_of
+from armpy.compiler.devices import FigureSource
 from armpy.graph import Layer
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
+from armpy.inspect.work import Work, family_of, work_of
 from armpy.types import BackendId
-
-
-class FigureSource(enum.StrEnum):
-    """Source of figures, the most reliable first."""
-
-    MEASURED = "measured"
-    DECLARED = "declared"
-    TYPICAL = "typical"
-    ASSUMED = "assumed"
+from armpy_tools.devices.kinds import kind_of, type_class
 
 
 @dataclass(frozen=True, slots=True)

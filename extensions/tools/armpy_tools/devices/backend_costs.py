@@ -1,67 +1,17 @@
-"""Look-up: the figures of a type of operand, and the costs that placement goes by."""
+"""Costs that placement goes by: declared, measured, or assumed of the kind of device."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 
 from armpy.backend import DeviceFigures, IBackendInternal, PerformanceFigures
-from armpy.compiler.devices.assumptions import ASSUMED_COPY, assumed_costs
-from armpy.compiler.devices.costs import BackendCosts, FigureSource, Rate
-from armpy.compiler.devices.facts import declared_figures
-from armpy.compiler.devices.store import FiguresStore
-from armpy.compiler.devices.work import TYPE_CLASSES
+from armpy.compiler.devices import FigureSource, declared_figures
 from armpy.plugins.proxy.guard import device_of
-from armpy.types import REFERENCE_BACKEND_ID, BackendId, DataType, DeviceType
-
-_log = logging.getLogger("armpy.compiler.devices")
-
-_LARGEST = float.fromhex("0x1.fffffep+127")
-"""NNAPI's ``FLT_MAX``."""
-
-UNKNOWN_PERFORMANCE = PerformanceFigures(_LARGEST, _LARGEST)
-"""What NNAPI's look-up answers for a type of operand of which nothing is known."""
-
-
-def lookup_performance(
-    figures: DeviceFigures | None,
-    data_type: DataType | str,
-    *,
-    is_scalar: bool = False,
-    is_relaxed: bool = False,
-) -> PerformanceFigures:
-    """Figures of operations on one type of operand.
-
-    Parameters
-    ----------
-    figures : DeviceFigures, optional
-        None if nothing is known.
-    data_type : DataType or str
-        The type of elements; the name of a vendor extension's type.
-    is_scalar : bool
-        Of a scalar instead of a tensor.
-    is_relaxed : bool
-        For float32, that it may be computed as float16.
-
-    Returns
-    -------
-    PerformanceFigures
-        `UNKNOWN_PERFORMANCE` if nothing is known of the type.
-
-    References
-    ----------
-    NNAPI ``lookup(operandPerformance, type)``.
-    """
-    if figures is None:
-        return UNKNOWN_PERFORMANCE
-    if isinstance(data_type, str):
-        return figures.extensions.get(data_type, UNKNOWN_PERFORMANCE)
-    if is_relaxed and data_type is DataType.FLOAT32:
-        relaxed = figures.relaxed_scalar if is_scalar else figures.relaxed_tensor
-        if relaxed is not None:
-            return relaxed
-    table = figures.scalars if is_scalar else figures.tensors
-    return table.get(data_type, UNKNOWN_PERFORMANCE)
+from armpy.types import REFERENCE_BACKEND_ID, BackendId, DeviceType
+from armpy_tools.devices.assumptions import ASSUMED_COPY, assumed_costs
+from armpy_tools.devices.costs import BackendCosts, Rate
+from armpy_tools.devices.kinds import TYPE_CLASSES
+from armpy_tools.devices.store import FiguresStore
 
 
 def costs_of(

@@ -6,13 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from armpy.backend import Capability, IBackendInternal, has_matching_capability
-from armpy.compiler.assign import Exclusions, SupportOracle
-from armpy.compiler.cost.costs import CostTable
-from armpy.compiler.cost.partition import Choices, cost_of, partition
-from armpy.compiler.placement import Alternative
+from armpy.backend import IBackendInternal
 from armpy.graph import Graph
+from armpy.plugins.hooks import Alternative
 from armpy.types import HOST, BackendId
+from armpy_tools.placement.cost_table import CostTable
+from armpy_tools.placement.partition import Choices, cost_of, partition
 
 MIXED = "mixed"
 """Name of candidates that are not one backend's before all others."""
@@ -20,20 +19,11 @@ MIXED = "mixed"
 
 @dataclass(frozen=True, slots=True)
 class PlacementCandidate:
-    """A placement that is worth looking at.
-
-    Parameters
-    ----------
-    name : str
-    backends : mapping of int to str
-        By layer id.
-    cost : float
-        As the devices' figures have it.
-    """
+    """A placement that is worth looking at."""
 
     name: str
-    backends: Mapping[int, BackendId]
-    cost: float
+    backends: Mapping[int, BackendId]  # by layer id
+    cost: float  # by the devices' figures
 
     def alternative(
         self, *, measured_us: float | None = None, is_chosen: bool = False, failure: str = ""
@@ -41,32 +31,6 @@ class PlacementCandidate:
         """Its line of the placement report."""
         shares = dict(Counter(self.backends.values()))
         return Alternative(self.name, shares, self.cost, measured_us, is_chosen, failure)
-
-
-def choices_of(
-    graph: Graph, oracle: SupportOracle, excluded: Exclusions
-) -> dict[int, tuple[BackendId, ...]]:
-    """Who takes each layer, most preferred first; no one for layers that nobody takes.
-
-    Notes
-    -----
-    A backend that runs all layers or none, and does not take one of them, takes none.
-    """
-    taken = {
-        layer.id: tuple(
-            backend.get_id()
-            for backend in oracle.candidates(layer)
-            if (layer.id, backend.get_id()) not in excluded and oracle.ask(backend, layer, graph)
-        )
-        for layer in graph.layers
-    }
-    for backend in oracle.backends:
-        name, capabilities = backend.get_id(), backend.get_capabilities()
-        # Known here, or the optimiser would take such a backend out behind the decision.
-        wants_all = has_matching_capability(Capability.ALL_OR_NOTHING, True, capabilities)
-        if wants_all and not all(name in ids for ids in taken.values()):
-            taken = {key: tuple(i for i in ids if i != name) for key, ids in taken.items()}
-    return taken
 
 
 class Candidates:

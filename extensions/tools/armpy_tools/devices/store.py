@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from armpy.backend import cache_directory
-from armpy.compiler.devices.machine import machine_identity
-from armpy.compiler.devices.records import DeviceRecord, Fields, record_fields, record_from
+from armpy.compiler.machine import machine_identity
 from armpy.core.file_ownership import make_own_folder, mark_choices, why_not_own
 from armpy.store.owned_files import write_whole
 from armpy.types import BackendId
+from armpy_tools.devices.records import DeviceRecord, Fields, record_fields, record_from
 
 T = TypeVar("T")
 
@@ -28,7 +28,7 @@ _FORMAT = 1
 # Records take kilobytes: a file beyond this is damaged, and must not fill memory.
 _LARGEST_BYTES = 4 << 20
 
-_log = logging.getLogger("armpy.compiler.devices")
+_log = logging.getLogger("armpy_tools.devices")
 
 
 class FiguresStore:

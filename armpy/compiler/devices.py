@@ -1,56 +1,42 @@
-"""Device facts: what can be asked of a backend without running anything."""
+"""Devices behind backends: facts without running anything, figures and their look-up."""
 
 from __future__ import annotations
 
+import enum
 import logging
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from armpy.backend import (
-    DeviceFigures,
-    DeviceInfo,
-    IBackendInternal,
-    PerformanceFigures,
-)
-from armpy.compiler.devices.costs import FigureSource
-from armpy.compiler.devices.store import FiguresStore
+from armpy.backend import DeviceFigures, DeviceInfo, IBackendInternal, PerformanceFigures
 from armpy.errors import ArmpyError
 from armpy.plugins.proxy.figures import check_figures
 from armpy.plugins.proxy.guard import device_of, keeps_programs
 from armpy.types import REFERENCE_BACKEND_ID, BackendId, DataType, DeviceType
 
+if TYPE_CHECKING:
+    from armpy.plugins.placers import Placers
+
 _log = logging.getLogger("armpy.compiler")
+
+_LARGEST = float.fromhex("0x1.fffffep+127")
+"""NNAPI's ``FLT_MAX``."""
+
+UNKNOWN_PERFORMANCE = PerformanceFigures(_LARGEST, _LARGEST)
+"""What NNAPI's look-up answers for a type of operand of which nothing is known."""
+
+
+class FigureSource(enum.StrEnum):
+    """Source of figures, the most reliable first."""
+
+    MEASURED = "measured"
+    DECLARED = "declared"
+    TYPICAL = "typical"
+    ASSUMED = "assumed"
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceFacts:
     """Facts about the device behind a backend.
-
-    Parameters
-    ----------
-    backend : str
-        The backend's id, which is the device's name.
-    type : DeviceType
-    version : str
-        The backend's own; empty if it says none.
-    feature_level : int
-        The latest version of NNAPI's operations that it knows, as Android's API level.
-    extensions : tuple of str
-        Names of the vendor extensions that it has.
-    num_cache_files, num_data_cache_files : int
-        In how many files the core keeps one compiled part: 1 each, or 0 if it keeps none.
-    figures : DeviceFigures, optional
-        Speed and power against CpuRef; None if they are not known.
-    figures_source : FigureSource
-        DECLARED by the backend, MEASURED here, or TYPICAL of devices of its kind; ASSUMED if there
-        are none. Those of CpuRef are 1 by definition, and so DECLARED.
-    device : DeviceInfo
-        The device itself, and how it computes.
-    others : tuple of str
-        Names of the backend's other devices, which the option ``device`` chooses.
-    free_bytes : int, optional
-        Of its memory, now; None if the backend does not say it.
-    is_isolated : bool
-        Whether the backend runs in a process of its own; `Runtime.isolation` says how that is.
 
     References
     ----------
@@ -59,29 +45,41 @@ class DeviceFacts:
     """
 
     backend: BackendId
+    """The backend's id, which is the device's name."""
     type: DeviceType
     version: str = ""
+    """The backend's own; empty if it says none."""
     feature_level: int = 30
+    """The latest version of NNAPI's operations that it knows, as Android's API level."""
     extensions: tuple[str, ...] = ()
+    """Names of the vendor extensions that it has."""
     num_cache_files: int = 0
+    """In how many files the core keeps one compiled part: 1, or 0 if it keeps none."""
     num_data_cache_files: int = 0
     figures: DeviceFigures | None = None
+    """Speed and power against CpuRef; None if they are not known."""
     figures_source: FigureSource = FigureSource.ASSUMED
+    """DECLARED by the backend, MEASURED here, or TYPICAL of devices of its kind; ASSUMED if there
+    are none. Those of CpuRef are 1 by definition, and so DECLARED."""
     device: DeviceInfo = field(default_factory=DeviceInfo)
+    """The device itself, and how it computes."""
     others: tuple[str, ...] = ()
+    """Names of the backend's other devices, which the option ``device`` chooses."""
     free_bytes: int | None = None
+    """Of its memory, now; None if the backend does not say it."""
     is_isolated: bool = False
+    """Whether the backend runs in a process of its own; `Runtime.isolation` says how that is."""
 
 
-def device_facts(backend: IBackendInternal, store: FiguresStore | None = None) -> DeviceFacts:
+def device_facts(backend: IBackendInternal, placers: Placers | None = None) -> DeviceFacts:
     """Gather the facts about a backend's device.
 
     Parameters
     ----------
     backend : IBackendInternal
         In its proxy, see `armpy.plugins.proxy.guard.BackendProxy`.
-    store : FiguresStore, optional
-        Where measured figures are; this machine's if left out.
+    placers : Placers, optional
+        Know figures that were measured on this machine.
 
     Raises
     ------
@@ -89,9 +87,8 @@ def device_facts(backend: IBackendInternal, store: FiguresStore | None = None) -
         If the backend raises.
     """
     figures, source = declared_figures(backend), FigureSource.DECLARED
-    if figures is None:
-        record = (store or FiguresStore()).read(backend.get_id(), backend.version)
-        figures = record.figures if record else None
+    if figures is None and placers:
+        figures = placers.measured_figures(backend.get_id(), backend.version)
         source = FigureSource.MEASURED
     device, num_files = device_of(backend), int(keeps_programs(backend))
     if figures is None:
@@ -138,3 +135,44 @@ def _reference_figures() -> DeviceFigures:
     one = PerformanceFigures(1.0, 1.0)
     every = dict.fromkeys(DataType, one)
     return DeviceFigures(every, every, {}, one, one, one, one)
+
+
+def lookup_performance(
+    figures: DeviceFigures | None,
+    data_type: DataType | str,
+    *,
+    is_scalar: bool = False,
+    is_relaxed: bool = False,
+) -> PerformanceFigures:
+    """Figures of operations on one type of operand.
+
+    Parameters
+    ----------
+    figures : DeviceFigures, optional
+        None if nothing is known.
+    data_type : DataType or str
+        The type of elements; the name of a vendor extension's type.
+    is_scalar : bool
+        Of a scalar instead of a tensor.
+    is_relaxed : bool
+        For float32, that it may be computed as float16.
+
+    Returns
+    -------
+    PerformanceFigures
+        `UNKNOWN_PERFORMANCE` if nothing is known of the type.
+
+    References
+    ----------
+    NNAPI ``lookup(operandPerformance, type)``.
+    """
+    if figures is None:
+        return UNKNOWN_PERFORMANCE
+    if isinstance(data_type, str):
+        return figures.extensions.get(data_type, UNKNOWN_PERFORMANCE)
+    if is_relaxed and data_type is DataType.FLOAT32:
+        relaxed = figures.relaxed_scalar if is_scalar else figures.relaxed_tensor
+        if relaxed is not None:
+            return relaxed
+    table = figures.scalars if is_scalar else figures.tensors
+    return table.get(data_type, UNKNOWN_PERFORMANCE)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from armpy.backend import CacheEntry, IBackendCache
-from armpy.compiler.devices.store import FiguresStore
+from armpy_tools.devices.store import FiguresStore
 
 
 class DevicesCache(IBackendCache):

@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from armpy.backend import IBackendInternal, MemorySource
-from armpy.compiler.devices import BackendCosts, FiguresStore, costs_of, transition_seconds
 from armpy.compiler.memory.memory_copies import handle_factories
 from armpy.errors import ArmpyError
 from armpy.graph import Graph, Layer, Value, graphs_of
 from armpy.ops.control_flow import If
 from armpy.types import HOST, BackendId, Preference
+from armpy_tools.devices.backend_costs import costs_of
+from armpy_tools.devices.costs import BackendCosts, transition_seconds
+from armpy_tools.devices.store import FiguresStore
 
 
 class CostTable(Protocol):

@@ -5,44 +5,25 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
 from armpy import __version__
-from armpy.backend import IBackendInternal, OptionValues
-from armpy.compiler.cost.partition import Choices
 from armpy.graph import Graph, Value
-from armpy.types import BackendId
+from armpy.plugins.hooks import PlacementQuestion
 
 _FORMAT = 1
 _MOST_BYTES = 4096
 
 
-def question_of(
-    graph: Graph,
-    choices: Choices,
-    backends: Sequence[IBackendInternal],
-    model_options: Mapping[BackendId, OptionValues],
-    about: str,
-) -> str:
-    """The text that a decision is kept under; it does not say on which machine.
-
-    Parameters
-    ----------
-    graph : Graph
-    choices : mapping of int to sequence of str
-        Who takes each layer.
-    backends : sequence of IBackendInternal
-        With their versions.
-    model_options : mapping of str to mapping
-        By backend id.
-    about : str
-        What else counts: the preference, the runtime's options.
-    """
+def question_text(question: PlacementQuestion) -> str:
+    """The text that a decision is kept under; it does not say on which machine."""
+    about = f"{question.preference} {question.environment}"
+    choices, model_options = question.choices, question.model_options
     parts = [
         ["placement", _FORMAT, __version__, about, _num_processors()],
-        content_digest(graph),
+        content_digest(question.graph),
         hashlib.sha256(
             repr(sorted((k, tuple(v)) for k, v in choices.items())).encode()
         ).hexdigest(),
@@ -53,7 +34,7 @@ def question_of(
                 # In order, as equal options may have been given in another one.
                 sorted(map(repr, model_options.get(b.get_id(), {}).items())),
             ]
-            for b in backends
+            for b in question.backends
         ],
     ]
     return json.dumps(parts)

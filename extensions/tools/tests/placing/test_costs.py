@@ -5,12 +5,14 @@ from pathlib import Path
 import pytest
 from armpy_reference import ReferenceBackend
 
-from armpy.compiler.cost.costs import DeviceCosts, device_costs
-from armpy.compiler.devices import BackendCosts, CopyRate, FigureSource, FiguresStore, Rate
+from armpy.compiler.devices import FigureSource
 from armpy.graph import Layer
 from armpy.graph.network import Network
 from armpy.ops import If
 from armpy.types import HOST, Preference
+from armpy_tools.devices.costs import BackendCosts, CopyRate, Rate
+from armpy_tools.devices.store import FiguresStore
+from armpy_tools.placement.cost_table import DeviceCosts, device_costs
 from tests.support.control_flow import BOOL, applied
 from tests.support.device_memory import DeviceBackend
 from tests.support.networks import ADD, MUL, chain, f32, floats

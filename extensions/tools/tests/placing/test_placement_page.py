@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from armpy.compiler.cost.partition import WIDTH
-from armpy.execution import placement_benchmark as trials
 from armpy.types import Preference
+from armpy_tools.placement import trials
+from armpy_tools.placement.partition import WIDTH
 
-PAGE = Path(__file__).parents[1] / "docs" / "how_to" / "placement.md"
+PAGE = Path(__file__).parents[4] / "docs" / "how_to" / "placement.md"
 TEXT = " ".join(PAGE.read_text(encoding="utf-8").split())
 
 

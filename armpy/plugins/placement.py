@@ -1,0 +1,78 @@
+"""Decisions of plugins on where layers run; lighter to import than all hooks together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from armpy.types import BackendId, Preference
+
+if TYPE_CHECKING:
+    from armpy.backend import DeviceFigures, IBackendCache, IBackendInternal, OptionValues
+    from armpy.graph import Graph
+    from armpy.profiling import Profiler
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """A way to place the layers that was weighed against others."""
+
+    name: str
+    """Backend that gets all it takes, the others what is left; ``mixed`` for other ways."""
+    layers_by_backend: dict[BackendId, int]
+    estimated_us: float
+    """Estimated cost of one execution in microseconds; for low power, of one busy processor."""
+    measured_us: float | None = None
+    """Time of one execution on this machine; None if it was not tried."""
+    is_chosen: bool = False
+    failure: str = ""
+    """Why it could not be tried; empty if it was, or was not to be."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementDecision:
+    """A placement of every layer of a graph, with the reason for the placement report."""
+
+    backends: Mapping[int, BackendId]
+    """By layer id, one of the backends that take the layer."""
+    basis: str
+    """The reason in a word or two, such as ``estimated``; it becomes `Placement.basis`."""
+    alternatives: tuple[Alternative, ...] = ()
+    """What was weighed, the cheapest first, with the chosen one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlacementQuestion:
+    """A graph that is to be placed, and what a decision may depend on."""
+
+    graph: Graph
+    """Fully shaped, after the optimiser's passes."""
+    backends: tuple[IBackendInternal, ...]
+    """The candidates, most preferred first; what they raise is an `ArmpyError`."""
+    choices: Mapping[int, tuple[BackendId, ...]]
+    """By layer id, the backends that support the layer, most preferred first; at least one. Control
+    flow that no backend takes is the core's, `armpy.types.HOST`."""
+    preference: Preference
+    """What is to be smallest; never ``ORDER``."""
+    model_options: Mapping[BackendId, OptionValues]
+    environment: str
+    """What else of the options has an effect on how fast the network is, as text."""
+    load: Callable[[Mapping[int, BackendId], Profiler | None], Any] | None
+    """Loads the graph to try a placement: an `armpy.execution.loaded_network.LoadedNetwork`, which
+    the caller closes. It raises an `ArmpyError` if a backend fails. None if nothing may be run:
+    in protected mode, after a backend has failed, and for graphs that control flow runs."""
+    # Any: a room below, which imports this one
+
+
+@dataclass(frozen=True, slots=True)
+class Placer:
+    """Functions that decide where layers run, and know how fast devices are on this machine."""
+
+    decide: Callable[[PlacementQuestion], PlacementDecision | None]
+    """Called for each graph that is prepared with a preference; None leaves it to the next placer,
+    and after the last one to the order of the backends."""
+    measured_figures: Callable[[BackendId, str], DeviceFigures | None] | None = None
+    """Takes a backend's id and version; returns the figures that were measured, None without."""
+    cache: Callable[[], IBackendCache] | None = None
+    """What the plugin keeps on disk, for ``armpy cache``."""

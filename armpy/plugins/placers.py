@@ -1,0 +1,107 @@
+"""Placers that plugins have registered, and calls to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, TypeVar
+
+from armpy.backend import DeviceFigures, IBackendCache
+from armpy.errors import InvalidArgumentError
+from armpy.plugins.discovery.candidate import RejectionError
+from armpy.plugins.extensions import PLACEMENT, install_command
+from armpy.plugins.placement import Alternative, PlacementDecision, PlacementQuestion, Placer
+from armpy.plugins.proxy.figures import check_figures
+from armpy.plugins.proxy.guarded_call import describe
+from armpy.plugins.registry import BackendRegistry
+from armpy.types import BackendId, Preference
+
+if TYPE_CHECKING:
+    from armpy.plugins.hook_plugins import Answer
+
+T = TypeVar("T")
+
+_HOOK = "armpy_register_placer"
+
+
+class Placers:
+    """The placers of a registry's plugins, in the order in which they are asked.
+
+    Notes
+    -----
+    A registry without placers, such as one that is made by hand, has those of the distributions
+    that are installed.
+    """
+
+    def __init__(self, registry: BackendRegistry) -> None:
+        self._registry = registry
+        self._found = _registered(registry)
+        if not self._found:
+            self._registry = BackendRegistry.discover(registry.options)
+            self._found = _registered(self._registry)
+
+    def __bool__(self) -> bool:
+        return bool(self._found)
+
+    def check(self, preference: Preference) -> None:
+        """Check that there is a placer, for a preference that needs one.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is none.
+        """
+        if not self._found:
+            raise InvalidArgumentError(
+                f"placement by cost needs {PLACEMENT}, which is not installed or cannot be loaded",
+                where="preference",
+                expected=f"'{Preference.ORDER.value}', the order of the backends",
+                actual=f"'{preference.value}'",
+                fix=f"Run: {install_command(PLACEMENT)}; armpy doctor says what cannot be loaded",
+            )
+
+    def decide(self, question: PlacementQuestion) -> PlacementDecision | None:
+        """The first placer's decision; None if all leave it to the order of the backends."""
+        return next(self._answers(lambda p: _checked(p.decide(question), question)), None)
+
+    def measured_figures(self, backend_id: BackendId, version: str) -> DeviceFigures | None:
+        """The figures of a backend's device that were measured on this machine, if any."""
+
+        def ask(placer: Placer) -> DeviceFigures | None:
+            figures = placer.measured_figures and placer.measured_figures(backend_id, version)
+            return figures and check_figures(figures, backend_id)
+
+        return next(self._answers(ask), None)
+
+    def caches(self) -> list[IBackendCache]:
+        """What placers keep on disk."""
+        made = self._answers(lambda placer: placer.cache and placer.cache())
+        return [cache for cache in made if isinstance(cache, IBackendCache)]
+
+    def _answers(self, ask: Callable[[Placer], T | None]) -> Iterator[T]:
+        for answer in self._found:
+            placer, contained = answer.value, self._registry.plugins.contained
+            given = contained(answer.candidate, _HOOK, lambda: ask(placer), default=None)  # noqa: B023 - called at once
+            if given is not None:
+                yield given
+
+
+def _registered(registry: BackendRegistry) -> list[Answer[Placer]]:
+    if not registry.has_plugins(_HOOK):
+        return []
+    return registry.plugins.ask(_HOOK, Placer, exactly=True)
+
+
+def _checked(decision: object, question: PlacementQuestion) -> PlacementDecision | None:
+    """A decision that names a possible backend for every layer, copied into plain objects."""
+    if decision is None:
+        return None
+    if type(decision) is not PlacementDecision:
+        raise RejectionError(f"it decided {describe(decision)}. Expected PlacementDecision or None")
+    backends = dict(decision.backends)
+    for layer in question.graph.layers:
+        if (chosen := backends.get(layer.id)) not in question.choices[layer.id]:
+            possible = " or ".join(question.choices[layer.id])
+            raise RejectionError(f"{layer.where} is placed on {chosen!r}. Expected {possible}")
+    if not all(type(each) is Alternative for each in decision.alternatives):
+        raise RejectionError(f"its alternatives are {describe(decision.alternatives)}")
+    return PlacementDecision(backends, str(decision.basis), tuple(decision.alternatives))

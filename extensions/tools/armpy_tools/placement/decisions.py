@@ -1,0 +1,46 @@
+"""Decisions: which placement is taken, and what the others would have cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from armpy.plugins.hooks import Alternative, PlacementDecision
+from armpy_tools.placement.candidates import PlacementCandidate
+
+ESTIMATED, MEASURED, REMEMBERED = "estimated", "measured", "remembered"
+"""What decisions are based on."""
+
+_FIELDS = tuple(Alternative.__dataclass_fields__)
+
+
+def decision_json(decision: PlacementDecision) -> dict[str, object]:
+    """What is kept of a decision, as a JSON object."""
+    alternatives = [{n: getattr(each, n) for n in _FIELDS} for each in decision.alternatives]
+    # JSON has texts alone as keys.
+    backends = {str(key): name for key, name in decision.backends.items()}
+    return {"backends": backends, "alternatives": alternatives}
+
+
+def decision_from(kept: Mapping[str, Any]) -> PlacementDecision:  # Any: of JSON
+    """The decision that `decision_json` made an object of.
+
+    Raises
+    ------
+    ValueError
+        If it is no such object.
+    """
+    try:
+        backends = {int(key): str(name) for key, name in kept["backends"].items()}
+        alternatives = tuple(Alternative(**fields) for fields in kept["alternatives"])
+    # The file can hold any JSON, and its checksum does not tell its form.
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"this is no decision: {error!r}") from error
+    return PlacementDecision(backends, REMEMBERED, alternatives)
+
+
+def estimated(candidates: Sequence[PlacementCandidate]) -> PlacementDecision:
+    """The candidate that costs least by the figures of the devices, of equal ones the first."""
+    ordered = sorted(candidates, key=lambda candidate: candidate.cost)
+    lines = tuple(one.alternative(is_chosen=one is ordered[0]) for one in ordered)
+    return PlacementDecision(ordered[0].backends, ESTIMATED, lines)

@@ -1,0 +1,218 @@
+"""Plugins that decide where layers run, and what they know of devices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from armpy_reference import ReferenceBackend
+
+from armpy.backend import Capability, DeviceFigures, PerformanceFigures
+from armpy.compiler import OptimizerOptions, Placement
+from armpy.compiler.devices import FigureSource, device_facts
+from armpy.errors import BackendCapabilityError, InvalidArgumentError
+from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
+from armpy.graph import Graph
+from armpy.ops import Activation
+from armpy.plugins import BackendRegistry
+from armpy.plugins.hooks import (
+    Alternative,
+    PlacementDecision,
+    PlacementQuestion,
+    Placer,
+    hookimpl,
+)
+from armpy.plugins.placers import Placers
+from armpy.plugins.proxy.guard import BackendProxy
+from armpy.types import DataType, Preference
+from tests.support.fake_backends import FakeBackend, registry_of
+from tests.support.networks import chain, diamond
+from tests.support.scripted_backend import ScriptedBackend, declaration
+
+Decide = Callable[[PlacementQuestion], PlacementDecision | None]
+
+
+class Plugin:
+    """A plugin with one placer."""
+
+    def __init__(self, placer: Placer) -> None:
+        self.placer = placer
+
+    @hookimpl
+    def armpy_register_placer(self) -> Placer:
+        return self.placer
+
+
+def registry_with(
+    decide: Decide | None, *backends: ScriptedBackend | FakeBackend
+) -> BackendRegistry:
+    registry = registry_of(*backends, ReferenceBackend())
+    if decide is not None:
+        registry.plugins.register("mine", Plugin(Placer(decide)))
+    return registry
+
+
+def runtime_with(decide: Decide | None, *backends: ScriptedBackend | FakeBackend) -> Runtime:
+    registry = registry_with(decide, *backends)
+    ids = [*(backend.get_id() for backend in backends), "CpuRef"]
+    return Runtime(RuntimeOptions(ids, registry=registry, preference=Preference.SUSTAINED))
+
+
+def placement_of(runtime: Runtime, graph: Graph) -> Placement:
+    with runtime:
+        placement = runtime.get_network(runtime.load_network(graph)).placement
+    assert placement is not None
+    return placement
+
+
+def test_a_plugin_places_layers_and_gives_the_reason() -> None:
+    alternatives = (Alternative("all on B", {"B": 3}, 1.0, is_chosen=True),)
+
+    def decide(question: PlacementQuestion) -> PlacementDecision:
+        backends = {layer.id: "B" for layer in question.graph.layers}
+        return PlacementDecision(backends, "by its letter", alternatives)
+
+    placement = placement_of(runtime_with(decide, FakeBackend("A"), FakeBackend("B")), chain())
+    assert placement.layers_by_backend == {"B": 3}
+    assert placement.fallbacks == 0
+    assert (placement.preference, placement.basis) == ("sustained", "by its letter")
+    assert placement.alternatives == alternatives
+
+
+def question_about(graph: Graph, *backends: ScriptedBackend | FakeBackend) -> PlacementQuestion:
+    asked: list[PlacementQuestion] = []
+
+    def decide(question: PlacementQuestion) -> None:
+        asked.append(question)
+
+    placement = placement_of(runtime_with(decide, *backends), graph)
+    assert (placement.preference, placement.basis) == ("preference", "order")
+    (question,) = asked
+    return question
+
+
+def test_a_plugin_is_told_which_backends_support_each_layer_in_their_order() -> None:
+    question = question_about(diamond(), FakeBackend("A", {Activation}), FakeBackend("B"))
+    others = ("B", "CpuRef")
+    assert question.choices == {0: ("A", *others), 1: others, 2: others, 3: others}
+    assert [backend.get_id() for backend in question.backends] == ["A", "B", "CpuRef"]
+    assert question.preference is Preference.SUSTAINED
+
+
+def test_a_backend_that_wants_all_layers_and_refuses_one_is_no_choice() -> None:
+    declared = declaration(capabilities={Capability.ALL_OR_NOTHING: True})
+    wants = ScriptedBackend("Wants", operations=[Activation], declared=declared)
+    assert set(question_about(diamond(), wants).choices.values()) == {("CpuRef",)}
+
+
+def test_a_plugin_can_load_the_graph_to_try_a_placement() -> None:
+    tried = []
+
+    def decide(question: PlacementQuestion) -> None:
+        assert question.load is not None
+        network = question.load({layer.id: "CpuRef" for layer in question.graph.layers}, None)
+        tried.append(network.placement.layers_by_backend)
+        network.close()
+
+    placement_of(runtime_with(decide, FakeBackend("A")), chain())
+    assert tried == [{"CpuRef": 3}]
+
+
+def raising(question: PlacementQuestion) -> PlacementDecision:
+    raise ValueError("no idea")
+
+
+def incomplete(question: PlacementQuestion) -> PlacementDecision:
+    return PlacementDecision({}, "by chance")
+
+
+def unsupported(question: PlacementQuestion) -> PlacementDecision:
+    return PlacementDecision(dict.fromkeys(question.choices, "Other"), "by chance")
+
+
+def nonsense(question: PlacementQuestion) -> PlacementDecision:
+    return "everywhere"  # type: ignore[return-value]  # the test's point
+
+
+@pytest.mark.parametrize(
+    ("decide", "reason"),
+    [
+        (raising, "ValueError: no idea"),
+        (incomplete, "is placed on None. Expected A or CpuRef"),
+        (unsupported, "is placed on 'Other'. Expected A or CpuRef"),
+        (nonsense, "it decided 'everywhere'. Expected PlacementDecision or None"),
+    ],
+)
+def test_an_answer_that_cannot_be_used_is_logged_and_the_order_decides(
+    decide: Decide, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    placement = placement_of(runtime_with(decide, FakeBackend("A")), chain())
+    assert placement.layers_by_backend == {"A": 3}
+    assert "armpy_register_placer of plugin 'mine'" in caplog.text
+    assert reason in caplog.text
+
+
+def test_a_layer_that_no_backend_takes_is_an_error_as_ever() -> None:
+    def decide(question: PlacementQuestion) -> PlacementDecision:
+        raise AssertionError("there is nothing to decide")
+
+    registry = registry_with(decide, FakeBackend("A", {Activation}))
+    options = RuntimeOptions(["A"], registry=registry, preference=Preference.SUSTAINED)
+    with (
+        Runtime(options) as runtime,
+        pytest.raises(BackendCapabilityError, match="no allowed backend supports this layer: A"),
+    ):
+        runtime.load_network(chain())
+
+
+@pytest.fixture
+def no_extensions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No plugin is installed."""
+    monkeypatch.setattr(BackendRegistry, "discover", lambda options=None: BackendRegistry(options))
+
+
+@pytest.mark.usefixtures("no_extensions")
+def test_without_a_plugin_a_preference_names_the_extension_that_has_one() -> None:
+    with (
+        runtime_with(None, FakeBackend("A")) as runtime,
+        pytest.raises(
+            InvalidArgumentError,
+            match=r"preference: placement by cost needs armpy-tools.*Expected 'preference'.*"
+            r"got 'sustained'\. Run: pip install armpy-tools",
+        ),
+    ):
+        runtime.load_network(chain())
+
+
+@pytest.mark.usefixtures("no_extensions")
+def test_a_preference_can_be_for_the_backends_alone() -> None:
+    backend = ScriptedBackend("A")
+    options = OptimizerOptions(preference=Preference.LOW_POWER, decides_by_preference=False)
+    with Runtime(RuntimeOptions(["A"], registry=registry_with(None, backend))) as runtime:
+        properties = NetworkProperties(optimizer=options)
+        placement = runtime.get_network(runtime.load_network(chain(), properties)).placement
+    assert placement is not None
+    assert (placement.layers_by_backend, placement.basis) == ({"A": 3}, "order")
+
+
+def placers_of(placer: Placer) -> Placers:
+    registry = BackendRegistry()
+    registry.plugins.register("mine", Plugin(placer))
+    return Placers(registry)
+
+
+def test_figures_that_a_plugin_has_measured_are_facts_about_the_device() -> None:
+    figures = DeviceFigures({DataType.FLOAT32: PerformanceFigures(0.5, 0.25)})
+    backend = FakeBackend("A")
+    known = {("A", backend.version): figures}
+    placers = placers_of(Placer(incomplete, lambda *about: known.get(about)))
+    facts = device_facts(BackendProxy(backend), placers)
+    assert (facts.figures, facts.figures_source) == (figures, FigureSource.MEASURED)
+    assert device_facts(BackendProxy(FakeBackend("B")), placers).figures is None
+
+
+def test_measured_figures_that_cannot_be_are_not_used(caplog: pytest.LogCaptureFixture) -> None:
+    wrong = DeviceFigures({DataType.FLOAT32: PerformanceFigures(-1.0)})
+    placers = placers_of(Placer(incomplete, lambda *_: wrong))
+    assert device_facts(BackendProxy(FakeBackend("A")), placers).figures is None
+    assert "exec_time is no figure" in caplog.text
