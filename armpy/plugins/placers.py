@@ -24,7 +24,7 @@ _HOOK = "armpy_register_placer"
 
 
 class Placers:
-    """The placers of a registry's plugins, in the order in which they are asked.
+    """The placers of a registry's plugins, in the order in which they are asked: armpy's last.
 
     Notes
     -----
@@ -88,7 +88,8 @@ class Placers:
 def _registered(registry: BackendRegistry) -> list[Answer[Placer]]:
     if not registry.has_plugins(_HOOK):
         return []
-    return registry.plugins.ask(_HOOK, Placer, exactly=True)
+    found = registry.plugins.ask(_HOOK, Placer, exactly=True)
+    return sorted(found, key=lambda answer: answer.candidate.distribution == PLACEMENT)
 
 
 def _checked(decision: object, question: PlacementQuestion) -> PlacementDecision | None:

@@ -77,7 +77,7 @@ class HookSpecifications:
         Returns
         -------
         Placer, list of Placer, or None
-            Of several, the first by the plugin's name that decides counts.
+            Of several, the first by the plugin's name that decides counts; armpy-tools comes last.
         """
 
     @_hookspec
