@@ -39,6 +39,7 @@ from armpy.types import REFERENCE_BACKEND_ID, BackendId
 if TYPE_CHECKING:
     from armpy.compiler.devices import DeviceFacts
     from armpy.plugins.isolation.limits import IsolationStatus
+    from armpy.plugins.placers import Placers
 
 _log = logging.getLogger("armpy.execution")
 
@@ -188,9 +189,8 @@ class Runtime:
             If a backend says something of itself that it may not.
         """
         from armpy.compiler.devices import device_facts  # noqa: PLC0415 - few processes ask
-        from armpy.plugins.placers import Placers  # noqa: PLC0415 - as above
 
-        placers, isolated = Placers(self._registry), self._setup.isolated
+        placers, isolated = self._placers(), self._setup.isolated
         found = [device_facts(backend, placers) for backend in self._setup.backends]
         return tuple([replace(facts, is_isolated=facts.backend in isolated) for facts in found])
 
@@ -297,9 +297,7 @@ class Runtime:
         profiling = options.profiling if properties.profiling is None else properties.profiling
         place = None
         if optimizer.is_placed_by_cost:
-            from armpy.plugins.placers import Placers  # noqa: PLC0415 - few networks are placed by cost
-
-            placers = Placers(self._registry)
+            placers = self._placers()
             if of_optimized is None:
                 placers.check(optimizer.preference)
             place = placers.decide
@@ -323,6 +321,11 @@ class Runtime:
             environment=repr((options.num_threads, options.backend_options, options.isolation)),
             place=place,
         )
+
+    def _placers(self) -> Placers:
+        from armpy.plugins.placers import Placers  # noqa: PLC0415 - few networks are placed by cost
+
+        return Placers(self._registry)
 
     def get_profiler(self, network_id: int) -> Profiler | None:
         """The profiler of a loaded network; None unless it is profiled.

@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from armpy.plugins.hooks import PlacementDecision, PlacementQuestion, Placer, hookimpl
-
-if TYPE_CHECKING:
-    from armpy.backend import DeviceFigures, IBackendCache
-    from armpy.types import BackendId
+from armpy.backend import DeviceFigures
+from armpy.plugins.hooks import Placer, hookimpl
+from armpy.types import BackendId
+from armpy_tools.devices.cache import DevicesCache
+from armpy_tools.devices.store import FiguresStore
+from armpy_tools.placement.search import search
 
 
 @hookimpl
 def armpy_register_placer() -> Placer:
     """Placement by the figures of devices, or by trial."""
-    return Placer(_decide, _measured_figures, _cache)
-
-
-# Imports are inside: who lists devices needs no search.
-def _decide(question: PlacementQuestion) -> PlacementDecision | None:
-    from armpy_tools.placement.search import search  # noqa: PLC0415
-
-    return search(question)
+    return Placer(search, _measured_figures, DevicesCache)
 
 
 def _measured_figures(backend_id: BackendId, version: str) -> DeviceFigures | None:
-    from armpy_tools.devices.store import FiguresStore  # noqa: PLC0415
-
     record = FiguresStore().read(backend_id, version)
     return record.figures if record else None
-
-
-def _cache() -> IBackendCache:
-    from armpy_tools.devices.cache import DevicesCache  # noqa: PLC0415
-
-    return DevicesCache()
