@@ -6,7 +6,7 @@ from tests.support.pages import ROOT, blocks
 
 PAGE = ROOT / "docs" / "how_to" / "write_a_plugin.md"
 PLUGINS = ROOT / "examples" / "plugins"
-OWN_FILES = {"by_hand.py", "vendor_shift.py"}
+OWN_FILES = {"by_hand.py", "even_placement.py", "vendor_shift.py"}
 """What the page has and the example has not."""
 
 
