@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from armpy.inspect.work import Work, work_of
 from armpy.ops import (
     BatchMatMul,
     BinaryOperation,
@@ -13,7 +14,6 @@ from armpy.ops import (
     Reshape,
 )
 from armpy.tensor import TensorInfo
-from armpy.inspect.work import Work, work_of
 from armpy.types import DataType
 
 F32 = DataType.FLOAT32

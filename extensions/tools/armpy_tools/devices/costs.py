@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from armpy.compiler.devices import FigureSource
 from armpy.graph import Layer
+from armpy.inspect.work import Work, family_of, work_of
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
-from armpy.inspect.work import Work, family_of, work_of
 from armpy.types import BackendId
 from armpy_tools.devices.kinds import kind_of, type_class
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from armpy.compiler.devices import FigureSource
+from armpy.inspect.work import Work
 from armpy.ops import BinaryOperation, Convolution2d, ElementwiseBinary, Reshape
 from armpy.tensor import TensorInfo
-from armpy.inspect.work import Work
 from armpy.types import DataType
 from armpy_tools.devices.costs import BackendCosts, CopyRate, Rate, transition_seconds
 from armpy_tools.devices.kinds import kind_of, type_class
