@@ -39,7 +39,6 @@ class Programs:
 
     Parameters
     ----------
-    backend : IBackendInternal
     options : mapping
         Options of scope MODEL that the programs are made with.
     """

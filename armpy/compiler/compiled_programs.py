@@ -39,7 +39,6 @@ def saved_program(
         As it was compiled for this machine.
     view : SubgraphView, optional
         The program's layers, which are compiled again for other targets.
-    target : str
 
     Raises
     ------

@@ -92,18 +92,11 @@ class _Exports:
         return ModuleTables(self._package, "__all__", modules)
 
     def names(self) -> set[str]:
-        """Every name."""
         families = self._tables.modules() if self._families else ()
         return {*self._sources, *(name for f in families for name in f.__all__)}
 
     def find(self, name: str) -> object:
-        """Import what a name stands for.
-
-        Raises
-        ------
-        AttributeError
-            If it stands for nothing.
-        """
+        """Import what a name stands for."""
         source = self._sources.get(name, self._package)
         if source != self._package:
             return getattr(import_module(source), name)
@@ -139,7 +132,6 @@ class ModuleTables:
 
     Parameters
     ----------
-    package : str
     table : str
         What each module calls its table. A table begins a line and ends before an empty one.
     modules : iterable of str, optional
@@ -161,7 +153,6 @@ class ModuleTables:
 
         Parameters
         ----------
-        key : hashable
         word : str
             What the table's text has for it, see `mentioning`.
 
@@ -233,7 +224,6 @@ def package_file(package: str, name: str) -> bytes:
 
 
 def _modules_of(package: str) -> list[str]:
-    """Names of the modules in a package."""
     (folder,) = sys.modules[package].__path__
     try:
         files = os.listdir(folder)

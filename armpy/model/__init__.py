@@ -3,8 +3,7 @@
 In comes a file, bytes or a graph; out comes a `Model`, which takes and gives arrays by name. Begin
 with `load` and `model`: `model_files` lets a front-end read the file, `save` writes compiled
 models, `archive` starts them and keeps those that were loaded before. The parts of a model are
-`network_handle`, `signatures`, `output_subsets` and `provenance`; `late` is the gate to all that
-few calls need.
+`network_handle`, `related_models` and `provenance`.
 """
 
 from armpy.core.lazy import offer

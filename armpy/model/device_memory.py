@@ -25,25 +25,13 @@ _log = logging.getLogger("armpy.execution")
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TensorRole:
-    """An input or output that a buffer is for.
-
-    Parameters
-    ----------
-    network : LoadedNetwork
-    network_id : int
-        As its runtime has it.
-    index : int
-        Position among the network's inputs, or its outputs.
-    is_output : bool
-    frequency : float
-        How likely the buffer is to be used so, above 0 and at most 1.
-    """
+    """An input or output that a buffer is for."""
 
     network: LoadedNetwork
-    network_id: int
-    index: int
+    network_id: int  # as its runtime has it
+    index: int  # position among the network's inputs, or its outputs
     is_output: bool
-    frequency: float = 1.0
+    frequency: float = 1.0  # how likely the buffer is to be used so, above 0 and at most 1
 
     @property
     def told(self) -> MemoryRole:
@@ -82,7 +70,6 @@ def allocate_device_memory(
     ----------
     info : TensorInfo
         Of the tensor, as far as it is known.
-    roles : sequence of TensorRole
 
     Returns
     -------
@@ -178,7 +165,6 @@ def allocate_memory(
 
 
 def _role(model: Model, name: str, *, is_output: bool) -> TensorRole:
-    """An input or output of a model by its name."""
     graph = model.graph
     names = [*graph.output_names] if is_output else [value.name for value in graph.inputs]
     if name not in names:

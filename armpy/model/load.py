@@ -87,10 +87,6 @@ def load(
         Whether calls wait until all is compiled ("wait", if left out), or are answered by other
         backends until another process has compiled; see docs/how_to/preparation.md.
 
-    Returns
-    -------
-    Model
-
     Raises
     ------
     ParserError

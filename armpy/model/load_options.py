@@ -25,49 +25,24 @@ _INFO = "info"
 
 
 class OptionInfo(NamedTuple):
-    """Properties of an option of loading.
+    """Properties of an option of loading."""
 
-    Parameters
-    ----------
-    help : str
-        For the command line and the documentation.
-    cache : {"key", "any", "never"}
-        For the model cache: the value decides what is compiled, so that it belongs to the key; any
-        value loads the same; or a model that is loaded with one is not kept.
-    needs_network : str
-        Why a compiled model is loaded as a network for it; empty if its programs run with any
-        value.
-    usual : object
-        The value that asks for nothing, besides None.
-    is_saved : bool
-        Whether a compiled model says with which value it was made, and runs at once with that.
-    of_runtime : bool
-        Whether it becomes an option of the runtime.
-    beside_runtime : bool
-        Whether it can be given together with a runtime.
-    flags : tuple of str
-        Names on the command line; empty if it is not there.
-    metavar : str, optional
-    choices : tuple of str
-        All values that there are.
-    least : int, optional
-        The smallest number.
-    many : bool
-        Whether it may be repeated there.
-    """
-
-    help: str
+    help: str  # for the command line and the documentation
+    # For the model cache: the value decides what is compiled, so that it belongs to the key; any
+    # value loads the same; or a model that is loaded with one is not kept.
     cache: Literal["key", "any", "never"]
+    # Why a compiled model is loaded as a network for it; empty if its programs run with any value.
     needs_network: str = ""
-    usual: object = None
+    usual: object = None  # the value that asks for nothing, besides None
+    # Whether a compiled model says with which value it was made, and runs at once with that.
     is_saved: bool = False
-    of_runtime: bool = False
-    beside_runtime: bool = True
-    flags: tuple[str, ...] = ()
+    of_runtime: bool = False  # whether it becomes an option of the runtime
+    beside_runtime: bool = True  # whether it can be given together with a runtime
+    flags: tuple[str, ...] = ()  # names on the command line; empty if it is not there
     metavar: str | None = None
-    choices: tuple[str, ...] = ()
-    least: int | None = None
-    many: bool = False
+    choices: tuple[str, ...] = ()  # all values that there are
+    least: int | None = None  # the smallest number
+    many: bool = False  # whether it may be repeated there
 
     def is_usual(self, value: object) -> bool:
         """Whether a value asks for nothing that would not be done without it."""
@@ -323,7 +298,6 @@ def differing_options(
 
 
 def _plain(value: object) -> object:
-    """A value as JSON has it."""
     if isinstance(value, Enum):
         return value.value
     is_list = isinstance(value, Sequence) and not isinstance(value, str)

@@ -27,13 +27,7 @@ FileState: TypeAlias = Mapping[str, FileStamp | None]
 
 @dataclass(frozen=True)
 class LoadRequest:
-    """A model to load, and how.
-
-    Parameters
-    ----------
-    source : path or bytes-like
-    options : LoadOptions
-    """
+    """A model to load, and how."""
 
     source: ModelSource
     options: LoadOptions

@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 from armpy.errors import InvalidArgumentError, tells_of_memory, without_memory
 from armpy.execution.arrays.tensor_spec import TensorSpec, TensorSpecs
 from armpy.execution.calls.run import run_by_name, run_in_order
 from armpy.model.network_handle import NetworkHandle, closed_error
-from armpy.model.output_subsets import OutputSubsets
 from armpy.model.provenance import Derivation, Provenance
-from armpy.model.signatures import Signatures
+from armpy.model.related_models import OutputSubsets, Signatures
 from armpy.types import Priority
 
 if TYPE_CHECKING:
@@ -37,6 +36,9 @@ if TYPE_CHECKING:
     from armpy.profiling import Profiler
     from armpy.store.archive.signing import FileSignature
 
+Outputs: TypeAlias = "Mapping[str, object] | Sequence[str] | None"
+"""Arrays to write outputs to, names of tensors, or neither."""
+
 
 class Model:
     """A loaded network that can be called.
@@ -52,12 +54,9 @@ class Model:
     closes_runtime : bool
         Whether the runtime is the model's own and is closed with it; always so for one that
         it makes.
-    quantize_inputs : bool
-        Whether real numbers given for a quantised input are quantised. Otherwise they are
-        an error, because they are most often a mistake.
-    dequantize_outputs : bool
-        Whether quantised outputs are handed over as the real numbers that they stand for (float32).
-        Arrays that are given for them take real numbers then. What `bind` gives is stored elements.
+    quantize_inputs, dequantize_outputs
+        As for `armpy.load`. Arrays that are given for dequantised outputs take real numbers; what
+        `bind` gives is stored elements.
     shares_state_with : Model, optional
         A model on the same runtime whose variables it shares: those of the same keys.
     signatures : Signatures, optional
@@ -70,12 +69,6 @@ class Model:
         Returns the placement report, as long as only a compiled model's programs are loaded.
     provenance : Provenance, optional
         What the model is made of.
-
-    Notes
-    -----
-    Each part has one thing to do and knows nothing of the model: `NetworkHandle` has the network's
-    life, `Signatures` and `OutputSubsets` have models that are closed with this one, `Provenance`
-    knows what it is made of again. Methods that few calls need are functions behind `late`.
 
     Examples
     --------
@@ -123,17 +116,7 @@ class Model:
         self._read_placement = read_placement
 
     def __call__(self, *arrays: object) -> Array | tuple[Array, ...]:
-        """Run with the inputs in order.
-
-        Parameters
-        ----------
-        *arrays : array_like
-            One per input.
-
-        Returns
-        -------
-        ndarray, or tuple of ndarray
-            The output, or all of them where there are several.
+        """Run with the inputs in order; returns the output, or a tuple of several.
 
         Raises
         ------
@@ -154,13 +137,13 @@ class Model:
     def run(
         self,
         inputs: Mapping[str, object],
-        outputs: Mapping[str, object] | Sequence[str] | None = None,
+        outputs: Outputs = None,
         # By position as well: a parameter by name alone takes 2 % more of a small call.
         memory: NetworkMemory | None = None,
         debug: DebugCallback | None = None,
         deadline_s: float | None = None,
     ) -> dict[str, Array]:
-        """Run with the inputs by name.
+        """Run with the inputs by name; returns every output, or what was asked for by name.
 
         Parameters
         ----------
@@ -181,11 +164,6 @@ class Model:
         deadline_s : float, optional
             How long it may take. Backends that cannot stop are left alone then: they write to
             none of these arrays any more.
-
-        Returns
-        -------
-        dict of str to ndarray
-            Every output, or what was asked for by name.
 
         Raises
         ------
@@ -242,17 +220,19 @@ class Model:
     def start(
         self,
         inputs: Mapping[str, object],
-        outputs: Mapping[str, object] | Sequence[str] | None = None,
+        outputs: Outputs = None,
         *,
         priority: Priority = Priority.MEDIUM,
         deadline_s: float | None = None,
     ) -> ExecutionFuture[dict[str, Array]]:
-        """Run on a thread of the runtime's, and go on meanwhile.
+        """Run on a thread of the runtime's, and go on meanwhile; returns a future of the outputs.
+
+        The future's `cancel` stops also a run that is under way: `result` raises
+        `ExecutionCancelledError` then.
 
         Parameters
         ----------
-        inputs : mapping of str to array_like
-        outputs : mapping of str to array_like, or sequence of str, optional
+        inputs, outputs
             As for `run`; arrays are not to be changed before the end.
         priority : Priority
             Which of the runs that wait for a thread come first. Networks that wait with the same
@@ -260,16 +240,10 @@ class Model:
         deadline_s : float, optional
             How long it may take from now on, with the time that it waits.
 
-        Returns
-        -------
-        concurrent.futures.Future
-            Of every output by name. Its `cancel` stops also a run that is under way: `result`
-            raises `ExecutionCancelledError` then.
-
         Raises
         ------
         InvalidArgumentError
-            As for `run`; what is wrong with the outputs, the future tells.
+            As for `run`; errors in `outputs` are raised by the future's ``result``.
 
         Examples
         --------
@@ -298,17 +272,12 @@ class Model:
     async def run_async(
         self,
         inputs: Mapping[str, object],
-        outputs: Mapping[str, object] | Sequence[str] | None = None,
+        outputs: Outputs = None,
         *,
         priority: Priority = Priority.MEDIUM,
         deadline_s: float | None = None,
     ) -> dict[str, Array]:
-        """`start`, and wait in an event loop; who cancels the task stops the run.
-
-        Examples
-        --------
-        >>> scores = (await model.run_async({"image": image}))["scores"]  # doctest: +SKIP
-        """
+        """`start`, and wait in an event loop; cancelling the task stops the run."""
         import asyncio  # noqa: PLC0415
 
         future = self.start(inputs, outputs, priority=priority, deadline_s=deadline_s)
@@ -318,7 +287,7 @@ class Model:
     def bind(
         self,
         inputs: Mapping[str, object],
-        outputs: Mapping[str, object] | Sequence[str] | None = None,
+        outputs: Outputs = None,
         *,
         debug: DebugCallback | None = None,
         priority: Priority = Priority.MEDIUM,
@@ -327,14 +296,16 @@ class Model:
     ) -> Execution:
         """Prepare many runs with the same arrays, which are checked once.
 
+        The `Execution` can be called any number of times, by one thread at a time. It keeps the
+        model.
+
         Parameters
         ----------
         inputs : mapping of str to ndarray
             Every input. Each run reads what is in the arrays by then. Other libraries' tensors
             (``__dlpack__``) and buffers are read in place as well.
         outputs : mapping of str to ndarray, or sequence of str, optional
-            Arrays, or other memory as for inputs, that each run writes outputs to; the ones
-            missing are made. Or names of tensors, as for `run`.
+            As for `run`; each run writes to the same arrays.
         debug : callable, optional
             As for `run`.
         priority : Priority
@@ -344,12 +315,7 @@ class Model:
         cancellable : bool
             Whether `Execution.cancel` is to stop calls also where backends do not stop themselves.
             Another thread does their work then, which takes some 30 us more per call, as with a
-            deadline. Otherwise such calls end behind the layer that they are in.
-
-        Returns
-        -------
-        Execution
-            To be called any number of times, by one thread at a time. It keeps the model.
+            deadline. Otherwise such calls end after the layer that they are in.
 
         Raises
         ------
@@ -388,6 +354,9 @@ class Model:
     def import_inputs(self, memories: Mapping[str, object]) -> dict[str, ImportedTensor]:
         """Let backends read inputs in memory that they have not allocated, where it lies.
 
+        The first reader's backend is asked, then those of the others: one that cannot import the
+        memory, nor share it with one that has, gets a copy in each run.
+
         Parameters
         ----------
         memories : mapping of str to (ExternalMemory or ndarray)
@@ -405,11 +374,6 @@ class Model:
         InvalidArgumentError
             If there is no such input, what is given cannot be its memory, or the model was closed.
 
-        Notes
-        -----
-        The first reader's backend is asked, then those of the others: who cannot import the memory,
-        nor share it with who has, gets a copy in each run.
-
         Examples
         --------
         >>> memory = armpy.ExternalMemory.shared(4 * 3 * 224 * 224)         # doctest: +SKIP
@@ -421,15 +385,7 @@ class Model:
     def import_outputs(self, memories: Mapping[str, object]) -> dict[str, ImportedTensor]:
         """Let backends write outputs to memory that they have not allocated, where it lies.
 
-        Parameters
-        ----------
-        memories : mapping of str to (ExternalMemory or ndarray)
-            By name of an output.
-
-        Returns
-        -------
-        dict of str to ImportedTensor
-            To be given in place of arrays.
+        Parameters and results are as for `import_inputs`.
 
         Raises
         ------
@@ -443,6 +399,10 @@ class Model:
     def prepare(self, shapes: Mapping[str, tuple[int, ...]] | None = None) -> None:
         """Make all that a call needs now, so that no call compiles or plans unexpectedly.
 
+        `RuntimeOptions.plan_cache_size` says how many shapes a model stays prepared for. What is
+        compiled in the background is not waited for, which `warm_up` does. Where shapes depend on
+        elements, what follows these is prepared when a call knows them.
+
         Parameters
         ----------
         shapes : mapping of str to tuple of int, optional
@@ -452,12 +412,6 @@ class Model:
         ------
         InvalidArgumentError
             If a shape does not fit what the model leaves open.
-
-        Notes
-        -----
-        `RuntimeOptions.plan_cache_size` says how many shapes a model stays prepared for. What is
-        compiled in the background is not waited for, which `warm_up` does. Where shapes depend on
-        elements, what is behind these is prepared when a call knows them.
         """
         from armpy.model.preparation import input_shapes  # noqa: PLC0415
 
@@ -480,10 +434,14 @@ class Model:
     ) -> None:
         """Prepare, take working memory and run once, so that no call takes longer than others.
 
+        It is run with zeros. A model with variables is not run, as that would change them. Memory
+        that is not used for 10 to 20 seconds is given back, and the next call takes it again; what
+        `create_working_memory` makes stays.
+
         Parameters
         ----------
         shapes : mapping of str to tuple of int, or several of them, optional
-            As for `prepare`: every input's shape, or those that differ from the default.
+            As for `prepare`.
         timeout_s : float, optional
             How long to wait at most for what is compiled in the background.
 
@@ -498,12 +456,6 @@ class Model:
             If what is compiled in the background takes longer; it goes on.
         ArmpyError
             What compiling in the background has raised.
-
-        Notes
-        -----
-        It is run with zeros. A model with variables is not run, as that would change them. Memory
-        that is not used for 10 to 20 seconds is given back, and the next call takes it again; what
-        `create_working_memory` makes stays.
 
         Examples
         --------
@@ -520,27 +472,22 @@ class Model:
     def reshape(self, shapes: Mapping[str, Sequence[int | None]]) -> Model:
         """The same network for inputs of other shapes, also where the file has fixed them.
 
+        The new model is on the same runtime, prepared anew, with variables of its own. It is closed
+        by itself, or with the runtime that this one owns. This one stays as it is.
+
+        Of a prepared file, and of one in the model cache whose original has gone, all that follows
+        from its own shapes is constant by now: fewer of these can be reshaped.
+
         Parameters
         ----------
         shapes : mapping of str to sequence of (int or None)
             Every input's shape, or those that are to change; None leaves a dimension open.
-
-        Returns
-        -------
-        Model
-            On the same runtime, prepared anew, with variables of its own. This one stays as it is.
-            The new one is closed by itself, or with the runtime that this one owns.
 
         Raises
         ------
         InvalidArgumentError
             If there is no such input, or a layer was written for the file's own shapes, as one is
             that reshapes to constant dimensions; the text names it.
-
-        Notes
-        -----
-        Of a prepared file, and of one in the model cache whose original has gone, all that follows
-        from its own shapes is constant by now: fewer of these can be reshaped.
 
         References
         ----------
@@ -554,21 +501,18 @@ class Model:
         from armpy.execution.arrays.reshaping import with_input_shapes  # noqa: PLC0415
 
         graph = with_input_shapes(self.handle.source, shapes)
-        return self._derived(graph, self.derive("reshape", dict(shapes)))
+        return self._derived(graph, Derivation(self.recipe, "reshape", dict(shapes)))
 
     def with_outputs(self, names: Sequence[str]) -> Model:
         """The same network with any of its tensors as outputs.
+
+        The model is on the same runtime; it shares this one's variables, and is closed with it.
+        What was lately asked for is kept.
 
         Parameters
         ----------
         names : sequence of str
             Names of tensors, as the model's file has them, or of layers.
-
-        Returns
-        -------
-        Model
-            On the same runtime; it shares this one's variables, and is closed with it. What was
-            lately asked for is kept.
 
         Raises
         ------
@@ -582,8 +526,7 @@ class Model:
         from armpy.execution.arrays import reshaping  # noqa: PLC0415
 
         chosen = reshaping.checked_names(names)
-        if self.is_closed:
-            raise closed_error()
+        self._check_open()
 
         def make() -> Model:
             graph = reshaping.with_outputs(self.handle.source, chosen)
@@ -593,7 +536,7 @@ class Model:
                     where="outputs",
                     fix="Give them keys: Network.variable(..., key=...)",
                 )
-            derivation = self.derive("with_outputs", chosen)
+            derivation = Derivation(self.recipe, "with_outputs", chosen)
             return self._derived(graph, derivation, shares_state=bool(graph.variables))
 
         return self._output_subsets.get(chosen, make)
@@ -631,25 +574,20 @@ class Model:
             model = reference()
             if model is None:
                 raise InvalidArgumentError("the model that this one was made of is gone")
-            return waiting(derived_recipe(model.derive(method, given)))
+            return waiting(derived_recipe(Derivation(model.recipe, method, given)))
 
         return again
 
     def create_working_memory(
         self, shapes: Mapping[str, tuple[int, ...]] | None = None
     ) -> NetworkMemory:
-        """Make working memory to hold, for `run`.
+        """Make working memory to hold, for `run`, used by one thread at a time.
 
         Parameters
         ----------
         shapes : mapping of str to tuple of int, optional
             Every input's shape, or those that differ from the default; what the model was lately
             prepared for if left out.
-
-        Returns
-        -------
-        NetworkMemory
-            For one thread at a time.
 
         Raises
         ------
@@ -674,14 +612,7 @@ class Model:
     def signature(self, name: str) -> Model:
         """The model for a signature of the same file; all of them share their variables.
 
-        Parameters
-        ----------
-        name : str
-
-        Returns
-        -------
-        Model
-            Opened once, on the same runtime, and closed with the model that `armpy.load` gave.
+        It is opened once, on the same runtime, and closed with the model that `armpy.load` gave.
 
         Raises
         ------
@@ -696,8 +627,7 @@ class Model:
         >>> loss = model.signature("train")(images, labels)         # doctest: +SKIP
         >>> scores = model.signature("infer")(image)                # doctest: +SKIP
         """
-        if self.is_closed:
-            raise closed_error()
+        self._check_open()
         return self._signatures.get(name, self)
 
     def save(
@@ -746,19 +676,18 @@ class Model:
         """Gather what a file of the model is written of."""
         from armpy.model.save import ModelContents  # noqa: PLC0415
 
-        network, name = self.handle.loaded, self._signatures.first_name
+        network, first_name = self.handle.loaded, self._signatures.first_name
         network.settle()
-        return ModelContents(
-            network, name, self._others(name), self.runtime.options, lambda: self.metadata
-        )
 
-    def _others(self, name: str | None) -> Iterator[tuple[str, LoadedNetwork]]:
-        """Networks of the other signatures, each opened when it is asked for."""
-        for other in self.signatures:
-            if other != name:
-                network = self.signature(other).handle.loaded
-                network.settle()
-                yield other, network
+        def others() -> Iterator[tuple[str, LoadedNetwork]]:
+            for name in self.signatures:
+                if name != first_name:
+                    other = self.signature(name).handle.loaded
+                    other.settle()
+                    yield name, other
+
+        options = self.runtime.options
+        return ModelContents(network, first_name, others(), options, lambda: self.metadata)
 
     @property
     def is_light(self) -> bool:
@@ -840,7 +769,7 @@ class Model:
     def metadata(self) -> ModelMetadata:
         """What the model's file says of itself, with labels and normalisation.
 
-        It is read when it is first asked for; a model that is no file has none.
+        It is read when it is first asked for; a model that is not a file has none.
 
         Raises
         ------
@@ -873,6 +802,10 @@ class Model:
         """Whether it has been closed."""
         return self.handle.current is None
 
+    def _check_open(self) -> None:
+        if self.is_closed:
+            raise closed_error()
+
     def close(self) -> None:
         """Unload the network and its memory; the model cannot be used any more."""
         if self.is_closed:
@@ -897,7 +830,18 @@ class Model:
         await asyncio.to_thread(self.close)  # which may wait for executions
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Say how it is made again: what it was loaded from, with its options; not its state.
+        """Pickle the recipe by which it is made again; errors as of `recipe`."""
+        from armpy.model.pickling import make  # noqa: PLC0415
+
+        return make, (self.recipe(),)
+
+    def __deepcopy__(self, memo: object) -> Model:
+        """Make another model of the same, with state of its own."""
+        made: Model = self.recipe()()
+        return made
+
+    def recipe(self) -> ModelRecipe:
+        """The recipe by which it is made again: its file or network, with options; not its state.
 
         Raises
         ------
@@ -906,30 +850,14 @@ class Model:
         ParserError
             If its file has changed since it was loaded.
         """
-        from armpy.model.pickling import make  # noqa: PLC0415
-
-        return make, (self._recipe(),)
-
-    def __deepcopy__(self, memo: object) -> Model:
-        """Make another model of the same, with state of its own."""
-        made: Model = self._recipe()()
-        return made
-
-    def _recipe(self) -> ModelRecipe:
-        """The recipe by which it is made again; errors as for ``__reduce__``."""
         from armpy.model.pickling import model_recipe  # noqa: PLC0415
 
-        if self.is_closed:
-            raise closed_error()
+        self._check_open()
         reals = {
             "quantize_inputs": self.quantize_inputs,
             "dequantize_outputs": self.dequantize_outputs,
         }
         return model_recipe(self.provenance, self.handle, Model, reals)
-
-    def derive(self, method: str, given: object) -> Derivation:
-        """Note that one of the methods makes a model of this one, which is made again so."""
-        return Derivation(self._recipe, method, given)
 
     def __repr__(self) -> str:
         from armpy.model.display import backends_of, describe  # noqa: PLC0415

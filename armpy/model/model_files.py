@@ -24,8 +24,8 @@ from armpy.graph.network import Network
 from armpy.model.load_request import FileState, LoadRequest, check_unchanged, file_state
 from armpy.model.model import Model
 from armpy.model.network_handle import NetworkHandle
-from armpy.model.provenance import Provenance
-from armpy.model.signatures import Signatures
+from armpy.model.provenance import Derivation, Provenance
+from armpy.model.related_models import Signatures
 from armpy.plugins import BackendRegistry
 from armpy.plugins.front_ends.registry import FrontEndProxy, FrontEnds, custom_operators
 from armpy.plugins.hooks.custom_operator import CustomConverter
@@ -44,7 +44,6 @@ def load_file(request: LoadRequest, load: Callable[..., object]) -> Model:
 
     Parameters
     ----------
-    request : LoadRequest
     load : callable
         `armpy.load`, for another process that is to compile.
 
@@ -123,23 +122,14 @@ def _registry(options: RuntimeOptions) -> BackendRegistry:
 
 @dataclass(frozen=True, slots=True)
 class ModelOrigin:
-    """A model's file, the front-end that takes it, and how it is to be parsed.
-
-    Parameters
-    ----------
-    source : path or bytes-like
-    front_end : FrontEndProxy
-    options : mapping of str to object
-        Of the front-end, all of them.
-    memory_limit_bytes : int
-    custom_operators : callable
-        Asks plugins for what they make of custom operators.
-    """
+    """A model's file, the front-end that takes it, and how it is to be parsed."""
 
     source: ModelSource
     front_end: FrontEndProxy
+    # Of the front-end, all of them.
     options: Mapping[str, Any]  # Any: checked by the front-end's declarations
     memory_limit_bytes: int
+    # Asks plugins for what they make of custom operators.
     custom_operators: Callable[[], Mapping[str, CustomConverter]]
 
     @classmethod
@@ -222,7 +212,7 @@ class ModelOrigin:
     ) -> Model:
         """The model for another signature of the file, which has to be what it was."""
         check_unchanged(state)
-        derivation = first.derive("signature", name)
+        derivation = Derivation(first.recipe, "signature", name)
         known = {signature.name: signature for signature in self.signatures()}
         calls_main = signatures.first_name is None or known[signatures.first_name].is_main
         network: Network | Graph

@@ -26,27 +26,15 @@ MakeModel = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class FileRecipe:
-    """Recipe of a model that `armpy.load` makes again.
+    """Recipe of a model that `armpy.load` makes again."""
 
-    Parameters
-    ----------
-    load : callable
-        `armpy.load`, pickled by its name.
-    source : str or bytes
-        A path, or contents.
-    digests : mapping of str to str
-        SHA-256 of each file that the model was made of, by path; empty for contents.
-    arguments : mapping of str to object
-        Of `armpy.load`.
-    options : RuntimeOptions, optional
-        Of the runtime that it was loaded on, if that was not its own.
-    """
-
-    load: MakeModel
-    source: str | bytes
+    load: MakeModel  # `armpy.load`, pickled by its name
+    source: str | bytes  # a path, or contents
+    # SHA-256 of each file that the model was made of, by path; empty for contents.
     digests: Mapping[str, str]
+    # Of `armpy.load`.
     arguments: Mapping[str, Any]  # Any: as `armpy.load` takes them
-    options: RuntimeOptions | None
+    options: RuntimeOptions | None  # of the runtime that it was loaded on, if that was not its own
 
     def make(self) -> Any:
         """Load it.
@@ -74,22 +62,12 @@ class FileRecipe:
 
 @dataclass(frozen=True, slots=True)
 class NetworkRecipe:
-    """Recipe of a model that is made of its network again.
+    """Recipe of a model that is made of its network again."""
 
-    Parameters
-    ----------
-    model_class : callable
-        `armpy.Model`, pickled by its name.
-    graph : Graph
-    options : RuntimeOptions
-        Of the runtime, which is made anew.
-    arguments : mapping of str to object
-        Of the class: how the network is loaded, and what becomes of real numbers.
-    """
-
-    model_class: MakeModel
+    model_class: MakeModel  # `armpy.Model`, pickled by its name
     graph: Graph
-    options: RuntimeOptions
+    options: RuntimeOptions  # of the runtime, which is made anew
+    # Of the class: how the network is loaded, and what becomes of real numbers.
     arguments: Mapping[str, Any]  # Any: as the class takes them
 
     def make(self) -> Any:
@@ -100,16 +78,10 @@ class NetworkRecipe:
 
 @dataclass(frozen=True, slots=True)
 class ModelRecipe:
-    """Recipe of a model: what it comes from, and what has been asked of that.
-
-    Parameters
-    ----------
-    first : FileRecipe or NetworkRecipe
-    steps : tuple of (str, object)
-        Methods of models and what they were given, such as ``("reshape", {...})``.
-    """
+    """Recipe of a model: what it comes from, and what has been asked of that."""
 
     first: FileRecipe | NetworkRecipe
+    # Methods of models and what they were given, such as ``("reshape", {...})``.
     steps: tuple[tuple[str, object], ...] = field(default=())
 
     def __call__(self) -> Any:
@@ -130,8 +102,6 @@ def model_recipe(
 
     Parameters
     ----------
-    provenance : Provenance
-    network : NetworkHandle
     model_class : callable
         The model's class.
     arguments : mapping of str to object
@@ -170,12 +140,10 @@ def loaded_recipe(
 
     Parameters
     ----------
-    load : callable
     request : LoadRequest
         Without the runtime.
     files : mapping of str to FileStamp
         What the model's files were like.
-    options : RuntimeOptions, optional
 
     Raises
     ------

@@ -20,7 +20,6 @@ def input_shapes(
 
     Parameters
     ----------
-    graph : Graph
     shapes : mapping of str to tuple of int, optional
         Those that differ from the default.
 
@@ -61,8 +60,6 @@ def warm_up(
 
     Parameters
     ----------
-    network : LoadedNetwork
-    several : sequence of mapping of str to tuple of int
     most : int
         So many plans does the network keep.
     timeout_s : float, optional

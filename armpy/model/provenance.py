@@ -11,21 +11,12 @@ if TYPE_CHECKING:
 
 
 class Derivation(NamedTuple):
-    """A step that made a model of another one.
+    """A step that made a model of another one."""
 
-    Parameters
-    ----------
-    recipe : callable
-        Returns the other model's recipe.
-    method : str
-        Its method, such as ``reshape``.
-    given : object
-        The method's argument.
-    """
-
+    # Returns the other model's recipe.
     recipe: Callable[[], Any]  # Any: few models are pickled, and the others know no recipes
-    method: str
-    given: object
+    method: str  # its method, such as ``reshape``
+    given: object  # the method's argument
 
 
 class Provenance:

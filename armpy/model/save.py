@@ -51,27 +51,14 @@ _log = logging.getLogger("armpy.execution")
 
 
 class ModelContents(NamedTuple):
-    """The contents of a model, as far as they are written.
+    """The contents of a model, as far as they are written."""
 
-    Parameters
-    ----------
-    network : LoadedNetwork
-        The network of the model itself.
-    signature : str, optional
-        The signature that it is for.
-    others : iterable of (str, LoadedNetwork)
-        The file's other signatures, each opened when its turn comes.
-    options : RuntimeOptions
-        Of the runtime that they are loaded on.
-    read_metadata : callable
-        Returns what the model's file says of itself.
-    """
-
-    network: LoadedNetwork
-    signature: str | None
+    network: LoadedNetwork  # the network of the model itself
+    signature: str | None  # the signature that it is for
+    # The file's other signatures, each opened when its turn comes.
     others: Iterable[tuple[str, LoadedNetwork]]
-    options: RuntimeOptions
-    read_metadata: Callable[[], ModelMetadata]
+    options: RuntimeOptions  # of the runtime that they are loaded on
+    read_metadata: Callable[[], ModelMetadata]  # returns what the model's file says of itself
 
 
 def save_model(
@@ -87,7 +74,6 @@ def save_model(
 
     Parameters
     ----------
-    contents : ModelContents
     path, targets, sign
         As there.
     shares : bool
@@ -178,7 +164,6 @@ def save_interface(contents: ModelContents, path: str | os.PathLike[str], entry:
     ----------
     contents : ModelContents
         Of a model for which `takes_many_shapes` holds, and that has no signatures.
-    path : path
     entry : str
         Name of the file in the model cache.
 
@@ -218,10 +203,8 @@ def save_shapes(
 
     Parameters
     ----------
-    network : LoadedNetwork
     prepared : BoundProgram
         For which `can_be_light` holds.
-    path : path
     entry : str
         Name of the file in the model cache.
     most_bytes : int

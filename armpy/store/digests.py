@@ -68,13 +68,7 @@ class _DigestWriter:
         self._digest.update(texts.encode(errors="surrogatepass"))
 
     def value(self, value: object) -> None:
-        """Any value that attributes and infos consist of.
-
-        Raises
-        ------
-        UnknownContentsError
-            If it is of another kind.
-        """
+        """Any value that attributes and infos consist of."""
         kind = type(value)
         if isinstance(value, SubgraphView):
             self._view(value)

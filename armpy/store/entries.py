@@ -67,18 +67,11 @@ class _Header:
 
 @dataclass(frozen=True, slots=True)
 class LookupResult:
-    """Outcome of looking up an entry.
+    """Outcome of looking up an entry."""
 
-    Parameters
-    ----------
-    parts : list of (ndarray, uint8), or None
-        Each beginning at a cache line. None if there is nothing that can be used.
-    reason : str
-        Why there is nothing; empty if there is something.
-    """
-
+    # Each beginning at a cache line. None if there is nothing that can be used.
     parts: list[Array] | None
-    reason: str = ""
+    reason: str = ""  # why there is nothing; empty if there is something
 
 
 class Entries(IForgettingCache):
@@ -176,7 +169,6 @@ class Entries(IForgettingCache):
         ----------
         kind, key : str
             Letters and digits.
-        parts : sequence of (bytes or ndarray)
         description : str
             For people; the end of a long one is left out.
         group : str
@@ -247,7 +239,6 @@ class Entries(IForgettingCache):
         return size
 
     def _make_folder(self) -> None:
-        """Make the folder, if it is not there."""
         make_own_folder(self._folder)
 
     def _has_room(self, path: Path, header: _Header, size: int) -> bool:

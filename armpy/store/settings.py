@@ -29,22 +29,6 @@ _MOST_DIGITS = 12
 class CompilationCaching:
     """Settings of keeping compiled parts of networks from one process to the next.
 
-    Parameters
-    ----------
-    folder : path, optional
-        ``compiled`` in armpy's cache directory if left out. The folder that goes with a token has
-        to be there.
-    token : bytes, optional
-        32 bytes by which the application names the model. Left out, parts are named by all that
-        they consist of.
-    limit_bytes : int, optional
-        Most that the folder may take; what was used longest ago goes first. By default 1 GiB, or
-        what ``ARMPY_COMPILED_CACHE_MB`` says. It does not count where there is a token: such a
-        folder is the application's.
-    enabled : bool
-        Whether anything is kept at all. ``ARMPY_COMPILED_CACHE=off`` switches it off without a
-        token.
-
     Raises
     ------
     InvalidArgumentError
@@ -55,9 +39,17 @@ class CompilationCaching:
     NNAPI ``ANeuralNetworksCompilation_setCaching``.
     """
 
+    # ``compiled`` in armpy's cache directory if left out. The folder that goes with a token has to
+    # be there.
     folder: str | os.PathLike[str] | None = None
+    # 32 bytes by which the application names the model. Left out, parts are named by all that they
+    # consist of.
     token: bytes | None = None
+    # Most that the folder may take; what was used longest ago goes first. By default 1 GiB, or what
+    # ``ARMPY_COMPILED_CACHE_MB`` says. It does not count where there is a token: such a folder is
+    # the application's.
     limit_bytes: int | None = None
+    # Whether anything is kept at all. ``ARMPY_COMPILED_CACHE=off`` switches it off without a token.
     enabled: bool = True
 
     def __post_init__(self) -> None:

@@ -189,7 +189,7 @@ MEMBERS: dict[str, Callable[[Model], object]] = {
 }
 OTHERS = {
     *("is_light", "default_shapes", "title"),
-    *("contents", "derive", "again"),  # between the modules of the room
+    *("contents", "recipe", "again"),  # between the modules of the room
 }
 CALLS: dict[str, Callable[[Model], object]] = {
     "in order": lambda model: model(*inputs_of().values()),

@@ -15,7 +15,7 @@ import armpy
 from armpy import Model, Network
 from armpy.errors import InvalidArgumentError, ParserError
 from armpy.execution.arrays.reshaping import tensors_by_name
-from armpy.model.output_subsets import MOST_KEPT
+from armpy.model.related_models import MOST_KEPT
 from armpy.ops import FullyConnected, Reshape, Shape
 from tests.support.networks import ADD, MUL, RELU, f32, floats
 from tests.support.prepared_models import inputs_of, save_two_inputs

@@ -18,21 +18,13 @@ CONSTANTS = "constants"
 
 @dataclass(frozen=True, slots=True)
 class ArrayRecord:
-    """Place of an array's elements: bytes of a section, or what a view of them gives.
-
-    Parameters
-    ----------
-    section : str
-    begin, size : int
-        Bytes of the section; 0 with a view.
-    view : object, optional
-        Recipe of `armpy.store.archive.packed_views`, by which the elements are read out of packed
-        ones.
-    """
+    """Place of an array's elements: bytes of a section, or what a view of them gives."""
 
     section: str
-    begin: int
+    begin: int  # bytes of the section; 0 with a view
     size: int
+    # Recipe of `armpy.store.archive.packed_views`, by which the elements are read out of packed
+    # ones.
     view: Any  # Any: checked where it is read
 
 
@@ -130,19 +122,10 @@ class PlanRecord:
 
 @dataclass(frozen=True, slots=True)
 class ModelRecord:
-    """A network: its graphs, which of them is loaded, and its plan if there is one.
-
-    Parameters
-    ----------
-    arrays : tuple of ArrayRecord
-    graphs : tuple of GraphRecord
-        Those that control flow runs come before the graphs that run them.
-    loaded : int
-        The graph for all shapes.
-    plan : PlanRecord, optional
-    """
+    """A network: its graphs, which of them is loaded, and its plan if there is one."""
 
     arrays: tuple[ArrayRecord, ...]
+    # Those that control flow runs come before the graphs that run them.
     graphs: tuple[GraphRecord, ...]
-    loaded: int
+    loaded: int  # the graph for all shapes
     plan: PlanRecord | None

@@ -169,7 +169,6 @@ def _float(value: object, where: str) -> float:
 
 
 def _bytes(text: str, where: str) -> bytes:
-    """Bytes that are written as text."""
     try:
         # Otherwise characters that are none of base64's would be skipped.
         return base64.b64decode(text, validate=True)

@@ -40,17 +40,10 @@ NetworkT = TypeVar("NetworkT")
 
 
 class NetworkContents(NamedTuple, Generic[NetworkT]):
-    """A network from a file.
+    """A network from a file."""
 
-    Parameters
-    ----------
-    graph : Graph
-        For all shapes.
-    optimized : object, optional
-        For the shapes that it was prepared for; of the class that was asked for.
-    """
-
-    graph: Graph
+    graph: Graph  # for all shapes
+    # For the shapes that it was prepared for; of the class that was asked for.
     optimized: NetworkT | None
 
 
@@ -71,7 +64,6 @@ def read_contents(
 
     Parameters
     ----------
-    container : Container
     make : callable
         `OptimizedNetwork`, which stands above the files that it is kept in.
     section : str
@@ -119,7 +111,6 @@ class _GraphReader(Generic[NetworkT]):
         self._plain = PlainReader({Subgraph: self._inner})
 
     def contents(self, record: ModelRecord) -> NetworkContents[NetworkT]:
-        """The network."""
         for number, one in enumerate(record.graphs):
             self._graphs.append(self._graph(one, f"graphs[{number}]"))
         executed = None if record.plan is None else record.plan.executed
@@ -136,7 +127,6 @@ class _GraphReader(Generic[NetworkT]):
         return NetworkContents(loaded, optimized)
 
     def _optimized(self, record: PlanRecord) -> NetworkT:
-        """The optimised network."""
         source = _at(self._graphs, record.source, "source")
         executed = _at(self._graphs, record.executed, "executed")
         if not source.is_fully_shaped:
@@ -164,7 +154,6 @@ class _GraphReader(Generic[NetworkT]):
         return _at(self._graphs, number, where)
 
     def _graph(self, record: GraphRecord, where: str) -> Graph:
-        """A graph."""
         values = [
             self._value(value, f"{where}.values[{i}]") for i, value in enumerate(record.values)
         ]
@@ -300,7 +289,6 @@ def _viewed(view: object, data: Array, info: TensorInfo, where: str) -> Array:
 
 
 def _at(items: Sequence[T], number: object, where: str) -> T:
-    """An item by its number."""
     # True is an int as well, and numbers below 0 would count from the end.
     if type(number) is not int or not 0 <= number < len(items):
         raise ParserError(
@@ -313,7 +301,6 @@ def _at(items: Sequence[T], number: object, where: str) -> T:
 
 
 def _by_layer(graph: Graph, pairs: Sequence[tuple[int, str]], where: str) -> dict[int, str]:
-    """A backend for each layer of a graph."""
     found = dict(pairs)
     if found.keys() != {layer.id for layer in graph.layers}:
         raise ParserError("not every layer has one backend", where=where)
@@ -321,7 +308,6 @@ def _by_layer(graph: Graph, pairs: Sequence[tuple[int, str]], where: str) -> dic
 
 
 def _memory(record: PlanRecord, values: Sequence[Value]) -> MemoryPlan:
-    """The memory plan."""
     arenas = [ArenaId(arena.backend_id, arena.factory_id) for arena in record.arenas]
     return MemoryPlan(
         {

@@ -26,32 +26,18 @@ class ArchivedTensor(NamedTuple):
 
 
 class ArchivedStep(NamedTuple):
-    """A layer with its workload.
-
-    Parameters
-    ----------
-    backend_id : str
-    layer : str
-        The layer's name.
-    workload : IWorkload
-    inputs, outputs : tuple of int
-        Numbers of tensors: sources first, then results, then those in between.
-    """
+    """A layer with its workload."""
 
     backend_id: BackendId
-    layer: str
+    layer: str  # the layer's name
     workload: IWorkload
+    # Numbers of tensors: sources first, then results, then those in between.
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
 
 
 class ArchivedMemory(StepMemory):
-    """Memory of one execution of an archived program.
-
-    Parameters
-    ----------
-    program : ArchivedProgram
-    """
+    """Memory of one execution of an archived program."""
 
     def __init__(self, program: ArchivedProgram) -> None:
         super().__init__(program.sources, program.results)
@@ -103,23 +89,12 @@ class ArchivedMemory(StepMemory):
 
 
 class ArchivedProgram(NamedTuple):
-    """Steps of a compiled file and the plan of their memory: the parts of a `StepProgram`.
+    """Steps of a compiled file and the plan of their memory: the parts of a `StepProgram`."""
 
-    Parameters
-    ----------
-    sources, results : sequence of TensorInfo
-        Of the inputs and outputs, fully shaped.
-    tensors : sequence of ArchivedTensor
-        Between steps.
-    arena_bytes : int
-        What these take.
-    steps : sequence of ArchivedStep
-    """
-
-    sources: Sequence[TensorInfo]
+    sources: Sequence[TensorInfo]  # of the inputs and outputs, fully shaped
     results: Sequence[TensorInfo]
-    tensors: Sequence[ArchivedTensor]
-    arena_bytes: int
+    tensors: Sequence[ArchivedTensor]  # between steps
+    arena_bytes: int  # what these take
     steps: Sequence[ArchivedStep]
 
     def new_memory(self) -> ArchivedMemory:

@@ -54,7 +54,6 @@ def keep_model(path: str, model: Model, request: LoadRequest) -> None:
     ----------
     path : str
         As `armpy.model.archive.model_cache.cached_path` gave it.
-    model : Model
     request : LoadRequest
         What it was loaded for.
 
@@ -96,7 +95,6 @@ class ShapesKeeper:
     ----------
     path : str
         Of the model's own file.
-    model : Model
     request : LoadRequest
         What it was loaded for.
     replaces : bool
@@ -149,10 +147,8 @@ def _write(path: str, key: str, request: LoadRequest, save: Callable[..., int]) 
 
     Parameters
     ----------
-    path : str
     key : str
         As `cached_path` gave it for the request; nothing is kept if it gives another by now.
-    request : LoadRequest
     save : callable
         Is told a path and the name of the entry, and gives the bytes of the file; 0 if there is
         none.

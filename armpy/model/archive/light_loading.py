@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from armpy.execution.loaded_network import LoadedNetwork
     from armpy.execution.steps.control_flow import Shapes
     from armpy.model.load_options import LoadOptions
-    from armpy.model.signatures import Signatures
+    from armpy.model.related_models import Signatures
 
 _ORDINARY = (
     "ARMPY_BACKENDS",
@@ -89,7 +89,6 @@ def load_cached(
 
     Parameters
     ----------
-    request : LoadRequest
     path : str
         As `cached_path` gave it.
     load_original : callable
@@ -120,13 +119,7 @@ def load_cached(
 
 
 def _open_entry(request: LoadRequest, path: str, kind: str) -> PreparedFile:
-    """Open a file of the model cache, which has to be of the name that it was kept under.
-
-    Raises
-    ------
-    ParserError, NeedsCompilerError
-        If it cannot be used.
-    """
+    """Open a file of the model cache, which has to be of the name that it was kept under."""
     file = open_prepared(LoadRequest(path, request.options), kind)
     if file.container.manifest.get("entry") != os.path.basename(path):
         raise NeedsCompilerError("it was kept for something else")
@@ -145,7 +138,6 @@ def open_prepared(request: LoadRequest, kind: str = KIND_MODEL) -> PreparedFile:
 
     Parameters
     ----------
-    request : LoadRequest
     kind : str
         What the file has to be.
 
@@ -180,13 +172,7 @@ def open_prepared(request: LoadRequest, kind: str = KIND_MODEL) -> PreparedFile:
 
 
 def _code_sections(file: PreparedFile) -> list[str]:
-    """Sections with code, which are checked whenever they are read.
-
-    Raises
-    ------
-    ParserError
-        If programs do not say in which sections they are.
-    """
+    """Sections with code, which are checked whenever they are read."""
     found = []
     for record in file.programs:
         parts, code = record.get("parts"), record.get("code")
@@ -203,7 +189,6 @@ def light_model(file: PreparedFile, load_original: Callable[[], Model] | None = 
 
     Parameters
     ----------
-    file : PreparedFile
     load_original : callable, optional
         Loads the model file that it was made from, where that is still what it was; the ordinary
         network is made from the prepared file if left out.
@@ -238,16 +223,10 @@ def _open_model(file: PreparedFile, path: str, load_original: Callable[[], Model
 
     Parameters
     ----------
-    file : PreparedFile
     path : str
         Its own.
     load_original : callable
         As of `light_model`.
-
-    Raises
-    ------
-    NeedsCompilerError
-        If it takes an ordinary network.
     """
     _check_request(file.request.options, file)
     interface = file.container.manifest["interface"]
@@ -279,7 +258,6 @@ class _KeptShapes:
     ----------
     path : str
         Of the model itself, as `cached_path` gave it.
-    request : LoadRequest
     interface : object
         Record of its inputs and outputs.
 
@@ -316,7 +294,6 @@ class _KeptShapes:
 def _model(
     file: PreparedFile, handle: NetworkHandle, placement: Callable[[], Placement | None]
 ) -> Model:
-    """The model of a handle."""
     options = file.request.options
 
     def open_one(name: str, signatures: Signatures[Model], first: Model) -> Model:
@@ -335,13 +312,7 @@ def _model(
 def _parts(
     file: PreparedFile, interface: object, quick: object
 ) -> tuple[ArchivedGraph, ArchivedShapes | None]:
-    """Graph of an archived network, and what it runs if that is said.
-
-    Raises
-    ------
-    NeedsCompilerError
-        If the records are of another form, or a program cannot be used here.
-    """
+    """Graph of an archived network, and what it runs if that is said."""
     # Whatever is wrong with the record, the network in the same file may be sound, and says what is
     # wrong with it in words if it is not.
     try:
@@ -395,13 +366,7 @@ def _shapes_of(
     record: Any,  # Any: as above
     graph: ArchivedGraph,
 ) -> ArchivedShapes:
-    """What an archived network runs for the shapes of a record.
-
-    Raises
-    ------
-    ArmpyError, ValueError, TypeError, LookupError
-        If the record is of another form, or a program cannot be used here.
-    """
+    """What an archived network runs for the shapes of a record."""
     limit_bytes = _limit_bytes(file)
     if record["needed_bytes"] > limit_bytes:
         raise InvalidArgumentError("an execution needs more memory than is allowed")

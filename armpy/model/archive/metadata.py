@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from armpy.backend.caches import CacheUse
 from armpy.compiler.files.plain import PlainReader
 from armpy.compiler.placement import Placement
-from armpy.errors import InvalidArgumentError
 from armpy.model.archive.prepared_file import signature_records
+from armpy.model.related_models import no_signature
 from armpy.store.archive.magic import METADATA, PLACEMENT
 
 if TYPE_CHECKING:
@@ -34,10 +34,7 @@ def signature_record(file: PreparedFile, name: str | None) -> Mapping[str, Any]:
         if one["name"] == name:
             return one
     names = [str(one["name"]) for one in records if one["name"] is not None]
-    raise InvalidArgumentError(
-        f"the model has no signature '{name}'",
-        expected=", ".join(f"'{known}'" for known in names) or "none, as it has no signatures",
-    )
+    raise no_signature(name, names)
 
 
 def read_placement(file: PreparedFile, *, is_cached: bool = False) -> Placement:
@@ -45,7 +42,6 @@ def read_placement(file: PreparedFile, *, is_cached: bool = False) -> Placement:
 
     Parameters
     ----------
-    file : PreparedFile
     is_cached : bool
         Whether it was kept by armpy itself when the model was loaded before.
 

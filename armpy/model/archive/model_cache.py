@@ -109,7 +109,6 @@ def shapes_path(path: str, shapes: Shapes) -> str:
     ----------
     path : str
         Of the model itself, as `cached_path` gave it.
-    shapes : tuple of tuple of int
     """
     digest = sha256(repr(shapes).encode()).hexdigest()
     return f"{path.removesuffix(SUFFIX)}-{digest[:16]}{SUFFIX}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from armpy.backend.programs import SavedProgram
 from armpy.errors import ParserError
-from armpy.model.signatures import Signatures
+from armpy.model.related_models import Signatures
 from armpy.store.archive.container import Container
 from armpy.store.archive.trust import CodeVerdict
 
@@ -66,7 +66,6 @@ class FileViews(Mapping[str, "Sequence[View]"]):
 
     Parameters
     ----------
-    file : PreparedFile
     parts : mapping of str to str
         Sections by the parts' names.
     """
@@ -111,7 +110,6 @@ def signatures_of(
 
     Parameters
     ----------
-    file : PreparedFile
     open_one : callable
         Opens the model of another signature, given its name, all of them and the first model.
     name : str, optional

@@ -20,8 +20,8 @@ from armpy.model.archive.prepared_file import WRONG_FORM, PreparedFile, signatur
 from armpy.model.load_options import differing_options
 from armpy.model.model import Model
 from armpy.model.network_handle import NetworkHandle
-from armpy.model.provenance import Provenance
-from armpy.model.signatures import Signatures
+from armpy.model.provenance import Derivation, Provenance
+from armpy.model.related_models import Signatures
 from armpy.store.archive.container import Container
 
 
@@ -86,7 +86,6 @@ def _loaded(
     closes_runtime: bool = False,
     shares_state_with: Model | None = None,
 ) -> Model:
-    """The model of a network in the file."""
     asked = file.request.options
     graph, optimized = read_signature(file.container, record)
     network = graph
@@ -150,7 +149,7 @@ def _model(
         read_metadata=partial(read_metadata, file.container),
         provenance=None
         if first is None
-        else Provenance(derivation=first.derive("signature", name)),
+        else Provenance(derivation=Derivation(first.recipe, "signature", name)),
     )
 
 

@@ -39,7 +39,6 @@ def check_once(container: Container, always: Sequence[str] = ()) -> None:
 
     Parameters
     ----------
-    container : Container
     always : sequence of str
         Sections that whoever reads them checks every time, such as code.
 

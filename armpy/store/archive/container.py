@@ -79,7 +79,6 @@ class Container:
     ----------
     manifest : dict
         What the file says of itself, as JSON holds it.
-    sections : dict of str to FileSection
     digest : bytes
         SHA-256 of the manifest, and through it of everything.
     key, signature : bytes
@@ -199,7 +198,6 @@ class Container:
             ) from error
 
     def _manifest(self, text: bytes) -> dict[str, Any]:
-        """The manifest, an object."""
         found = self._json(text, "the manifest")
         if not isinstance(found, dict):
             self.refuse("the manifest is no object")
@@ -359,7 +357,6 @@ def write_container(
 
     Parameters
     ----------
-    path : path
     manifest : mapping of str to object
         What JSON can hold; the table of sections is added.
     sections : mapping of str to (bytes or ndarray, uint8)

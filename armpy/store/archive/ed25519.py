@@ -87,7 +87,6 @@ def new_pair(password: bytes | None) -> tuple[bytes, bytes, bytes]:
 
 
 def _of_kind(key: object, kind: type[KeyT]) -> KeyT:
-    """The key, if it is one of Ed25519."""
     if not isinstance(key, kind):
         name = type(key).__name__
         raise OtherKeyError(name.removesuffix("PublicKey").removesuffix("PrivateKey"))

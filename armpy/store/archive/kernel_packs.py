@@ -57,10 +57,6 @@ _log = logging.getLogger("armpy.store")
 class KernelPack:
     """A kernel pack that was opened.
 
-    Parameters
-    ----------
-    container : Container
-
     Attributes
     ----------
     where : str
@@ -149,7 +145,6 @@ class KernelPack:
             self.find(name)
 
     def _key_at(self, number: int) -> bytes:
-        """The key of a record."""
         begin = number * _RECORD.size
         return self._index[begin : begin + _KEY_BYTES]
 
@@ -166,20 +161,11 @@ class KernelPack:
 
 
 class FoundPack(NamedTuple):
-    """A pack that was looked at.
-
-    Parameters
-    ----------
-    path : str
-    pack : KernelPack, optional
-        None if it is not used.
-    reason : str
-        Why it is not used; empty if it is.
-    """
+    """A pack that was looked at."""
 
     path: str
-    pack: KernelPack | None
-    reason: str = ""
+    pack: KernelPack | None  # none if it is not used
+    reason: str = ""  # why it is not used; empty if it is
 
 
 def write_pack(
@@ -194,7 +180,6 @@ def write_pack(
     ----------
     path : path
         Packs in folders are found by the ending `SUFFIX`.
-    backend_id : str
     about : mapping of str to object
         What the backend needs to know of them; what JSON can hold.
     kernels : mapping of str to bytes
@@ -263,7 +248,6 @@ def _found(setting: str) -> tuple[FoundPack, ...]:
 
 
 def _paths(setting: str) -> list[str]:
-    """Paths of packs."""
     if setting.lower() == "off":
         return []
     parts = map(str.strip, setting.split(os.pathsep))

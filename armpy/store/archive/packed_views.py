@@ -246,7 +246,6 @@ def _segment(given: object) -> Segment:
 
 
 def _items(given: object, least: int, most: int) -> list[object]:
-    """A list of some length."""
     if type(given) is not list or not least <= len(given) <= most:
         _refuse(f"a list of {least} to {most}", given)
     return given

@@ -42,13 +42,7 @@ _INSTALL = "Run: pip install 'armpy[sign]'"
 
 
 class FileSignature(NamedTuple):
-    """A signature, and the key that it can be checked with.
-
-    Parameters
-    ----------
-    public_key : bytes, 32
-    signature : bytes, 64
-    """
+    """A signature, and the key that it can be checked with."""
 
     public_key: bytes
     signature: bytes
@@ -131,11 +125,6 @@ def generate_keys(path: str | os.PathLike[str], password: bytes | None = None) -
         everybody, goes beside it with ``.pub`` added. Neither may be there.
     password : bytes, optional
         To encrypt the private key with.
-
-    Returns
-    -------
-    public_path : str
-    public_key : bytes, 32
 
     Raises
     ------

@@ -38,19 +38,11 @@ _GRAPH_ALONE = "code='never' takes the graph alone"
 
 
 class CodeVerdict(NamedTuple):
-    """Verdict on the code in a prepared file: used or not, and why.
-
-    Parameters
-    ----------
-    uses_code : bool
-    reason : str
-        Why, or why not, for people; without a full stop.
-    error : ParserError, optional
-        To raise where code that may not be used stands for a file that may not be loaded.
-    """
+    """Verdict on the code in a prepared file: used or not, and why."""
 
     uses_code: bool
-    reason: str
+    reason: str  # why, or why not, for people; without a full stop
+    # To raise where code that may not be used stands for a file that may not be loaded.
     error: ParserError | None = None
 
     def check(self) -> None:
@@ -77,7 +69,6 @@ def judge(
         The file, as it was opened.
     trusted_keys : sequence of (bytes, 32)
         Ed25519 public keys.
-    code : {"trusted", "signed", "never"}
 
     Raises
     ------

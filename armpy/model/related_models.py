@@ -1,0 +1,132 @@
+"""Models that belong to another one: a file's signatures, and subsets of outputs."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from armpy.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from armpy.execution.runtime import Runtime
+
+MOST_KEPT = 8
+"""So many models with other outputs does a model keep."""
+
+
+ModelT = TypeVar("ModelT", bound=Any)  # Any: `armpy.Model`, which has them
+
+
+class Signatures(Generic[ModelT]):
+    """Opens a file's signatures, each once, when they are first asked for.
+
+    Parameters
+    ----------
+    read_names : callable, optional
+        Returns the names, in the file's order; a model that is no file has none.
+    open_model : callable, optional
+        Makes the model for a name; it is told these signatures and the file's first model.
+    first_name : str, optional
+        The signature that the first model is for; None if it is the main subgraph.
+    """
+
+    def __init__(
+        self,
+        read_names: Callable[[], Sequence[str]] = tuple,
+        open_model: Callable[[str, Signatures[ModelT], ModelT], ModelT] | None = None,
+        first_name: str | None = None,
+    ) -> None:
+        self._read_names = read_names
+        self._open_model = open_model
+        self.first_name = first_name
+        # The first model has these signatures: it is kept from when another one is asked for, so
+        # that most models are freed with the last reference to them.
+        self._first: ModelT | None = None
+        self._others: dict[str, ModelT] = {}
+        # Held while one is opened: two threads that ask for it get the same model.
+        self._lock = threading.Lock()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names, in the file's order."""
+        return tuple(self._read_names())
+
+    def get(self, name: str, asked: ModelT) -> ModelT:
+        """The model for a name, asked of a model of the same file that is open.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is no such signature.
+        """
+        with self._lock:
+            first = self._first = self._first or asked  # there are no others before the first asks
+            if name == self.first_name:
+                return first
+            found = self._others.get(name)
+            if found is None or found.is_closed:
+                names = self.names
+                if self._open_model is None or name not in names:
+                    raise no_signature(name, names)
+                found = self._others[name] = self._open_model(name, self, first)
+            return found
+
+    def close(self, model: object) -> None:
+        """Close what was opened besides the first model, if that is the one that is closed."""
+        if model is not self._first:
+            return
+        with self._lock:
+            for other in self._others.values():
+                other.close()
+            self._others.clear()
+            self._first = None
+
+
+def no_signature(name: str, names: Sequence[str]) -> InvalidArgumentError:
+    """The error for a signature that a model does not have."""
+    return InvalidArgumentError(
+        f"the model has no signature '{name}'",
+        expected=", ".join(f"'{known}'" for known in names) or "none, as it has no signatures",
+    )
+
+
+class OutputSubsets(Generic[ModelT]):
+    """Models with other outputs than one model's, the least lately used forgotten first.
+
+    One that is forgotten may be running: it is unloaded with the last reference to it.
+    """
+
+    def __init__(self) -> None:
+        # Held while one is made: two threads that ask for the same outputs share a model.
+        self._lock = threading.Lock()
+        self._kept: dict[Hashable, ModelT] = {}  # the last used at the end
+
+    def get(self, key: Hashable, make: Callable[[], ModelT]) -> ModelT:
+        """The model of a key, made if there is none."""
+        with self._lock:
+            found = self._kept.pop(key, None)
+            if found is None or found.is_closed:
+                found = make()
+                # Not at exit: by then backends may be gone, and the process gives all back.
+                weakref.finalize(found, _unload, found.runtime, found.network_id).atexit = False
+            self._kept[key] = found
+            while len(self._kept) > MOST_KEPT:
+                del self._kept[next(iter(self._kept))]
+            return found
+
+    def close(self) -> None:
+        """Close all of them."""
+        with self._lock:
+            for model in self._kept.values():
+                model.close()
+            self._kept.clear()
+
+
+def _unload(runtime: Runtime, network_id: int) -> None:
+    """Unload a network, unless that has been done."""
+    try:
+        runtime.unload_network(network_id)
+    except InvalidArgumentError:
+        return  # it was closed, or the runtime was
