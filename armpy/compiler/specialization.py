@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TypeAlias
 
 from armpy import compiler  # folding of sizes: imported when some are traced
@@ -12,6 +12,7 @@ from armpy.compiler.folding.constants import Evaluator, folding_allowance, is_sm
 from armpy.core.symbolic import is_traced
 from armpy.errors import ArmpyError
 from armpy.graph import Graph, Layer, Rewriter, SizesValue, Value, graphs_of
+from armpy.graph.network import OperatorBuilder
 from armpy.graph.rewriter import live_layers
 from armpy.ops.composite import Composite
 from armpy.ops.control_flow import ControlFlow, If, While
@@ -110,7 +111,9 @@ class _Specializer:
         operation = layer.operation
         made: Sequence[Value]
         if isinstance(operation, Composite) and operation.is_ready(inputs):
-            made = operation.expand(_Expansion(self, layer), inputs)
+            # Numbered in order of expansion, so that names are the same whenever it is expanded.
+            build = OperatorBuilder(partial(self.add, layer), self.typed_constant, layer.name)
+            made = operation.expand(build, inputs)
         elif isinstance(operation, If) and (branch := _chosen(operation, inputs)) is not None:
             made = self._inlined(layer, branch, inputs[1:])
         else:
@@ -233,45 +236,18 @@ class _Specializer:
             kept[index] = self.constant(value.data[part], value.info, value.name)
         return smaller, kept, [None if value is None else value.info for value in kept]
 
+    def typed_constant(
+        self, data: Array, data_type: DataType | None, quantization: Quantization | None
+    ) -> Value:
+        """A constant of an expanded operation."""
+        like = None if data_type is None else TensorInfo(None, data_type, quantization)
+        return self.constant(data, like)
+
     def _plain(self, value: Value) -> Value:
         """A constant of plain numbers, which fixes traced sizes in one; others as they are."""
         if not isinstance(value, SizesValue):
             return value
         return self.constant(value.data, value.info, value.name)
-
-
-class _Expansion:
-    """Adds the layers that one composite layer turns into."""
-
-    def __init__(self, specializer: _Specializer, layer: Layer) -> None:
-        self._specializer = specializer
-        self._layer = layer
-        self._names: Counter[str] = Counter()
-
-    def add_layer(
-        self,
-        operation: Operation,
-        inputs: Sequence[Value | None],
-        outputs: Sequence[TensorInfo | None] = (),
-        name: str = "",
-    ) -> tuple[Value, ...]:
-        """Add a layer, folded where all is known."""
-        name = name or operation.name
-        self._names[name] += 1
-        number = f"_{self._names[name]}" if self._names[name] > 1 else ""
-        # Numbered in order of expansion, so that names are the same whenever it is expanded.
-        where = f"{self._layer.name}/{name}{number}"
-        return tuple(self._specializer.add(self._layer, operation, inputs, outputs, where))
-
-    def constant(
-        self,
-        data: Array,
-        data_type: DataType | None = None,
-        quantization: Quantization | None = None,
-    ) -> Value:
-        """Add a constant."""
-        like = None if data_type is None else TensorInfo(None, data_type, quantization)
-        return self._specializer.constant(data, like)
 
 
 def absorb_constants(

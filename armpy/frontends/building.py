@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from armpy.graph import Value
-from armpy.graph.network import Network
 from armpy.ops.composite import LayerBuilder
-from armpy.ops.operation import Array, Operation, require
+from armpy.ops.operation import Operation, require
 from armpy.ops.quantizing import Cast
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
@@ -28,45 +26,6 @@ _WIDER: Mapping[DataType, DataType] = {
     DataType.UNSIGNED32: DataType.SIGNED64,
 }
 """The next type that holds every number of a type."""
-
-
-class OperatorBuilder:
-    """Adds the layers of one operator to a network.
-
-    Parameters
-    ----------
-    network : Network
-    name : str
-        Of the operator; its layers are named after it.
-    """
-
-    def __init__(self, network: Network, name: str) -> None:
-        self._network = network
-        self._name = name
-        self._names: Counter[str] = Counter()
-
-    def add_layer(
-        self,
-        operation: Operation,
-        inputs: Sequence[Value | None],
-        outputs: Sequence[TensorInfo | None] = (),
-        name: str = "",
-    ) -> tuple[Value, ...]:
-        """Add a layer."""
-        name = name or operation.name
-        self._names[name] += 1
-        number = f"_{self._names[name]}" if self._names[name] > 1 else ""
-        where = f"{self._name}/{name}{number}"
-        return self._network.add_layer(operation, inputs, name=where, outputs=outputs).outputs
-
-    def constant(
-        self,
-        data: Array,
-        data_type: DataType | None = None,
-        quantization: Quantization | None = None,
-    ) -> Value:
-        """Add a constant."""
-        return self._network.constant(data, data_type=data_type, quantization=quantization)
 
 
 class Layers:

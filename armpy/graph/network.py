@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Hashable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -400,6 +401,69 @@ def check_assigned(variable: Value, value: Value) -> None:
             expected=str(old),
             actual=str(new),
         )
+
+
+class OperatorBuilder:
+    """Adds the layers of one operator, each under a name of its own; a `LayerBuilder`.
+
+    Parameters
+    ----------
+    add : callable
+        Adds a layer: operation, inputs, what is known of its outputs, name.
+    constant : callable
+        Adds a constant: elements, data type, quantisation.
+    name : str
+        Of the operator, which the names of its layers begin with.
+    """
+
+    def __init__(
+        self,
+        add: Callable[
+            [Operation, Sequence[Value | None], Sequence[TensorInfo | None], str], Sequence[Value]
+        ],
+        constant: Callable[[Array, DataType | None, Quantization | None], Value],
+        name: str = "",
+    ) -> None:
+        self._add = add
+        self._constant = constant
+        self._name = name
+        self._names: Counter[str] = Counter()
+
+    @classmethod
+    def of(cls, network: Network, name: str = "") -> OperatorBuilder:
+        """A builder that adds layers to a network; without a name, each is given its own."""
+        return cls(
+            lambda operation, inputs, outputs, name: (
+                network.add_layer(operation, inputs, name=name, outputs=outputs).outputs
+            ),
+            lambda data, data_type, quantization: network.constant(
+                data, data_type=data_type, quantization=quantization
+            ),
+            name,
+        )
+
+    def add_layer(
+        self,
+        operation: Operation,
+        inputs: Sequence[Value | None],
+        outputs: Sequence[TensorInfo | None] = (),
+        name: str = "",
+    ) -> tuple[Value, ...]:
+        """Add a layer; names that repeat are numbered in the order of the layers."""
+        if self._name:
+            name = f"{self._name}/{name or operation.name}"
+        self._names[name] += 1
+        number = f"_{self._names[name]}" if self._names[name] > 1 else ""
+        return tuple(self._add(operation, inputs, outputs, f"{name}{number}"))
+
+    def constant(
+        self,
+        data: Array,
+        data_type: DataType | None = None,
+        quantization: Quantization | None = None,
+    ) -> Value:
+        """Add a constant."""
+        return self._constant(data, data_type, quantization)
 
 
 def _native(data: object, where: str) -> Array:

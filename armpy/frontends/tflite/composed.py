@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from armpy.frontends.building import Layers, OperatorBuilder
+from armpy.frontends.building import Layers
 from armpy.frontends.tflite.node import BoundOperator
 from armpy.graph import Value
+from armpy.graph.network import OperatorBuilder
 from armpy.ops.composite import Composite, LayerBuilder
 from armpy.ops.operation import Array, require
 from armpy.ops.quantizing import BitCast
@@ -195,7 +196,7 @@ def composed(
     declared = tuple(info.with_shape(None) for info in node.outputs)
     operation = TfliteOperator(node.operator, expansion, tuple(decides), declared, options)
     if operation.is_ready(node.inputs):
-        return operation.expand(OperatorBuilder(node.network, node.name), node.inputs)
+        return operation.expand(OperatorBuilder.of(node.network, node.name), node.inputs)
     layer = node.network.add_layer(
         operation,
         node.inputs,

@@ -2,45 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from armpy.graph import Value
-from armpy.graph.network import Network
 from armpy.ops.composite import Composite, LayerBuilder
 from armpy.ops.operation import Array, Operation
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
-
-
-class NodeBuilder:
-    """Adds layers to a network, each under a name of its own."""
-
-    def __init__(self, network: Network) -> None:
-        self._network = network
-        self._names: Counter[str] = Counter()
-
-    def add_layer(
-        self,
-        operation: Operation,
-        inputs: Sequence[Value | None],
-        outputs: Sequence[TensorInfo | None] = (),
-        name: str = "",
-    ) -> tuple[Value, ...]:
-        """Add a layer."""
-        self._names[name] += 1
-        number = f"_{self._names[name]}" if self._names[name] > 1 else ""
-        layer = self._network.add_layer(operation, inputs, name=f"{name}{number}", outputs=outputs)
-        return layer.outputs
-
-    def constant(
-        self,
-        data: Array,
-        data_type: DataType | None = None,
-        quantization: Quantization | None = None,
-    ) -> Value:
-        """Add a constant."""
-        return self._network.constant(data, data_type=data_type, quantization=quantization)
 
 
 class NamedBuilder:

@@ -6,13 +6,12 @@ import onnx
 
 from armpy.errors import InvalidArgumentError, LayerValidationError, ParserError
 from armpy.graph import Value
-from armpy.graph.network import Network
+from armpy.graph.network import Network, OperatorBuilder
 from armpy.ops.operation import located
 from armpy.plugins.hooks.front_end import ParseSettings
 from armpy.plugins.hooks.model_file import ModelFile
 from armpy.tensor import Shape
 from armpy.types import DataType
-from armpy_onnx.building import NodeBuilder
 from armpy_onnx.element_types import DATA_TYPES, data_type_of
 from armpy_onnx.external_data import ExternalData
 from armpy_onnx.folding import fold_pairs
@@ -63,7 +62,7 @@ def _parsed(
     """The network of a model's graph."""
     graph, network, refusals = model.graph, Network(name), Refusals()
     scope = Scope({"": None}, versions_of(model), {}, name=name)
-    walker = Walker(NodeBuilder(network), Functions(model, ExternalData(file)), refusals)
+    walker = Walker(OperatorBuilder.of(network), Functions(model, ExternalData(file)), refusals)
     walker.initialize(graph, scope)
     inputs = Inputs(network, settings)
     inputs.check_names(graph)

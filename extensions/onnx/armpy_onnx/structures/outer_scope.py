@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import onnx
 
 from armpy.graph import Graph, Value
-from armpy.graph.network import Network
+from armpy.graph.network import Network, OperatorBuilder
 from armpy.tensor import TensorInfo
-from armpy_onnx.building import NodeBuilder
 from armpy_onnx.items import Form, Item, flat, form_of, formed
 from armpy_onnx.reading import free_names
 from armpy_onnx.structures.walking import Scope, Walker
@@ -89,7 +88,7 @@ class InnerGraph:
         self._network = network
         self._inner = inner
         self.inputs = inputs
-        self.walker = outer_scope.walker.within(NodeBuilder(network))
+        self.walker = outer_scope.walker.within(OperatorBuilder.of(network))
         self.scope = outer_scope.scope.child(
             {
                 name: formed([inner[value] for value in flat([item])], [form_of(item)])[0]
