@@ -75,6 +75,8 @@ def ward(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for path in (*BROKEN.glob("*_backend.py"), *BROKEN.glob("good/*_backend.py")):
         shutil.copy(path, folder)
         (folder / path.name).chmod(0o644)
+    common = shutil.copytree(BROKEN / "Broken_common", folder / "Broken_common")
+    (common / "__init__.py").chmod(0o644)
     return folder
 
 

@@ -77,6 +77,7 @@ def directory(path: Path, names: Mapping[str, object] | tuple[str, ...]) -> Path
     for name in names:
         shutil.copy(BROKEN / f"Broken_{name}_backend.py", path)
     shutil.copy(BROKEN / "good" / "Good_Addition_backend.py", path)
+    shutil.copytree(BROKEN / "Broken_common", path / "Broken_common")
     return path
 
 

@@ -4,22 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from armpy.backend import (
-    IBackendInternal,
-    ILayerSupport,
-    ITensorHandle,
-    IWorkload,
-    IWorkloadFactory,
-    NetworkResources,
-    PreparationRequest,
-    ReasonCode,
-    Support,
-    WorkloadInfo,
-)
-from armpy.ops import BinaryOperation, ElementwiseBinary
-from armpy.ops.operation import OperandInfos, Operation
-from armpy.tensor import TensorInfo
-from armpy.types import DataType
+from armpy.backend import IBackendInternal, ITensorHandle
+
+from .Broken_common import Addition, get_version
+
+__all__ = ["backend_factory", "get_backend_id", "get_version"]
 
 
 def get_backend_id() -> str:
@@ -27,48 +16,13 @@ def get_backend_id() -> str:
     return "BrokenFailsToExecute"
 
 
-def get_version() -> tuple[int, int]:
-    """Version of the contract."""
-    return 2, 0
-
-
 def backend_factory() -> IBackendInternal:
     """Make the backend."""
-    return Backend()
+    return Backend("BrokenFailsToExecute")
 
 
-class Backend(IBackendInternal, ILayerSupport, IWorkloadFactory, IWorkload):
-    """All roles of a backend in one object."""
-
-    def get_id(self) -> str:
-        """Return the name of the backend."""
-        return "BrokenFailsToExecute"
-
-    def get_api_version(self) -> str:
-        """The version of the contract that it is written for."""
-        return "2.0"
-
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        """Everybody is the same object."""
-        return self
-
-    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
-        """Say what it supports."""
-        return self
-
-    def is_layer_supported(
-        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
-    ) -> Support:
-        """Plain additions of float32."""
-        if operation == ElementwiseBinary(BinaryOperation.ADD):
-            if outputs[0].data_type is DataType.FLOAT32:
-                return Support.yes()
-            return Support.no(ReasonCode.DATA_TYPE, "only FLOAT32 is supported")
-        return Support.no(ReasonCode.OPERATION, "only plain additions are supported")
-
-    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-        """Everybody is the same object."""
-        return self
+class Backend(Addition):
+    """Its workloads raise."""
 
     def execute(
         self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]

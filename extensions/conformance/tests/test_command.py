@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -82,9 +83,7 @@ def test_an_unused_known_failure_exits_with_1(
 def test_problems_exit_with_1_and_are_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    broken = ROOT / "backends" / "dynamic_examples" / "broken" / "Broken_WrongResults_backend.py"
-    (tmp_path / broken.name).write_bytes(broken.read_bytes())
-    options = ["--dynamic-backends-path", str(tmp_path), "--filter", "arm-nn-sample"]
+    options = [*broken_options(tmp_path, "WrongResults"), "--filter", "arm-nn-sample"]
     assert main(["conformance", "BrokenWrongResults", *options]) == 1
     assert "failed: ElementwiseBinary/by-hand-arm-nn-sample" in capsys.readouterr().out
 
@@ -117,8 +116,9 @@ def test_listed_cases_are_those_that_are_run(capsys: pytest.CaptureFixture[str])
 
 def broken_options(folder: Path, name: str) -> list[str]:
     """Options that find one of the broken examples, and nothing else."""
-    broken = ROOT / "backends" / "dynamic_examples" / "broken" / f"Broken_{name}_backend.py"
-    (folder / broken.name).write_bytes(broken.read_bytes())
+    broken = ROOT / "backends" / "dynamic_examples" / "broken"
+    shutil.copy(broken / f"Broken_{name}_backend.py", folder)
+    shutil.copytree(broken / "Broken_common", folder / "Broken_common")
     return ["--dynamic-backends-path", str(folder)]
 
 

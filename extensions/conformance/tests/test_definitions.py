@@ -20,12 +20,15 @@ from armpy.ops import (
     PoolingAlgorithm,
     Softmax,
     TransposeConvolution2d,
+    UnaryOperation,
 )
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 from armpy_conformance import Case
 from armpy_conformance.case import CaseInput
 from armpy_conformance.cases import operation_cases
+from armpy_conformance.cases.functions import case_templates, undefined_functions
+from armpy_conformance.definitions import functions
 from armpy_conformance.definitions.expected import in_real_arithmetic, with_expected
 from tests.support.lying_backends import Tampering, adds_one, run
 
@@ -86,3 +89,27 @@ def test_most_operations_have_cases_that_no_backend_answered() -> None:
         if isinstance(case.operation, Pooling2d) and case.expected is not None
     }
     assert pools == set(PoolingAlgorithm)
+
+
+def test_every_function_of_floats_has_a_definition() -> None:
+    missing = undefined_functions()
+    assert not missing, "\n".join(missing)
+
+
+ERF = UnaryOperation.ERF
+
+
+def test_a_function_without_a_definition_is_one_failure_that_names_the_lines_to_add(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table = {f: g for f, g in functions.TABLES[UnaryOperation][1].items() if f != ERF}
+    monkeypatch.setitem(functions.TABLES, UnaryOperation, ("_UNARY", table))  # type: ignore[misc]
+    assert undefined_functions() == [
+        "UnaryOperation.ERF has no definition: add it to _UNARY in "
+        "armpy_conformance/definitions/functions.py, and its inputs to OF_FLOATS in "
+        "armpy_conformance/cases/functions.py"
+    ]
+    lines = [line for line in case_templates() if getattr(line.operation, "operation", 0) is ERF]
+    cases = [case for line in lines for case in line.cases()]
+    assert cases
+    assert all(with_expected(case) is case for case in cases)

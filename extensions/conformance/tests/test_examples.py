@@ -43,6 +43,7 @@ def test_a_lying_example_fails_at_the_operation_that_it_claims(
     lie: str, found: str, tmp_path: Path
 ) -> None:
     shutil.copy(EXAMPLES / "broken" / f"Broken_{lie}_backend.py", tmp_path)
+    shutil.copytree(EXAMPLES / "broken" / "Broken_common", tmp_path / "Broken_common")
     result = run_in(tmp_path, f"Broken{lie}")
     assert not result.is_passed
     assert {problem.operation for problem in result.problems} == {"ElementwiseBinary"}

@@ -34,6 +34,7 @@ def liar(tmp_path: Path) -> str:
     folder = tmp_path / "liar"
     folder.mkdir()
     shutil.copy(EXAMPLES / "broken" / "Broken_WrongResults_backend.py", folder)
+    shutil.copytree(EXAMPLES / "broken" / "Broken_common", folder / "Broken_common")
     return str(folder)
 
 

@@ -15,7 +15,6 @@ import pytest
 from armpy.errors import NnapiError
 from armpy.execution import RuntimeOptions
 from armpy_conformance.random_graphs.building import build_model
-from armpy_conformance.random_graphs.damage import damaged_model
 from armpy_conformance.random_graphs.generator import RandomModel
 from armpy_nnapi.compile.compilation import Compilation
 from armpy_nnapi.description.model_description import ModelDescription
@@ -23,6 +22,7 @@ from armpy_nnapi.devices import DeviceManager
 from armpy_nnapi.model.model import Model
 from armpy_nnapi.run.execution import Execution
 from tests.support.effort import effort
+from tests.support.invalid_models.damage import damaged_model
 
 COUNT = effort(300, 1500, "ARMPY_FUZZ_COUNT")
 START = int(os.environ.get("ARMPY_FUZZ_START", "0"))

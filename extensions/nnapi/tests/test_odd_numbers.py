@@ -11,7 +11,6 @@ import pytest
 from armpy.errors import NnapiError
 from armpy.execution import RuntimeOptions
 from armpy.ops.operation import Array
-from armpy_conformance.random_graphs.editor import Editor
 from armpy_conformance.random_graphs.making import assemble, random_call, results_of
 from armpy_conformance.random_graphs.recipes import recipes
 from armpy_nnapi.codes import OPERAND_TRAITS, OperandCode, OperationCode
@@ -21,6 +20,7 @@ from armpy_nnapi.devices import DeviceManager
 from armpy_nnapi.model.model import Model
 from armpy_nnapi.operations import definitions
 from armpy_nnapi.run.execution import Execution
+from tests.support.invalid_models.editor import Editor
 
 ODD_NUMBERS: dict[str, tuple[float, ...]] = {
     "i": (0, 1, -1, -9, 1000, 2**31 - 1, -(2**31)),

@@ -12,6 +12,7 @@ from armpy.ops import (
 )
 from armpy.ops.elementwise import INTEGER_TYPES
 from armpy.types import DataType
+from armpy_conformance.definitions.functions import TABLES
 from armpy_conformance.sampling.case_template import CaseTemplate, of
 from armpy_tools.compare.seeded_values import Values, anything, between, positive, thorough
 
@@ -53,6 +54,21 @@ OF_INTEGER_PAIRS: Mapping[BinaryOperation, Values] = {
 UNARY = (*OF_FLOATS, *OF_INTEGERS)
 BINARY = (*OF_FLOAT_PAIRS, *OF_INTEGER_PAIRS)
 """What has its lines here and in no other table."""
+
+
+def undefined_functions() -> list[str]:
+    """List the functions of floats that have no definition, each with the lines to add."""
+    of_integers = {*OF_INTEGERS, *OF_INTEGER_PAIRS}
+    where = "{} in armpy_conformance/definitions/functions.py"
+    inputs = ", and its inputs to {} in armpy_conformance/cases/functions.py"
+    second = {UnaryOperation: "OF_FLOATS", BinaryOperation: "OF_FLOAT_PAIRS"}
+    return [
+        f"{function} has no definition: add it to {where.format(name)}"
+        + (inputs.format(second[kind]) if kind in second else "")
+        for kind, (name, table) in TABLES.items()
+        for function in kind
+        if function not in table and function not in of_integers
+    ]
 
 
 def case_templates() -> Iterator[CaseTemplate]:

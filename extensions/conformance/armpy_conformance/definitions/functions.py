@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -72,6 +73,8 @@ _BINARY: Mapping[BinaryOperation, Callable[[Numbers, Numbers], Numbers]] = {
     BinaryOperation.MINIMUM: np.minimum,
     BinaryOperation.SQUARED_DIFFERENCE: lambda x, y: (x - y) ** 2,
     BinaryOperation.POWER: np.power,
+    BinaryOperation.FLOOR_DIV: lambda x, y: np.floor(x / y),
+    BinaryOperation.FLOOR_MOD: lambda x, y: x - np.floor(x / y) * y,
     BinaryOperation.TRUNC_MOD: lambda x, y: x - np.trunc(x / y) * y,
     BinaryOperation.ATAN2: lambda x, y: np.angle(y + 1j * x),
 }
@@ -140,6 +143,16 @@ _REDUCTIONS: Mapping[ReduceOperation, Any] = {  # Any: functions with keywords
     ReduceOperation.ANY: np.any,
     ReduceOperation.ALL: np.all,
 }
+TABLES: Mapping[type[enum.Enum], tuple[str, Mapping[Any, Any]]] = {  # Any: as in each table
+    BinaryOperation: ("_BINARY", _BINARY),
+    UnaryOperation: ("_UNARY", _UNARY),
+    ActivationFunction: ("_ACTIVATIONS", _ACTIVATIONS),
+    ComparisonOperation: ("_COMPARISONS", _COMPARISONS),
+    LogicalBinaryOperation: ("_LOGIC", _LOGIC),
+    ReduceOperation: ("_REDUCTIONS", _REDUCTIONS),
+}
+"""Name and content of the table of each kind of function."""
+
 _BOUNDS: Mapping[FusedActivation, tuple[float, float]] = {
     FusedActivation.NONE: (-math.inf, math.inf),
     FusedActivation.RELU: (0, math.inf),
@@ -163,13 +176,7 @@ def clamped(operation: Any, values: Numbers) -> tuple[Numbers]:  # Any: what has
 def _binary(
     operation: ElementwiseBinary, inputs: Sequence[Numbers], outputs: object
 ) -> Sequence[Numbers]:
-    function = operation.operation
-    x, y = inputs
-    if function is BinaryOperation.FLOOR_DIV:
-        return clamped(operation, np.floor(x / y))
-    if function is BinaryOperation.FLOOR_MOD:
-        return clamped(operation, x - np.floor(x / y) * y)
-    return clamped(operation, _BINARY[function](x, y))
+    return clamped(operation, _BINARY[operation.operation](*inputs))
 
 
 def _softmax(

@@ -40,96 +40,77 @@ class OperationDefinition:
     @property
     def feature_level(self) -> int:
         """Lowest feature level that has the operation in any form."""
-        return min(
-            max(form.feature_level, row.feature_level)
-            for form in self.forms
-            for row in self.type_rows or (TypeRow({}),)
-        )
+        return min(max(form.feature_level, row.feature_level) for form, row in self.signatures())
 
     def signatures(self) -> Iterator[tuple[Form, TypeRow]]:
-        """Every form with every row of types."""
-        for form in self.forms:
-            # Without rows every argument has a type of its own, which one empty row leaves it.
-            for row in self.type_rows or (TypeRow({}),):
-                yield form, row
+        """Every form with every row of types; one empty row where the forms' types are fixed."""
+        return ((form, row) for form in self.forms for row in self.type_rows or (TypeRow({}),))
 
     def default(self, name: str) -> object:
-        """The value that stands for an argument which a form does not have; None if none does."""
-        for form in self.forms:
-            for argument in form.inputs:
-                if argument.name == name and argument.default is not None:
-                    return argument.default
-        return None
+        """The value that stands for an argument which a form does not have; None without one."""
+        arguments = (a for form in self.forms for a in form.inputs if a.name == name)
+        return next((a.default for a in arguments if a.default is not None), None)
 
     def match(self, inputs: Sequence[Operand], outputs: Sequence[Operand]) -> Match:
-        """Find the form and row that operands have.
+        """Find the form and row that operands have; the lowest feature level if several fit.
 
         Raises
         ------
         LayerValidationError
             If there is none; the text names the operand that does not fit.
         """
-        found: Match | None = None
-        for form, row in self.signatures():
-            match = Match.of(form, row, inputs, outputs)
-            # Several may fit; the lowest level counts, as a model needs no more than that.
-            if match is not None and (found is None or match.feature_level < found.feature_level):
-                found = match
-        if found is None:
+        candidates = (Match.of(form, row, inputs, outputs) for form, row in self.signatures())
+        matches = [match for match in candidates if match is not None]
+        if not matches:
             raise self._mismatch(inputs, outputs)
-        return found
+        return min(matches, key=lambda match: match.feature_level)
 
     def _mismatch(
         self, inputs: Sequence[Operand], outputs: Sequence[Operand]
     ) -> LayerValidationError:
         """The error for operands that fit no form: about the form that fits furthest."""
-        best: tuple[int, str, str, str] | None = None
-        for form, row in self.signatures():
-            for what, arguments, operands in (
-                ("input", form.inputs, inputs),
-                ("output", form.outputs, outputs),
-            ):
-                named = spread(arguments, len(operands))
-                if named is None:
-                    break
-                for i, (argument, operand) in enumerate(zip(named, operands, strict=True)):
-                    wanted = argument.code(row)
-                    if operand.type != wanted:
-                        where = f"{what} {i} ({argument.name})"
-                        # An output that differs is nearer to a fit than any input; no form has 1000
-                        # inputs.
-                        fits = i + (1000 if what == "output" else 0)
-                        if best is None or fits > best[0]:
-                            best = (fits, where, wanted.name, operand.type_name)
-                        break
-                else:
-                    continue
-                break
+        misfits = [_misfit(form, row, inputs, outputs) for form, row in self.signatures()]
+        furthest = max(filter(None, misfits), key=lambda misfit: misfit[0], default=None)
         counts_fit = any(
             spread(form.inputs, len(inputs)) and spread(form.outputs, len(outputs)) is not None
             for form in self.forms
         )
-        if best is None or not counts_fit:
-            allowed = sorted({_count_text(form) for form in self.forms})
+        if furthest is None or not counts_fit:
             return LayerValidationError(
                 "the number of operands is wrong",
                 where=self.name,
-                expected=" or ".join(allowed),
+                expected=" or ".join(sorted({_count_text(form) for form in self.forms})),
                 actual=f"{len(inputs)} inputs and {len(outputs)} outputs",
             )
-        _, where, wanted_type, actual = best
+        _, where, wanted, actual = furthest
         return LayerValidationError(
             f"{where} has the wrong type",
             where=self.name,
-            expected=f"{wanted_type} beside the other operands",
+            expected=f"{wanted} beside the other operands",
             actual=actual,
         )
 
 
+def _misfit(
+    form: Form, row: TypeRow, inputs: Sequence[Operand], outputs: Sequence[Operand]
+) -> tuple[int, str, str, str] | None:
+    """How far operands fit, the first that does not, its type in the form, and its own type."""
+    # An output that differs is nearer to a fit than any input; no form has 1000 inputs.
+    sides = ((0, "input", form.inputs, inputs), (1000, "output", form.outputs, outputs))
+    for first, what, arguments, operands in sides:
+        named = spread(arguments, len(operands))
+        if named is None:
+            return None
+        for i, (argument, operand) in enumerate(zip(named, operands, strict=True)):
+            wanted = argument.code(row)
+            if operand.type != wanted:
+                return first + i, f"{what} {i} ({argument.name})", wanted.name, operand.type_name
+    return None
+
+
 def _count_text(form: Form) -> str:
     """Numbers of operands of a form, for messages."""
-    texts = []
-    for arguments, what in ((form.inputs, "inputs"), (form.outputs, "outputs")):
-        least = any(argument.variadic for argument in arguments)
-        texts.append(f"{len(arguments)}{' or more' if least else ''} {what}")
-    return " and ".join(texts)
+    sides = ((form.inputs, "inputs"), (form.outputs, "outputs"))
+    return " and ".join(
+        f"{len(side)}{' or more' * any(a.variadic for a in side)} {what}" for side, what in sides
+    )

@@ -9,13 +9,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from armpy_conformance.random_graphs import invalid_graphs as graphs
-from armpy_conformance.random_graphs import invalid_operands as operands
-from armpy_conformance.random_graphs import invalid_references as references
 from armpy_conformance.random_graphs.control_flow import control_flow_model
-from armpy_conformance.random_graphs.editor import Editor
 from armpy_conformance.random_graphs.generator import random_model
 from armpy_nnapi.description.model_description import ModelDescription
+from tests.support.invalid_models import graphs, operands, references
+from tests.support.invalid_models.editor import Editor
 
 Mutate: TypeAlias = Callable[[Editor], bool]
 """Makes a graph invalid; False, and no change, if it has nothing to do that to."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from armpy_conformance.random_graphs.editor import Editor
 from armpy_nnapi.codes import OperandCode, OperationCode
 from armpy_nnapi.description.model_description import Lifetime, Operand
+from tests.support.invalid_models.editor import Editor
 
 
 def _model_inputs(editor: Editor) -> list[tuple[int, int]]:

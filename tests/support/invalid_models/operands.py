@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from armpy_conformance.random_graphs.editor import Editor
 from armpy_nnapi.codes import OPERAND_TRAITS, OperandCode
 from armpy_nnapi.description.model_description import ChannelQuant, Lifetime, Operand
+from tests.support.invalid_models.editor import Editor
 
 _INFINITE = float("inf")
 _NOT_A_NUMBER = float("nan")
