@@ -39,10 +39,6 @@ class Capability(enum.StrEnum):
     ``Strings``: it can be asked about layers with tensors of `DataType.STRING`, whose arrays are
     arrays of ``str`` objects in host memory, outside of arenas. Other backends are not asked about
     such layers.
-
-    References
-    ----------
-    Arm NN BackendCapabilities.
     """
 
     NON_CONST_WEIGHTS = "NonConstWeights"

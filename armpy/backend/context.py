@@ -15,10 +15,6 @@ class IBackendContext:
     every context that was told of it; its id is never used again. An unload that
     `before_unload_network` raises at does not take place, unless the runtime is closed: the network
     is executed on, and the contexts that have agreed are told `after_load_network` again.
-
-    References
-    ----------
-    Arm NN IBackendContext.
     """
 
     def before_load_network(self, network_id: int) -> None:
@@ -49,12 +45,7 @@ class IBackendContext:
 
 
 class IBackendModelContext:
-    """Per-network state of a backend; only the backend looks inside.
-
-    References
-    ----------
-    Arm NN IBackendModelContext.
-    """
+    """Per-network state of a backend; only the backend looks inside."""
 
     def close(self) -> None:
         """The network has gone, with all executions; called once.
@@ -99,12 +90,7 @@ class LayerMeasurement(Measurement):
 
 
 class IBackendProfilingContext:
-    """Adds a backend's own measurements to a profile.
-
-    References
-    ----------
-    Arm NN IBackendProfilingContext.
-    """
+    """Adds a backend's own measurements to a profile."""
 
     def enable_profiling(self, enabled: bool) -> None:
         """Begin or end measuring.

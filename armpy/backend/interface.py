@@ -35,10 +35,9 @@ BACKEND_API_VERSION = "2.2"
 class IBackendInternal(ABC):
     """A backend: a light factory for everything that runs layers on one kind of device.
 
-    Four methods must be written: `get_id`, `get_api_version`, `get_layer_support` and
-    `create_workload_factory`. All other members have working defaults. What Arm NN's interface has
-    too is called as there, in snake case. An instance keeps no state that the objects it makes
-    depend on.
+    Four methods must be written and stand first; others may be written, and those that are rarely
+    needed stand last. All but the four have working defaults. What Arm NN's interface has too is
+    called as there, in snake case. An instance keeps no state that the objects it makes depend on.
 
     Whatever a method raises, or returns against this contract, is contained by the core and becomes
     an error that names the backend and the method; other backends and networks are not affected.
@@ -56,10 +55,6 @@ class IBackendInternal(ABC):
 
     An execution in a forked child of the process gives right answers or raises an error. It neither
     waits for threads that only the parent has, nor ends the child.
-
-    References
-    ----------
-    Arm NN IBackendInternal.
     """
 
     def __new__(cls, *args: object, **kwargs: object) -> Self:
@@ -83,32 +78,45 @@ class IBackendInternal(ABC):
             fix=fix,
         )
 
-    # The backend and its devices
+    # Must be written
 
     @abstractmethod
     def get_id(self) -> BackendId:
-        """Return the backend's name, unique among all backends; not empty and not ``"Unknown"``.
-
-        References
-        ----------
-        Arm NN IBackendInternal::GetId.
-        """
+        """Return the backend's name, unique among all backends; not empty, not ``"Unknown"``."""
 
     def get_api_version(self) -> str:
         """Return the `BACKEND_API_VERSION` that the backend was written for, as text: ``"2.2"``.
 
         There is no default: a backend that answers with the version of the core beside it would fit
         every core.
-
-        References
-        ----------
-        Arm NN IBackendInternal::GetApiVersion.
         """
         raise UnimplementedError(
             "the backend does not state the version of the contract that it was written for",
             where=type(self).__qualname__,
             fix=f'Write get_api_version, which returns "{BACKEND_API_VERSION}" for this one',
         )
+
+    @abstractmethod
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
+        """Make the object that says which layers of a network this backend can run.
+
+        Parameters
+        ----------
+        request : PreparationRequest
+            The application's options for the network, and what matters to it.
+        """
+
+    @abstractmethod
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
+        """Make the factory for one loaded network.
+
+        Parameters
+        ----------
+        network : NetworkResources
+            All that there is for it: what the methods above have made, options, allocator.
+        """
+
+    # May be written
 
     @property
     def version(self) -> str:
@@ -130,69 +138,44 @@ class IBackendInternal(ABC):
         """
         return (DeviceInfo(),)
 
-    def get_free_memory(self, device: str) -> int | None:
-        """Return how many bytes of a device's memory are free now; None if that is not known.
-
-        Parameters
-        ----------
-        device : str
-            Name of one of `get_devices`.
-
-        Notes
-        -----
-        Shown by ``armpy devices``.
-        """
-        return None
-
-    def get_typical_figures(self, device: str) -> DeviceFigures | None:
-        """Return speed and power of devices of the same kind; None if they are not known.
-
-        Parameters
-        ----------
-        device : str
-            Name of one of `get_devices`.
-
-        Notes
-        -----
-        Reported where the device does not declare figures and was not measured on this machine.
-        They have no influence on placement.
-        """
-        return None
-
-    def get_capabilities(self) -> Capabilities:
-        """Say what it can do beyond running layers; `Capability` has what the core asks about.
-
-        References
-        ----------
-        Arm NN IBackendInternal::GetCapabilities.
-        """
-        return {}
-
     @property
     def options(self) -> Sequence[BackendOption]:
         """The options that the backend understands; any other is an error of the caller."""
         return ()
 
-    @property
-    def extensions(self) -> Sequence[Extension]:
-        """The vendor extensions that applications can use through it; none by default."""
-        return ()
+    def get_capabilities(self) -> Capabilities:
+        """Say what it can do beyond running layers; `Capability` has what the core asks about."""
+        return {}
 
-    @property
-    def supported_extensions(self) -> Sequence[str]:
-        """Reverse-domain names of the vendor extensions whose operations it can run.
+    def optimize_subgraph_view(
+        self, view: SubgraphView, request: PreparationRequest
+    ) -> OptimizationViews:
+        """Replace parts of a subgraph by something better; all untouched by default.
 
-        Notes
-        -----
-        Those of `extensions`, which have to be among them. A backend is only asked about
-        operations whose extensions are here.
+        Parameters
+        ----------
+        view : SubgraphView
+            Connected layers that were assigned to this backend, maximal and convex. Not
+            to be edited (nor can it be).
+
+        Returns
+        -------
+        OptimizationViews
+            Verified before it is applied. A layer in `failed` goes to the next backend.
         """
-        return tuple(extension.name for extension in self.extensions)
+        return OptimizationViews(untouched=[view])
 
-    # For one runtime
+    def get_programs(self) -> IPrograms | None:
+        """Return what writes compiled programs down, and makes programs of what was written.
+
+        None, the default, stands for a backend that compiles its parts at each load. Programs are
+        kept in compiled models, in the cache for the next process, and in the cache files of the
+        Neural Networks API.
+        """
+        return None
 
     def for_runtime(self, options: OptionValues) -> IBackendInternal:
-        """Make the backend for one runtime; called once each, before all that follows.
+        """Make the backend for one runtime; called once each, before all that is for the runtime.
 
         Parameters
         ----------
@@ -219,45 +202,86 @@ class IBackendInternal(ABC):
         ------
         BackendUnavailableError
             If the device is not there; the backend is then left out, with this reason.
-
-        References
-        ----------
-        Arm NN IBackendInternal::CreateBackendContext.
         """
         return None
+
+    def create_memory_manager(self) -> IMemoryManager | None:
+        """Make the memory manager of one loaded network; None if there is none."""
+        return None
+
+    def register_tensor_handle_factories(
+        self, registry: TensorHandleFactoryRegistry, network: NetworkResources
+    ) -> None:
+        """Add the backend's tensor handle factories for one loaded network; none by default."""
+        return
+
+    def get_handle_factory_preferences(self) -> Sequence[str]:
+        """List ids of factories for its tensors, best first; handles in host memory if empty.
+
+        Notes
+        -----
+        Two backends share a tensor without a copy if the writer's factory exports a kind of
+        memory that the reader's imports.
+        """
+        return ()
+
+    def get_caches(self) -> Sequence[IBackendCache]:
+        """List what it keeps on disk, for the command ``armpy cache``; nothing by default."""
+        return ()
+
+    # Rarely needed
+
+    def get_free_memory(self, device: str) -> int | None:
+        """Return how many bytes of a device's memory are free now; None if that is not known.
+
+        `device` is the name of one of `get_devices`. ``armpy devices`` shows the answer.
+        """
+        return None
+
+    def get_typical_figures(self, device: str) -> DeviceFigures | None:
+        """Return speed and power of devices of the same kind; None if they are not known.
+
+        They are reported where the device does not declare figures and was not measured on this
+        machine. They have no influence on placement.
+        """
+        return None
+
+    @property
+    def extensions(self) -> Sequence[Extension]:
+        """The vendor extensions that applications can use through it; none by default."""
+        return ()
+
+    @property
+    def supported_extensions(self) -> Sequence[str]:
+        """Reverse-domain names of the vendor extensions whose operations it can run.
+
+        Notes
+        -----
+        Those of `extensions`, which have to be among them. A backend is only asked about
+        operations whose extensions are here.
+        """
+        return tuple(extension.name for extension in self.extensions)
 
     def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> bool:
         """Say whether working memory of one runtime's networks can come from an allocator.
 
-        Returns
-        -------
-        bool
-            False by default. The runtime is not made then.
+        The runtime is not made if the answer is False, the default.
 
         Raises
         ------
         BackendCapabilityError
-            In the place of False, to say why.
+            Instead of False, with the reason.
 
         Notes
         -----
-        Nothing is kept: the allocator comes with each network's `NetworkResources`, and arenas that
-        the core plans are taken from it. A backend with memory beside these takes it from the
-        allocator as well. So one object serves all runtimes, with allocators and without.
-
-        References
-        ----------
-        Arm NN IBackendInternal::UseCustomMemoryAllocator.
+        The backend does not keep the allocator, which comes with each network's
+        `NetworkResources`. Arenas that the core plans are taken from it, and so is the backend's
+        own working memory.
         """
         return False
 
     def get_default_allocator(self) -> ICustomAllocator | None:
-        """Return what arenas are taken from if the application says nothing; None for host memory.
-
-        References
-        ----------
-        Arm NN IBackendInternal::GetDefaultAllocator.
-        """
+        """Return the source of arenas if the application names none; None for host memory."""
         return None
 
     def allocate_device_memory(self, request: DeviceMemoryRequest) -> IDeviceMemory | None:
@@ -279,74 +303,6 @@ class IBackendInternal(ABC):
         """
         return None
 
-    def get_caches(self) -> Sequence[IBackendCache]:
-        """List what it keeps on disk, for the command ``armpy cache``; nothing by default."""
-        return ()
-
-    # For one network: which layers, and what becomes of them
-
-    @abstractmethod
-    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
-        """Make the object that says which layers of a network this backend can run.
-
-        Parameters
-        ----------
-        request : PreparationRequest
-            The application's options for the network, and what matters to it.
-
-        References
-        ----------
-        Arm NN IBackendInternal::GetLayerSupport.
-        """
-
-    def optimize_subgraph_view(
-        self, view: SubgraphView, request: PreparationRequest
-    ) -> OptimizationViews:
-        """Replace parts of a subgraph by something better; all untouched by default.
-
-        Parameters
-        ----------
-        view : SubgraphView
-            Connected layers that were assigned to this backend, maximal and convex. Not
-            to be edited (nor can it be).
-
-        Returns
-        -------
-        OptimizationViews
-            Verified before it is applied. A layer in `failed` goes to the next backend.
-
-        References
-        ----------
-        Arm NN IBackendInternal::OptimizeSubgraphView.
-        """
-        return OptimizationViews(untouched=[view])
-
-    def get_programs(self) -> IPrograms | None:
-        """Return what writes compiled programs down, and makes programs of what was written.
-
-        Returns
-        -------
-        IPrograms or None
-            None, the default: the backend compiles its parts anew whenever they are loaded.
-
-        Notes
-        -----
-        It is the one way in which what a backend compiled is kept: in compiled models, in the cache
-        for the next process, and in the cache files of the Neural Networks API.
-        """
-        return None
-
-    # For one network: what executes it
-
-    def create_memory_manager(self) -> IMemoryManager | None:
-        """Make the memory manager of one loaded network; None if there is none.
-
-        References
-        ----------
-        Arm NN IBackendInternal::CreateMemoryManager.
-        """
-        return None
-
     def create_backend_specific_model_context(
         self, model_options: OptionValues
     ) -> IBackendModelContext | None:
@@ -357,10 +313,6 @@ class IBackendInternal(ABC):
         model_options : mapping of str to value
             Every declared option of scope MODEL, checked, defaults filled in. Not called if the
             application gave none.
-
-        References
-        ----------
-        Arm NN IBackendInternal::CreateBackendSpecificModelContext.
         """
         return None
 
@@ -379,48 +331,5 @@ class IBackendInternal(ABC):
         Notes
         -----
         Called for each network that is profiled and of which the backend gets layers.
-
-        References
-        ----------
-        Arm NN IBackendInternal::CreateBackendProfilingContext.
         """
         return None
-
-    @abstractmethod
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        """Make the factory for one loaded network.
-
-        Parameters
-        ----------
-        network : NetworkResources
-            All that there is for it: what the methods above have made, options, allocator.
-
-        References
-        ----------
-        Arm NN IBackendInternal::CreateWorkloadFactory.
-        """
-
-    def register_tensor_handle_factories(
-        self, registry: TensorHandleFactoryRegistry, network: NetworkResources
-    ) -> None:
-        """Add the backend's tensor handle factories for one loaded network; none by default.
-
-        References
-        ----------
-        Arm NN IBackendInternal::RegisterTensorHandleFactories.
-        """
-        return
-
-    def get_handle_factory_preferences(self) -> Sequence[str]:
-        """List ids of factories for its tensors, best first; handles in host memory if empty.
-
-        Notes
-        -----
-        Two backends share a tensor without a copy if the writer's factory exports a kind of
-        memory that the reader's imports.
-
-        References
-        ----------
-        Arm NN IBackendInternal::GetHandleFactoryPreferences.
-        """
-        return ()

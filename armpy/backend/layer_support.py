@@ -68,12 +68,7 @@ _YES = Support(True)
 
 
 class ILayerSupport(ABC):
-    """Says which layers a backend can run.
-
-    References
-    ----------
-    Arm NN ILayerSupport.
-    """
+    """Says which layers a backend can run."""
 
     @abstractmethod
     def is_layer_supported(

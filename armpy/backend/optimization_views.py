@@ -52,10 +52,6 @@ class OptimizationViews:
     """Division of an offered subgraph by a backend.
 
     Every layer of the offered view is in exactly one of the four lists.
-
-    References
-    ----------
-    Arm NN OptimizationViews.
     """
 
     substitutions: list[Substitution] = field(default_factory=list)

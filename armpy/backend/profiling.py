@@ -40,10 +40,6 @@ class IBackendProfiling(ABC):
     -----
     The core implements it. Its errors are the backend's own where these pass them on:
     a workload that adds to a counter that was never declared has failed.
-
-    References
-    ----------
-    Arm NN IBackendProfiling.
     """
 
     @abstractmethod

@@ -35,10 +35,6 @@ class IWorkload(ABC):
     -----
     Several threads may execute one workload at the same time, each with its own handles:
     what belongs to one execution must not be kept on the workload.
-
-    References
-    ----------
-    Arm NN IWorkload.
     """
 
     @abstractmethod
@@ -137,12 +133,7 @@ class ICompletion(ABC):
 
 
 class IWorkloadFactory(ABC):
-    """Makes the workloads of one loaded network on one backend.
-
-    References
-    ----------
-    Arm NN IWorkloadFactory.
-    """
+    """Makes the workloads of one loaded network on one backend."""
 
     @abstractmethod
     def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:

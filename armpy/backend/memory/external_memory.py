@@ -28,10 +28,6 @@ class MemorySource(enum.Flag):
     are file descriptors that can be mapped; ``DMA_BUF_PROTECTED`` is one that cannot.
     ``DEVICE`` is what `IBackendInternal.allocate_device_memory` has made, which nobody
     but its backend can use where it lies.
-
-    References
-    ----------
-    Arm NN MemorySource.
     """
 
     UNDEFINED = 0

@@ -19,12 +19,7 @@ ALIGNMENT_BYTES = 64
 
 
 class IMemoryManager(ABC):
-    """Holds the memory that a backend needs while networks run.
-
-    References
-    ----------
-    Arm NN IMemoryManager.
-    """
+    """Holds the memory that a backend needs while networks run."""
 
     @abstractmethod
     def acquire(self) -> None:
@@ -42,10 +37,6 @@ class ICustomAllocator(ABC):
     -----
     What backends are handed in its place (`NetworkResources.allocator`) asks it and checks what it
     gives: errors name it, and freeing raises nothing. Several threads may ask at the same time.
-
-    References
-    ----------
-    Arm NN ICustomAllocator.
     """
 
     @abstractmethod

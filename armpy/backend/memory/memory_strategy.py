@@ -9,12 +9,7 @@ from dataclasses import dataclass
 
 
 class PackingType(enum.Enum):
-    """In which ways blocks of one bin may be apart.
-
-    References
-    ----------
-    Arm NN MemBlockStrategyType.
-    """
+    """In which ways blocks of one bin may be apart."""
 
     SINGLE_AXIS = 0
     """Blocks of a bin never live at the same time; all of them are at offset 0."""
@@ -43,12 +38,7 @@ class MemBin:
 
 
 class IMemoryOptimizerStrategy(ABC):
-    """Packs blocks into bins.
-
-    References
-    ----------
-    Arm NN IMemoryOptimizerStrategy.
-    """
+    """Packs blocks into bins."""
 
     @property
     @abstractmethod

@@ -20,12 +20,7 @@ if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepa
 
 
 class ITensorHandle(ABC):
-    """A tensor in some backend's memory.
-
-    References
-    ----------
-    Arm NN ITensorHandle.
-    """
+    """A tensor in some backend's memory."""
 
     # Without this, handles would have a dictionary beside the slots that they name.
     __slots__ = ()

@@ -63,12 +63,7 @@ class ITensorArena(ABC):
 
 
 class ITensorHandleFactory(ABC):
-    """Makes tensor handles in one kind of memory.
-
-    References
-    ----------
-    Arm NN ITensorHandleFactory.
-    """
+    """Makes tensor handles in one kind of memory."""
 
     @property
     @abstractmethod
@@ -272,12 +267,7 @@ class HostTensorHandleFactory(ITensorHandleFactory):
 
 
 class TensorHandleFactoryRegistry:
-    """Factories by id, and the memory managers they need.
-
-    References
-    ----------
-    Arm NN TensorHandleFactoryRegistry.
-    """
+    """Factories by id, and the memory managers they need."""
 
     def __init__(self) -> None:
         host = HostTensorHandleFactory()

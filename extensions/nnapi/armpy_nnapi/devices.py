@@ -77,10 +77,6 @@ class Device:
     ----------
     manager : DeviceManager
         Whose device it is.
-
-    References
-    ----------
-    NNAPI ``ANeuralNetworksDevice``.
     """
 
     def __init__(self, backend: BackendProxy, manager: DeviceManager) -> None:

@@ -49,10 +49,6 @@ class Memory:
     -----
     While a model, compilation or execution uses it, its size must not change. A context
     manager that closes it.
-
-    References
-    ----------
-    NNAPI ``ANeuralNetworksMemory``.
     """
 
     def __init__(self, buffer: object) -> None:
@@ -199,10 +195,6 @@ class Memory:
         NnapiError
             UNEXPECTED_NULL without a description; BAD_STATE if it is not finished; OP_FAILED if no
             memory can be made.
-
-        References
-        ----------
-        NNAPI ``ANeuralNetworksMemory_createFromDesc``.
         """
         where = "Memory.create_from_desc"
         if desc is None:
@@ -225,10 +217,6 @@ class Memory:
         Notes
         -----
         Nothing is done if both are the same.
-
-        References
-        ----------
-        NNAPI ``ANeuralNetworksMemory_copy``.
         """
         where = "Memory.copy"
         for memory, what in ((source, "the source"), (destination, "the destination")):

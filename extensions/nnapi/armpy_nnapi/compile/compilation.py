@@ -81,10 +81,6 @@ class Compilation:
     -----
     A context manager that closes it. Without `close` what it has loaded goes with it. Executions
     of one compilation may run side by side.
-
-    References
-    ----------
-    NNAPI ``ANeuralNetworksCompilation``.
     """
 
     def __init__(self, model: Model, manager: DeviceManager | None = None) -> None:
@@ -202,10 +198,6 @@ class Compilation:
         -----
         A device that is not done by then is no longer waited for, and `finish` raises
         MISSED_DEADLINE_PERSISTENT, or the code that the device itself gives.
-
-        References
-        ----------
-        NNAPI ``ANeuralNetworksCompilation_setTimeout``.
         """
         where = "Compilation.set_timeout"
         self._check_open(where)
@@ -236,10 +228,6 @@ class Compilation:
         Nothing that is wrong with files is an error: the model is compiled anew, and
         `armpy.Placement.cache_uses` of the network says why. Unlike in Android, files that were
         made of another model under the same token are not used.
-
-        References
-        ----------
-        NNAPI ``ANeuralNetworksCompilation_setCaching``.
         """
         where = "Compilation.set_caching"
         if directory is None or token is None:
@@ -490,10 +478,6 @@ class Compilation:
         Notes
         -----
         What lies otherwise is copied.
-
-        References
-        ----------
-        NNAPI ``ANeuralNetworksCompilation_getPreferredMemoryAlignmentForInput``.
         """
         where = "Compilation.get_preferred_memory_alignment_for_input"
         return self._preferred(index, where, is_output=False)[0]
@@ -507,31 +491,17 @@ class Compilation:
         -------
         int
             Bytes, a power of two; 1 if there need be no padding, or dimensions are not known.
-
-        References
-        ----------
-        NNAPI ``ANeuralNetworksCompilation_getPreferredMemoryPaddingForInput``.
         """
         where = "Compilation.get_preferred_memory_padding_for_input"
         return self._preferred(index, where, is_output=False)[1]
 
     def get_preferred_memory_alignment_for_output(self, index: int) -> int:
-        """Multiple at which memory for an output best begins; as for inputs.
-
-        References
-        ----------
-        NNAPI ``ANeuralNetworksCompilation_getPreferredMemoryAlignmentForOutput``.
-        """
+        """Multiple at which memory for an output best begins; as for inputs."""
         where = "Compilation.get_preferred_memory_alignment_for_output"
         return self._preferred(index, where, is_output=True)[0]
 
     def get_preferred_memory_padding_for_output(self, index: int) -> int:
-        """Multiple to which the length of memory for an output is best rounded up; as for inputs.
-
-        References
-        ----------
-        NNAPI ``ANeuralNetworksCompilation_getPreferredMemoryPaddingForOutput``.
-        """
+        """Multiple for the length of memory for an output, rounded up; as for inputs."""
         where = "Compilation.get_preferred_memory_padding_for_output"
         return self._preferred(index, where, is_output=True)[1]
 

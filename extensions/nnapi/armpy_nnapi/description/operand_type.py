@@ -23,10 +23,6 @@ class OperandType:
     ------
     NnapiError
         BAD_DATA if a field is not of its kind.
-
-    References
-    ----------
-    NNAPI ``ANeuralNetworksOperandType``.
     """
 
     type: int  # an `OperandCode`, or the code of an extension's type

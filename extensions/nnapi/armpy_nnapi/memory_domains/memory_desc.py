@@ -41,10 +41,6 @@ class MemoryDesc(IMemoryDesc[DescribedMemory]):
     Notes
     -----
     `Memory.create_from_desc` makes memory of a finished one, as often as asked.
-
-    References
-    ----------
-    NNAPI ``ANeuralNetworksMemoryDesc``.
     """
 
     def __init__(self) -> None:

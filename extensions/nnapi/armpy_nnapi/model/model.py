@@ -64,10 +64,6 @@ class Model(IModel):
     Notes
     -----
     Used as a context manager it is finished at the end of the block, unless that raises.
-
-    References
-    ----------
-    NNAPI ``ANeuralNetworksModel``.
     """
 
     def __init__(self, manager: DeviceManager | None = None) -> None:

@@ -48,10 +48,6 @@ class Burst:
     ...         print(result)
     [1. 1.]
     [0. 0.]
-
-    References
-    ----------
-    NNAPI ``ANeuralNetworksBurst``.
     """
 
     def __init__(self, compilation: Compilation) -> None:

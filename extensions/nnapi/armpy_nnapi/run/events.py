@@ -26,10 +26,6 @@ class Event:
     -----
     What executions that were started return; `create_from_sync_fence_fd` makes one of a fence of
     other programs or devices.
-
-    References
-    ----------
-    NNAPI ``ANeuralNetworksEvent``.
     """
 
     def __init__(self, *, has_fence: bool = False) -> None:
@@ -57,10 +53,6 @@ class Event:
         ------
         NnapiError
             BAD_DATA if it is 0 or below, or not open.
-
-        References
-        ----------
-        NNAPI ``ANeuralNetworksEvent_createFromSyncFenceFd``.
         """
         where = "Event.create_from_sync_fence_fd"
         fd = as_integer(fd, "descriptor", where)
@@ -132,10 +124,6 @@ class Event:
         NnapiError
             OP_FAILED, with -1 as the error's `value`, if the event has no fence, or the system
             has no such descriptors.
-
-        References
-        ----------
-        NNAPI ``ANeuralNetworksEvent_getSyncFenceFd``.
         """
         where = "Event.get_sync_fence_fd"
         reason = "there is no fence"

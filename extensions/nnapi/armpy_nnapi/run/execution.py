@@ -52,10 +52,6 @@ class Execution:
     ------
     NnapiError
         UNEXPECTED_NULL without a compilation; BAD_STATE if it is not finished or failed.
-
-    References
-    ----------
-    NNAPI ``ANeuralNetworksExecution``.
     """
 
     __slots__ = (
@@ -286,10 +282,6 @@ class Execution:
         ------
         NnapiError
             BAD_STATE after the start.
-
-        References
-        ----------
-        NNAPI ``ANeuralNetworksExecution_setReusable``.
         """
         self._check_building("Execution.set_reusable")
         self._preparation = Preparation() if reusable else None
@@ -370,10 +362,6 @@ class Execution:
         Notes
         -----
         Among those that wait, the compilation's priority says who comes first.
-
-        References
-        ----------
-        NNAPI ``ANeuralNetworksExecution_startCompute``.
         """
         where = "Execution.start_compute"
         self._compilation.check_ready(where)
@@ -409,10 +397,6 @@ class Execution:
             before; BAD_DATA if something is not set, an output's dimensions are not all known,
             or there is a time and not one chosen device. `Event.wait` raises everything else, and
             OP_FAILED if a dependency failed.
-
-        References
-        ----------
-        NNAPI ``ANeuralNetworksExecution_startComputeWithDependencies``.
         """
         where = "Execution.start_compute_with_dependencies"
         self._compilation.check_ready(where)
