@@ -80,7 +80,8 @@ class Compilation:
     Notes
     -----
     A context manager that closes it. Without `close` what it has loaded goes with it. Executions
-    of one compilation may run side by side.
+    of one compilation may run side by side. Methods that set something raise NnapiError: BAD_STATE
+    after `finish`; BAD_DATA for a code or number that is not valid.
     """
 
     def __init__(self, model: Model, manager: DeviceManager | None = None) -> None:
@@ -132,11 +133,6 @@ class Compilation:
     def set_preference(self, preference: int) -> None:
         """Say what is more important: power, one answer, or many.
 
-        Raises
-        ------
-        NnapiError
-            BAD_STATE after `finish`; BAD_DATA if there is no such code.
-
         Notes
         -----
         Where operations run goes by it, and devices are told it when they prepare the model. If
@@ -158,11 +154,6 @@ class Compilation:
 
     def set_priority(self, priority: int) -> None:
         """Say how urgent executions are against those of other models.
-
-        Raises
-        ------
-        NnapiError
-            BAD_STATE after `finish`; BAD_DATA if there is no such code.
 
         Notes
         -----
@@ -191,8 +182,7 @@ class Compilation:
         Raises
         ------
         NnapiError
-            BAD_STATE after `finish`; BAD_DATA unless exactly one device was chosen, or if it is no
-            duration.
+            BAD_DATA unless exactly one device was chosen.
 
         Notes
         -----
@@ -220,8 +210,7 @@ class Compilation:
         Raises
         ------
         NnapiError
-            UNEXPECTED_NULL without one of them; BAD_STATE after `finish`; BAD_DATA if the token
-            has another length.
+            UNEXPECTED_NULL without one of them; BAD_DATA if the token has another length.
 
         Notes
         -----
@@ -457,11 +446,6 @@ class Compilation:
 
     def get_preferred_memory_alignment_for_input(self, index: int) -> int:
         """Multiple at which memory for an input best begins.
-
-        Parameters
-        ----------
-        index : int
-            Position among the model's inputs.
 
         Returns
         -------

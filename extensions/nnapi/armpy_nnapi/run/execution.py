@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NoReturn
 
 from armpy.core.vlog import is_on
 from armpy.errors import NnapiError, ResultCode
-from armpy.execution.calls.invocation import Invocation
 from armpy.ops.operation import Array
 from armpy_nnapi.codes import DurationCode
 from armpy_nnapi.compile.compilation import Compilation
@@ -17,18 +16,16 @@ from armpy_nnapi.description.operand_type import OperandType
 from armpy_nnapi.memory import Memory
 from armpy_nnapi.results import bad_state, check_kind, log_end, require_data, unexpected_null
 from armpy_nnapi.run.arguments import ExecutionArguments
+from armpy_nnapi.run.computing import COMPUTE, compute, run_with
 from armpy_nnapi.run.execution_results import ExecutionResults
-from armpy_nnapi.run.limits import NO_LIMITS, check_duration, clamped_loop_timeout, left_s
+from armpy_nnapi.run.limits import NO_LIMITS, check_duration, clamped_loop_timeout
 from armpy_nnapi.run.preparation import Preparation
 from armpy_nnapi.run.turn import Turn
 
 if TYPE_CHECKING:
-    from armpy.execution import LoadedNetwork
-    from armpy_nnapi.memory_domains.memory_uses import Given, Targets
     from armpy_nnapi.run.events import Event
     from armpy_nnapi.run.launch import Launch
 
-_COMPUTE = "Execution.compute"
 _NO_TIMEOUT = "only executions on one chosen device have time-outs"
 
 
@@ -52,6 +49,12 @@ class Execution:
     ------
     NnapiError
         UNEXPECTED_NULL without a compilation; BAD_STATE if it is not finished or failed.
+
+    Notes
+    -----
+    Methods that set something raise NnapiError: BAD_STATE after the start; BAD_DATA if there is no
+    such input or output (`index` is its position in the model), or a type, length or number does
+    not fit.
     """
 
     __slots__ = (
@@ -104,8 +107,6 @@ class Execution:
 
         Parameters
         ----------
-        index : int
-            Position among the model's inputs.
         value : ndarray, bytes-like, number or None
             Used in place, so it must not change until the execution is over; None for an
             optional input that is left out.
@@ -115,8 +116,7 @@ class Execution:
         Raises
         ------
         NnapiError
-            BAD_STATE after the start, or if the input is set already; BAD_DATA if there is no such
-            input, or type or length do not fit.
+            BAD_STATE also if the input is set already.
 
         Notes
         -----
@@ -138,19 +138,12 @@ class Execution:
 
         Parameters
         ----------
-        index : int
-            Position among the model's outputs.
         buffer : ndarray, writable bytes-like or None
             At least as large as the output; None for an optional one that is not wanted. What it
             holds after an execution that failed is not known, except after
             OUTPUT_INSUFFICIENT_SIZE, which writes nothing.
         operand_type : OperandType, optional
             What is known of the dimensions beyond what the model says.
-
-        Raises
-        ------
-        NnapiError
-            As for `set_input`.
         """
         arguments = self._arguments
         is_plain = operand_type is None and self._state is ExecutionState.BUILDING
@@ -211,8 +204,7 @@ class Execution:
         Raises
         ------
         NnapiError
-            BAD_DATA unless the compilation is for one device that was chosen; BAD_STATE after the
-            start.
+            BAD_DATA unless the compilation is for one device that was chosen.
         """
         devices = self._compilation.devices
         # Asked here first, as what is measured is to take no longer.
@@ -235,8 +227,7 @@ class Execution:
         Raises
         ------
         NnapiError
-            BAD_DATA unless the compilation is for one device that was chosen, or if it is no
-            time; BAD_STATE after the start.
+            BAD_DATA unless the compilation is for one device that was chosen.
 
         Notes
         -----
@@ -257,11 +248,6 @@ class Execution:
             Of an outermost one, with all that it runs. 0 stops after the first true condition; at
             most `MAXIMUM_LOOP_TIMEOUT_NS`, which also stands for all longer ones. Left unsaid, it
             is what the manager's options say, `DEFAULT_LOOP_TIMEOUT_NS` unless they differ.
-
-        Raises
-        ------
-        NnapiError
-            BAD_STATE after the start; BAD_DATA if it is below 0.
         """
         where = "Execution.set_loop_timeout"
         self._check_building(where)
@@ -277,11 +263,6 @@ class Execution:
             Off unless said. A reusable execution is prepared at its first computation and then
             costs a third of a new one; one at a time. It is always for the same arguments, whose
             elements may change in between.
-
-        Raises
-        ------
-        NnapiError
-            BAD_STATE after the start.
         """
         self._check_building("Execution.set_reusable")
         self._preparation = Preparation() if reusable else None
@@ -300,17 +281,17 @@ class Execution:
         """
         # A reusable execution has been checked before, but for memory, whose elements change.
         if self._state is ExecutionState.BUILDING or self._arguments.memories is not None:
-            self._check_arguments(_COMPUTE)
+            self._check_arguments(COMPUTE)
         if not self._turn.take():
-            raise self._not_free(_COMPUTE)
+            raise self._not_free(COMPUTE)
         self._state = ExecutionState.STARTED
         results, preparation = self._results, self._preparation
         results.code = None
         try:
             if preparation is None or not preparation.run(results):
-                self._compute()
+                compute(self._compilation, self._arguments, results, self._limits, preparation)
         except BaseException as error:  # noqa: BLE001 - raised again
-            self._raise_failed(error, _COMPUTE)
+            self._raise_failed(error, COMPUTE)
         self._end(ResultCode.NO_ERROR)
 
     def run(self, inputs: Sequence[Array | None]) -> list[Array]:
@@ -339,7 +320,7 @@ class Execution:
         try:
             shapes = self._results.shapes
             shapes.begin()
-            results = self._run_with(arrays)
+            results = run_with(self._compilation, arrays, self._results, self._limits)
             shapes.note_all(results, where)
         except BaseException as error:  # noqa: BLE001 - raised again
             self._raise_failed(error, where)
@@ -533,60 +514,6 @@ class Execution:
         if explained is error:
             raise error
         raise explained from error
-
-    def _compute(self) -> None:
-        """Run with the arguments that were set, and write the outputs."""
-        arguments, shapes = self._arguments, self._results.shapes
-        inputs, outputs = arguments.inputs.arrays, arguments.outputs.arrays
-        network, memories = self._compilation.whole, arguments.memories
-        if memories is not None or network is None or not arguments.are_in_place:
-            arguments.check_left_out(_COMPUTE)
-            arguments.inputs.renew()
-            shapes.begin()
-            if memories is None:
-                results = self._run_with(inputs)
-            else:
-                part = self._compilation.network_for(inputs)
-                results = memories.run(part, inputs, self._run, _COMPUTE)
-            arguments.write(results, shapes, _COMPUTE)
-            return
-        has_control_flow = self._compilation.signature.has_control_flow
-        # A bound network has no deadline and takes no other time-out for its loops.
-        if self._preparation is not None and not has_control_flow and not self._limits.timeout_ns:
-            self._bind(self._preparation, network)
-        else:
-            # As every input and output has the shape that the network is prepared for.
-            self._run(network, inputs, outputs)  # type: ignore[arg-type]  # all set
-        shapes.note_expected()
-
-    def _bind(self, preparation: Preparation, network: LoadedNetwork) -> None:
-        """Prepare for these arrays, and run the first time."""
-        names = [value.name for value in network.graph.inputs]
-        arguments = self._arguments
-        # Binding checks the arrays, plans the copies and takes working memory once for all runs.
-        asked = Invocation(
-            dict(zip(names, arguments.inputs.arrays, strict=True)),
-            dict(zip(network.graph.output_names, arguments.outputs.arrays, strict=True)),
-        )
-        preparation.begin(network.bind(asked), self._results)
-
-    def _run_with(self, arrays: Sequence[Array | None]) -> list[Array]:
-        """Run the network for these inputs."""
-        network = self._compilation.network_for(arrays)
-        return self._run(network, [array for array in arrays if array is not None])
-
-    def _run(
-        self, network: LoadedNetwork, given: Given, targets: Targets | None = None
-    ) -> list[Array]:
-        """Run a network on this thread, and measure it if that was asked for."""
-        limits = self._limits
-        limit_s = left_s(limits.deadline_s(), _COMPUTE) if limits.timeout_ns else None
-        loop_s = limits.loop_timeout_s
-        if not self._results.is_timed:
-            return network.run(given, targets, loop_timeout_s=loop_s, deadline_s=limit_s)  # type: ignore[arg-type]  # memory is imported in the place of arrays
-        return self._results.measure(
-            lambda: network.run(given, targets, loop_timeout_s=loop_s, deadline_s=limit_s)  # type: ignore[arg-type]  # as above
-        )
 
     def _launch(self, where: str, *, has_fence: bool = False) -> Launch:
         """A start of this execution on another thread."""
