@@ -40,15 +40,10 @@ Exclusions = dict[tuple[int, BackendId], Support]
 
 @dataclass(frozen=True, slots=True)
 class FailedAnswer(Support):
-    """No, as the backend has taken the layer and then failed at its work.
-
-    Parameters
-    ----------
-    error : ArmpyError, optional
-        What it raised, without what it came from.
-    """
+    """No, as the backend has taken the layer and then failed at its work."""
 
     error: ArmpyError | None = None
+    """What it raised, without its causes."""
 
     @classmethod
     def by(cls, code: ReasonCode, text: str, error: ArmpyError) -> FailedAnswer:
@@ -61,16 +56,9 @@ class FailedAnswer(Support):
 
 @dataclass
 class Assignment:
-    """Assignment of each layer to a backend, with refusals.
+    """Assignment of each layer to a backend, with refusals."""
 
-    Parameters
-    ----------
-    backends : dict of int to IBackendInternal
-        By layer id.
-    refusals : list of Refusal
-    """
-
-    backends: dict[int, IBackendInternal] = field(default_factory=dict)
+    backends: dict[int, IBackendInternal] = field(default_factory=dict)  # by layer id
     refusals: list[Refusal] = field(default_factory=list)
 
     def backend_id(self, layer: Layer) -> BackendId:

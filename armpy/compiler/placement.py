@@ -14,82 +14,52 @@ from armpy.types import BackendId, Preference
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A backend that did not take a layer.
-
-    Parameters
-    ----------
-    layer_id : int
-    layer, operation : str
-        The layer's name, and its operation's.
-    backend : str
-    code : str
-        Value of a `armpy.backend.ReasonCode`.
-    text : str
-        The backend's own words.
-    """
+    """A backend that did not take a layer."""
 
     layer_id: int
     layer: str
     operation: str
+    """Name of the layer's operation."""
     backend: BackendId
     code: str
+    """Value of an `armpy.backend.ReasonCode`."""
     text: str
+    """The backend's own words."""
 
 
 @dataclass(frozen=True, slots=True)
 class LayerPlacement:
-    """Placement of one layer of the optimised network.
-
-    Parameters
-    ----------
-    layer_id : int
-    layer, operation : str
-    backend : str
-    partition : int
-        Number of the subgraph that the layer belongs to.
-    origins : tuple of str
-        Names of the model's layers that were made into this one; empty if it is one itself.
-    inside : str
-        Control flow layer, and which of its graphs, that this one belongs to: ``loop/body``;
-        empty for layers of the model's own graph. Ids are unique in one graph.
-    """
+    """Placement of one layer of the optimised network."""
 
     layer_id: int
+    """Unique in one graph."""
     layer: str
     operation: str
     backend: BackendId
     partition: int
+    """Number of the subgraph that the layer belongs to; -1 for copies."""
     origins: tuple[str, ...] = ()
+    """Names of the model's layers that were made into this one; empty if it is one itself."""
     inside: str = ""
+    """Control flow layer and its graph that this layer belongs to, such as ``loop/body``; empty for
+    layers of the model's own graph."""
 
 
 @dataclass(frozen=True, slots=True)
 class LateCompilation:
-    """Compilation in the background, and what runs until it is done.
-
-    Parameters
-    ----------
-    state : {"pending", "done", "failed"}
-        Whether the backends' code is being compiled, has taken the place of what ran before, or
-        could not be compiled.
-    backends : tuple of str
-        Whose code it is.
-    where : str
-        Where it is compiled, and why, if that is not in another process.
-    calls : int
-        Executions that began on what ran before.
-    seconds : float
-        From when it was asked for until its end, or until now.
-    reason : str
-        Why it failed; empty otherwise.
-    """
+    """Compilation in the background, and the executions before its end."""
 
     state: str
+    """``pending``; ``done``: the code has replaced what ran before; or ``failed``."""
     backends: tuple[BackendId, ...]
     where: str
+    """Where the code is compiled, and the reason if that is not another process."""
     calls: int
+    """Executions that began on what ran before."""
     seconds: float
+    """From the request until the end, or until now."""
     reason: str = ""
+    """Why it failed; empty otherwise."""
 
     def __str__(self) -> str:
         names = ", ".join(self.backends)
@@ -103,49 +73,36 @@ class LateCompilation:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The placement report of an optimised network.
-
-    Parameters
-    ----------
-    layers : tuple of LayerPlacement
-        In order of execution.
-    refusals : tuple of Refusal
-        Every backend that was asked before the one that took the layer.
-    layers_by_backend : dict of str to int
-        How many of the model's layers each backend runs.
-    fallbacks : int
-        How many of the model's layers do not run on the first preferred backend. Those that it
-        would take, and that are cheaper elsewhere, do not count.
-    num_partitions, num_copies : int
-        Subgraphs, and tensors copied between memories of backends.
-    arena_bytes : dict of str to int
-        Working memory per backend and execution.
-    preference : str
-        Value of the `armpy.Preference` that placement went by.
-    basis : {"order", "estimated", "measured", "remembered"}
-        Where the decision comes from: the backends' order, the figures of their devices, or
-        measuring the alternatives, now or when the same was asked before.
-    alternatives : tuple of Alternative
-        What was weighed, the cheapest first; empty if the order of the backends decides. A report
-        of several parts has those of each.
-    cache_uses : tuple of CacheUse
-        What was found compiled, and why other things were not; in order.
-    compilation : LateCompilation, optional
-        What is, or was, compiled while something else ran (``compile="background"``).
-    """
+    """The placement report of an optimised network."""
 
     layers: tuple[LayerPlacement, ...]
+    """In order of execution."""
     refusals: tuple[Refusal, ...]
+    """Every backend that was asked before the one that took the layer."""
     layers_by_backend: dict[BackendId, int]
+    """Number of the model's layers that each backend runs."""
     fallbacks: int
+    """Number of the model's layers that do not run on the first preferred backend. Those that it
+    would take, and that are cheaper elsewhere, do not count."""
     num_partitions: int
+    """Number of subgraphs."""
     num_copies: int
+    """Number of tensors copied between memories of backends."""
     arena_bytes: dict[BackendId, int]
+    """Working memory per backend and execution."""
     preference: str = Preference.ORDER.value
+    """Value of the `armpy.Preference` that placement went by."""
     basis: str = "order"
+    """Reason of the placement: ``order``, that of the backends; otherwise that of the plugin which
+    decided. armpy-tools has ``estimated``, from figures of devices; ``measured``, by running the
+    alternatives; ``remembered``, from an earlier measurement."""
     alternatives: tuple[Alternative, ...] = ()
+    """What was weighed, the cheapest first; empty if the order of the backends decides. A report of
+    several parts has those of each."""
     cache_uses: tuple[CacheUse, ...] = ()
+    """What was found compiled, and why other things were not; in order."""
     compilation: LateCompilation | None = None
+    """What is, or was, compiled while something else ran (``compile="background"``)."""
 
     @property
     def peak_bytes(self) -> int:
