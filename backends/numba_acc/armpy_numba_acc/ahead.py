@@ -41,9 +41,9 @@ def target(name: str, options: OptionValues = NO_OPTIONS) -> Target:
 
     Parameters
     ----------
-    name : str
+    name
         Of `NAMES`.
-    options : mapping
+    options
         A network's. The instruction set is for `HOST` alone; ``num_threads`` holds for all.
 
     Raises
@@ -61,8 +61,6 @@ def target(name: str, options: OptionValues = NO_OPTIONS) -> Target:
 def settings_for(aim: Target, options: OptionValues = NO_OPTIONS) -> ResolvedOptions:
     """What regions are lowered with for a target.
 
-    Notes
-    -----
     Of this machine the measured figures hold, as they do for what is compiled when it is loaded;
     of others, those of a typical processor with the instruction set.
     """
@@ -96,9 +94,9 @@ def compile_for(
 
     Parameters
     ----------
-    view : SubgraphView
+    view
         Whose layers the backend supports.
-    options : mapping
+    options
         The network's.
 
     Returns
@@ -127,17 +125,15 @@ def kernels_for(
 ) -> SavedKernels:
     """Compile every kernel that machines like a target may choose for some regions.
 
-    Parameters
-    ----------
-    views : sequence of SubgraphView
-        Whose layers the backend supports; one that cannot be lowered for the target is left out.
-    options : mapping
-        The networks'.
-
-    Notes
-    -----
     Which of several kernels is best depends on figures that each machine measures: those of all
     built-in machines stand for what it may find.
+
+    Parameters
+    ----------
+    views
+        Whose layers the backend supports; one that cannot be lowered for the target is left out.
+    options
+        The networks'.
     """
     isa = settings_for(aim, options).isa.strict()
     figures = [typical(isa), *(model for model in BUILT_IN.values() if model is not typical(isa))]

@@ -179,9 +179,9 @@ def saved_program(program: Program, aim: Target, options: OptionValues) -> Saved
 
     Parameters
     ----------
-    aim : Target
+    aim
         What it was made for.
-    options : mapping
+    options
         What it was made with.
 
     Returns

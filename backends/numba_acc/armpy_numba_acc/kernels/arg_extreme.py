@@ -30,7 +30,6 @@ _read = reader(ArgExtreme)
 
 @compiled
 def _store(target: Pointer, index: int, position: int, is_wide: int) -> None:
-    """Write a position."""
     if is_wide != 0:
         store_i64(target, index, position)
     else:
@@ -40,8 +39,6 @@ def _store(target: Pointer, index: int, position: int, is_wide: int) -> None:
 def make(isa: Isa, operation: str, kind: str, form: str) -> Kernel:
     """Make the kernel for the record's parameters.
 
-    Notes
-    -----
     The first NaN counts where there is one. Threads share rows, or blocks of
     columns.
     """

@@ -82,8 +82,6 @@ def following(sync: Pointer, cancel: Pointer, number: int) -> int:
 def make(isa: Isa) -> LinkedKernel:
     """Make the executor: what the leading thread runs.
 
-    Notes
-    -----
     In place of a call it is told an `ExecutionRecord`. It begins when the arbiter lets it in, and
     has as many workers then as are its fair share and free; when others wait, it lets workers go
     between commands. The thread's floating-point modes are the caller's again whenever it returns.

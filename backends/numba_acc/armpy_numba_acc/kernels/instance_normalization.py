@@ -18,8 +18,6 @@ from armpy_numba_acc.machine.isa import Isa
 def make(isa: Isa) -> Callable[[int, int, int], None]:
     """Make the kernel; threads share the channels.
 
-    Notes
-    -----
     Sums are of float64: there may be very many pixels.
     """
     read = reader(InstanceNormalization)

@@ -18,9 +18,7 @@ _FRACTION_BITS = 7
 def make(isa: Isa, is_signed: int) -> Callable[[int, int, int], None]:
     """Make the kernel for the record's parameters; threads share the rows.
 
-    References
-    ----------
-    TFLite reference kernels ``l2normalization.h``, ``integer_ops/l2normalization.h``.
+    Reference: TFLite reference kernels ``l2normalization.h``, ``integer_ops/l2normalization.h``.
     """
     read = reader(L2NormalizationBytes)
     later_bits = _FRACTION_BITS if is_signed else 0

@@ -23,8 +23,6 @@ from armpy_numba_acc.machine.isa import Isa
 def make(isa: Isa, part: str) -> Callable[[int, int, int], None]:
     """Make one of three kernels, which one thread runs.
 
-    Notes
-    -----
     ``begin`` stands in front of a loop; ``test`` in front of the body, and jumps behind the loop
     if there is no other turn; ``back`` behind the body, and jumps to what is in front of the test.
 

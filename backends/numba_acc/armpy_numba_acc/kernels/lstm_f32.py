@@ -56,7 +56,6 @@ def _normalize(gate: Pointer, weights: Pointer, bias: Pointer, count: int) -> No
 
 @compiled
 def _copy(target: Pointer, source: Pointer, count: int) -> None:
-    """Copy elements."""
     for j in range(count):
         store_f32(target, j, load_f32(source, j))
 

@@ -26,9 +26,7 @@ from armpy_numba_acc.machine.isa import Isa
 def make(isa: Isa, has_input_gate: int) -> Callable[[int, int, int], None]:
     """Make the kernel; one thread runs it.
 
-    References
-    ----------
-    TFLite ``kernels/lstm_eval.cc`` (``EvalInteger8x8_16``).
+    Reference: TFLite ``kernels/lstm_eval.cc`` (``EvalInteger8x8_16``).
     """
     read = reader(LstmQ8)
     num_gates = 4 if has_input_gate else 3

@@ -17,8 +17,6 @@ def make(
 ) -> Callable[[int, int, int], None]:
     """Make the kernel; threads share the columns along the axis, each of which keeps its order.
 
-    Notes
-    -----
     Nothing is read or written where an index is out of range: the kernel ends there.
     """
     (load, store), read = INTEGERS[element_bytes], reader(MoveElements)

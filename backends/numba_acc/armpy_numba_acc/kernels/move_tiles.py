@@ -17,8 +17,6 @@ STRIP = 8
 def make(isa: Isa, size: int, length: int) -> Callable[[int, int, int], None]:
     """Make the kernel for elements of `size` bytes and tiles of `length` rows and columns.
 
-    Notes
-    -----
     The last tiles overlap those in front of them. Threads share strips of tiles.
     """
     transpose, read = make_transpose_tile(size, length), reader(MoveTiles)

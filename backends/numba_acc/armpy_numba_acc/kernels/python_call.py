@@ -16,16 +16,14 @@ _SLOT_BYTES = 8 * num_words(Slot)
 def make(isa: Isa, header_bytes: int) -> KernelWithResult:
     """Make a function that CPython can call (``METH_FASTCALL``).
 
-    Parameters
-    ----------
-    header_bytes : int
-        Of every Python object. Its last word is the object's type. Behind it, arrays have the
-        address of their elements first of all (`PyArrayObject_fields`).
-
-    Notes
-    -----
     Its owner is the array that holds an `ExecutionRecord`. It gives a Python integer: how many
     commands it has not run, or `NOT_RUN`.
+
+    Parameters
+    ----------
+    header_bytes
+        Of every Python object. Its last word is the object's type. Behind it, arrays have the
+        address of their elements first of all (`PyArrayObject_fields`).
     """
     read, read_slot = reader(ExecutionRecord), reader(Slot)
 

@@ -74,9 +74,7 @@ def _asymmetric(low: Scalar, high: Scalar) -> Parameters:
 def make(isa: Isa, written: str, is_asymmetric: int) -> Callable[[int, int, int], None]:
     """Make the kernel; threads share the rows, or if these are too few, each of them.
 
-    References
-    ----------
-    TFLite ``tensor_utils::SymmetricQuantizeFloats`` and ``AsymmetricQuantizeFloats``.
+    Reference: TFLite ``tensor_utils::SymmetricQuantizeFloats`` and ``AsymmetricQuantizeFloats``.
     """
     has_bytes = written == "u8"
     lowest = -128.0 if is_asymmetric else -127.0

@@ -14,8 +14,6 @@ from armpy_numba_acc.tiles.finish.quantize_u8 import VECTORS, quantize_block
 def make(isa: Isa) -> Callable[[int, int, int], None]:
     """Make the kernel; threads share the elements, of which there are a register of bytes or more.
 
-    Notes
-    -----
     The last block of a share overlaps the one in front, which may be another thread's: both
     write the same.
     """

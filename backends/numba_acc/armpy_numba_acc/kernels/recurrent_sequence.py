@@ -24,7 +24,6 @@ _read = reader(RecurrentSequence)
 
 @compiled
 def _copy(target: Pointer, source: Pointer, count: int) -> None:
-    """Copy elements."""
     for j in range(count):
         store_f32(target, j, load_f32(source, j))
 

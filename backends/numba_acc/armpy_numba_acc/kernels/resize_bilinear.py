@@ -31,16 +31,14 @@ FRACTION_BITS = 10
 def make(isa: Isa, kind: str) -> Callable[[int, int, int], None]:
     """Make the kernel; threads share the output's rows.
 
+    Rows are blended first, then columns. The reference rounds each of the four products, which
+    makes a difference in the last place of floats. Bytes in floats are computed in its order: both
+    rows are kept, each times its weight.
+
     Parameters
     ----------
     kind : {"f32", "u8", "s8"}
         "s8" is kept unsigned like all signed tensors, and interpolated with integers.
-
-    Notes
-    -----
-    Rows are blended first, then columns. The reference rounds each of the four products, which
-    makes a difference in the last place of floats. Bytes in floats are computed in its order: both
-    rows are kept, each times its weight.
     """
     read = reader(Interpolation)
     is_float = kind != "s8"

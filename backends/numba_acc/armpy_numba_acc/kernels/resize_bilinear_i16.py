@@ -17,8 +17,6 @@ _BITS = 2 * FRACTION_BITS
 def make(isa: Isa) -> Callable[[int, int, int], None]:
     """Make the kernel; threads share the output's rows.
 
-    Notes
-    -----
     Products of two weights have 20 fraction bits; sums of them are exact in 64 bits and rounded,
     ties away from zero.
     """

@@ -16,8 +16,6 @@ from armpy_numba_acc.tiles.blocks import make_copy_run
 def make(isa: Isa, index_bytes: int) -> Callable[[int, int, int], None]:
     """Make the kernel; threads share the bytes of each run, so that runs keep their order.
 
-    Notes
-    -----
     Nothing is written where an index is out of range: the kernel ends there.
     """
     copy_run, read = make_copy_run(isa), reader(ScatterByIndex)

@@ -30,7 +30,6 @@ _LONG = 96
 
 @compiled
 def _largest(row: Pointer, length: int) -> int:
-    """A row's largest byte."""
     largest = 0
     for i in range(length):
         largest = max(largest, load_u8(row, i))
@@ -49,9 +48,7 @@ def _total(row: Pointer, length: int, largest: int, summands: Pointer) -> int:
 def make(isa: Isa, function: str, written: str) -> LinkedKernel | Callable[[int, int, int], None]:
     """Make the kernel for the record's parameters; threads share the rows.
 
-    References
-    ----------
-    TFLite reference kernels ``softmax.h``, ``log_softmax.h``.
+    Reference: TFLite reference kernels ``softmax.h``, ``log_softmax.h``.
     """
     read = reader(SoftmaxBytes)
     is_log, is_wide = function == "log_softmax", written == "i16"

@@ -34,9 +34,7 @@ def _exponential(element: int, largest: int, table: Pointer, multiplier: int, sh
 def make(isa: Isa) -> Callable[[int, int, int], None]:
     """Make the kernel; threads share the rows.
 
-    References
-    ----------
-    TFLite reference kernel ``softmax.h`` (``SoftmaxInt16``).
+    Reference: TFLite reference kernel ``softmax.h`` (``SoftmaxInt16``).
     """
     read = reader(SoftmaxI16)
 

@@ -111,8 +111,6 @@ _LIMITS = {"i16": (-32768, 32767), "i8": (-128, 127), "u8": (0, 255)}
 def _make_integers(isa: Isa, kind: str, shifts_first: int) -> Callable[[int, int, int], None]:
     """Make the kernel for integers; `kind` is the format of the state's.
 
-    Notes
-    -----
     Everything is done for all filters of a thread before the next thing, so that what is one
     number per filter is computed for many at once. Threads take whole panels of filters.
     """

@@ -41,7 +41,6 @@ def _order_of_float(base: Pointer, index: int) -> int:
 
 @compiled
 def _order_of_u16(base: Pointer, index: int) -> int:
-    """uint16 as it is."""
     return _wide(load_i16(base, index)) & 0xFFFF
 
 
@@ -76,8 +75,6 @@ def _sink(heap: Pointer, place: int, size: int) -> None:
 def make(isa: Isa, format_: str, index_bytes: int) -> Callable[[int, int, int], None]:
     """Make the kernel; threads share the rows.
 
-    Notes
-    -----
     Elements are kept as one word each, that says how large they are and, below that, how early
     they come among equal ones: no two words are the same.
     """

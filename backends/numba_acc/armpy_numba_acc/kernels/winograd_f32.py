@@ -73,8 +73,6 @@ def make(
 ) -> Callable[[int, int, int], None]:
     """Make the kernel for the record's parameters.
 
-    Notes
-    -----
     Threads share the tiles. Their scratch memory holds three tables of addresses in 1024 bytes, a
     pixel that nobody reads, and the values and the products of a batch.
     """

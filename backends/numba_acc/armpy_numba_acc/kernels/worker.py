@@ -26,14 +26,12 @@ from armpy_numba_acc.machine.isa import Isa
 def make(isa: Isa, patience: int) -> Callable[[int, int, int], None]:
     """Make the function of a worker; it returns to sleep or, if it is told so, to stop.
 
+    In place of a call it is told the address of its ticket.
+
     Parameters
     ----------
-    patience : int
+    patience
         How often it looks for another execution before it returns.
-
-    Notes
-    -----
-    In place of a call it is told the address of its ticket.
     """
     relax, flush, restore = relaxing(isa), flushing(isa), restoring(isa)
     pause, read = pausing(isa), reader(ExecutionRecord)

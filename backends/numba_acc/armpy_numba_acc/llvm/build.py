@@ -29,8 +29,6 @@ def build_kernel(kernel: Kernel, isa: Isa) -> bytes:
 def _uncollected() -> Iterator[None]:
     """Have Python look for no cycles, unless it does not anyway.
 
-    Notes
-    -----
     Numba makes some hundred thousand objects for a kernel, nearly all of which live until it is
     done: looking through them again and again takes a fifth of the time of a translation.
     """

@@ -19,16 +19,14 @@ LayoutT = TypeVar("LayoutT", bound=MemoryLayout)
 class CallFields:
     """A call's fields as values, each loaded when asked for: ``CallFields(Copy, args).size``.
 
+    Records within it are `CallFields` again; ``tuple[float, ...]`` is the address of the first one.
+
     Parameters
     ----------
     kind : type
         The record.
     args : CodeValue
         Address of the words.
-
-    Notes
-    -----
-    Records within it are `CallFields` again; ``tuple[float, ...]`` is the address of the first one.
     """
 
     def __init__(self, kind: type[MemoryLayout], args: CodeValue) -> None:
@@ -53,7 +51,7 @@ def reader(kind: type[LayoutT]) -> Callable[[Pointer], LayoutT]:
 
     Parameters
     ----------
-    kind : type
+    kind
         The record, or the one that it begins with.
 
     Returns

@@ -61,7 +61,7 @@ def compile_kernel(function: Function, symbol: str, isa: Isa) -> bytes:
         Takes three integers: the address of its arguments, the thread's number, and the
         number of threads. Uses `armpy_numba_acc.llvm.pointers` for memory, and raises
         nothing.
-    symbol : str
+    symbol
         What the compiled function is called.
 
     Returns
@@ -108,7 +108,6 @@ def _machine(isa: Isa) -> _Llvm:
 
 
 def _parsed(text: str, machine: _Llvm, isa: Isa) -> _Llvm:
-    """A module for a machine."""
     module = llvm.parse_assembly(text)
     module.triple = isa.triple
     module.data_layout = str(machine.target_data)
@@ -123,7 +122,6 @@ def _hide_all_but(module: _Llvm, symbol: str) -> None:
 
 
 def _optimize(module: _Llvm, machine: _Llvm) -> None:
-    """Do with a module all that LLVM can."""
     options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = True
     options.slp_vectorization = True
@@ -134,8 +132,6 @@ def _optimize(module: _Llvm, machine: _Llvm) -> None:
 def _linked(function: LinkedKernel, symbol: str, isa: Isa, machine: _Llvm) -> _Llvm:
     """The optimised module of a kernel and the functions that it calls.
 
-    Notes
-    -----
     Both are optimised before they are joined: what Numba translates is the same for many
     kernels, and LLVM takes twice as long for both in one. Afterwards little is left to do.
     """

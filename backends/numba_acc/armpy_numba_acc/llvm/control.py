@@ -27,16 +27,16 @@ def loop(
 
     Parameters
     ----------
-    end : CodeValue, int64
+    end
         How often the loop turns, or if it does not count from 0 by 1, the first number that it
         has no turn of.
-    values : sequence of CodeValue
+    values
         What they are at first.
     step : callable
         See `Step`.
-    start : CodeValue, int64, optional
+    start
         Number of the first turn.
-    by : int
+    by
         From one turn's number to the next.
     """
     builder = code.builder
@@ -62,7 +62,7 @@ def loop_while(code: Code, values: Sequence[CodeValue], turn: Turn) -> list[Code
 
     Parameters
     ----------
-    values : sequence of CodeValue
+    values
         What they are at first.
     turn : callable
         See `Turn`.
@@ -109,7 +109,7 @@ def when(
     then, otherwise : callable
         Write the code, and give as many values of the same types; nothing for `otherwise` if it
         is left out.
-    likely : bool, optional
+    likely
         Which of the two is run nearly always.
     """
     builder = condition.code.builder

@@ -121,8 +121,6 @@ def atomic_store(code: Code, base: CodeValue, value: CodeValue) -> None:
 def stack_memory(size_bytes: int) -> Callable[[], int]:
     """Make the function that gives a kernel memory of its own, for as long as it runs.
 
-    Notes
-    -----
     Unlike memory that is shared out by the thread's number, it does not depend on how many
     threads there are, or pieces of a command.
     """

@@ -53,9 +53,9 @@ def primitive(
 
     Parameters
     ----------
-    result : numba type
+    result
         `WORD`, `FLOAT`, another one, or `NOTHING`.
-    *kinds : numba type
+    *kinds
         Of the arguments.
 
     Returns
@@ -83,8 +83,6 @@ def primitive(
 def _intrinsic(typed: Callable[..., Any], of: Callable[..., Any], names: Iterable[str]) -> Any:
     """What Numba takes for a function that is typed and written by another one.
 
-    Notes
-    -----
     Numba looks at the parameters' names, and at nothing else of them.
     """
     parameters = [
@@ -100,9 +98,9 @@ def linked(name: str, count: int, *, returns: bool = False) -> Primitive:
 
     Parameters
     ----------
-    count : int
+    count
         Of its arguments, all of them 64-bit integers.
-    returns : bool
+    returns
         Whether it gives one back.
     """
 

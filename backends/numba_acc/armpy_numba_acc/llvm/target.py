@@ -73,7 +73,6 @@ class _Operator(types.Function):
         self._signatures: dict[tuple[_Numba, ...], _Numba] = {}
 
     def get_call_type(self, context: _Numba, args: tuple[_Numba, ...], kws: _Numba) -> _Numba:
-        """The signature for some operands."""
         if args not in self._signatures:
             self._signatures[args] = super().get_call_type(context, args, kws)
         return self._signatures[args]
@@ -135,7 +134,6 @@ class _Descriptor(TargetDescriptor):  # type: ignore[misc]  # Numba has no types
 
     @cached_property
     def typing_context(self) -> _TypeContext:
-        """Finds types."""
         return _TypeContext()
 
     @cached_property
@@ -162,7 +160,6 @@ class _Extreme(templates.AbstractTemplate):  # type: ignore[misc]  # Numba has n
     """Types of `min` and `max`: that of all numbers together."""
 
     def generic(self, args: tuple[_Numba, ...], kws: _Numba) -> _Numba:
-        """The signature for some numbers."""
         return templates.signature(self.context.unify_types(*args), *args)
 
 

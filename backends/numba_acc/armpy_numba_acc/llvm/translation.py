@@ -84,9 +84,9 @@ def translated(
     ----------
     function : callable
         In Python that Numba takes.
-    kinds : sequence of numba type
+    kinds
         Of its arguments.
-    result : numba type, optional
+    result
         Of what it returns; found out if it is left out.
 
     Returns

@@ -86,7 +86,7 @@ class Code:
 
         Parameters
         ----------
-        result : Kind or None
+        result
             None if it returns nothing; what is given back must not be looked at then.
         **options
             As for llvmlite's ``IRBuilder.call``, such as ``fastmath=("reassoc",)``.
@@ -107,8 +107,6 @@ class Code:
 def _constant_of(kind: Kind, number: float, _: str) -> Any:  # Any: llvmlite has no types
     """A constant, in every element if the type is a vector, whose text is put together once.
 
-    Notes
-    -----
     How the number is written tells zeros with different signs apart.
     """
     if isinstance(kind, ir.VectorType):
@@ -117,7 +115,6 @@ def _constant_of(kind: Kind, number: float, _: str) -> Any:  # Any: llvmlite has
 
 
 def _constant(kind: Kind, number: float) -> Any:  # Any: llvmlite has no types
-    """A constant of a number's type."""
     is_float = isinstance(kind, ir.FloatType | ir.DoubleType)
     return kind(float(number) if is_float else int(number))
 
@@ -125,8 +122,6 @@ def _constant(kind: Kind, number: float) -> Any:  # Any: llvmlite has no types
 class CodeValue:
     """A number or a vector that code computes, together with where instructions are added.
 
-    Notes
-    -----
     Operators take values of the same type, or Python's numbers. Integers are signed unless a
     method says otherwise; comparisons give bits.
     """
@@ -392,11 +387,11 @@ class CodeValue:
 
         Parameters
         ----------
-        index : CodeValue or int, optional
+        index
             Counted in what is loaded, behind the address.
-        align : int
+        align
             Bytes that the address is a multiple of; those of an element if left out.
-        mask : CodeValue, optional
+        mask
             The elements that are there; the others are 0.
         """
         pointer, align = self._pointer(kind, index), align or element_bytes(kind)
@@ -462,8 +457,6 @@ def clamp(values: CodeValue, low: Number, high: Number) -> CodeValue:
 def at_least(bound: CodeValue, values: CodeValue) -> CodeValue:
     """The larger of each two; `values` where `bound` is NaN or they are.
 
-    Notes
-    -----
     A comparison and a choice, which are one instruction on x86; LLVM's own maxnum is three, as it
     minds NaN in both.
     """

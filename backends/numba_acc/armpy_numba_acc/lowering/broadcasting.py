@@ -51,11 +51,11 @@ def emit_elementwise(
 
     Parameters
     ----------
-    expression : str
+    expression
         See `armpy_numba_acc.tiles.elementwise.expressions`.
-    parameters : sequence of float
+    parameters
         The expression's.
-    kinds : sequence of str, optional
+    kinds
         How inputs and output are handed over, if not as `KINDS` says.
     """
     sources = [emit.source(value) if kinds else emit.source_as_kept(value) for value in inputs]
@@ -164,7 +164,7 @@ def collapsed(shapes: Sequence[tuple[int, ...]], output: tuple[int, ...]) -> lis
 
     Parameters
     ----------
-    shapes : sequence of tuple of int
+    shapes
         Of the inputs; they broadcast to the output's.
 
     Returns

@@ -62,8 +62,6 @@ class _Stage:
     def clamping(self, is_last: bool) -> int:
         """Bounds that have to be looked at: 0 for none, 1 for the lower one, 2 for both.
 
-        Notes
-        -----
         The last stage's bytes are cut off at 255 when they are stored.
         """
         low, high = self.bounds
@@ -76,7 +74,7 @@ def lower_as_lines(emit: Emitter, layers: Sequence[Layer]) -> bool:
 
     Parameters
     ----------
-    layers : sequence of Layer
+    layers
         All with a `constant_operand`; each but the first reads the one in front of it.
     """
     first, output = layers[0], layers[-1].output

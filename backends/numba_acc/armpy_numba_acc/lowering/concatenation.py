@@ -39,9 +39,7 @@ def lower_stack(emit: Emitter, layer: Layer) -> None:
 def _lower(emit: Emitter, layer: Layer, axis: int, sizes: Sequence[int]) -> None:
     """Put each input into its place, unless it has been written there.
 
-    References
-    ----------
-    TFLite ``ConcatenationWithScaling``; NNAPI CONCATENATION.
+    Reference: TFLite ``ConcatenationWithScaling``; NNAPI CONCATENATION.
     """
     output = layer.output
     whole, target, start = stand_in(output.info), emit.target(output), 0

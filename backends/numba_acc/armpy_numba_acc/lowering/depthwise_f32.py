@@ -25,15 +25,13 @@ def lower_f32(
 ) -> None:
     """Convolve each channel with its filter, in float32.
 
+    Products are added to the bias in the window's order, with fused multiply-adds where the
+    processor has them.
+
     Parameters
     ----------
     kind : {"f32", "bf16"}
         How the elements of `source` are kept.
-
-    Notes
-    -----
-    Products are added to the bias in the window's order, with fused multiply-adds where the
-    processor has them.
     """
     channels = layer["weights"].info.known_shape[3]
     taps = elements_of(layer, "weights").reshape(-1, channels)
@@ -74,8 +72,6 @@ def fusion_of(emit: Emitter, layer: Layer) -> Fusion:
 def _width(choices: Choices, windows: Windows) -> int:
     """Channels that are computed at once: a register full of them, or fewer.
 
-    Notes
-    -----
     A block costs a little more than its elements.
     """
     most = min(choices.isa.lanes, windows.out_shape[3])

@@ -24,7 +24,7 @@ def lower_i16(emit: Emitter, layer: Layer, source: Buffer) -> None:
 
     Parameters
     ----------
-    source : Buffer
+    source
         The input; with each channel as often as it is multiplied by a filter, unless there is one.
     """
     weights, info = elements_of(layer, "weights"), layer["input"].info

@@ -40,8 +40,6 @@ _WIDEST_WINDOW = 5
 def lower_u8(emit: Emitter, layer: Layer, source: Buffer, windows: Windows) -> None:
     """Convolve each channel with its filter, in 8 bits.
 
-    Notes
-    -----
     Results are exactly those of TFLite's fixed-point arithmetic: see `ExactScaling`.
     """
     info, weights = layer["input"].info, elements_of(layer, "weights")
@@ -98,8 +96,6 @@ def _is_narrow(isa: Isa, layer: Layer, windows: Windows) -> bool:
 def _rows_as_pixels(emit: Emitter, layer: Layer, windows: Windows) -> tuple[Buffer, Windows]:
     """The input with its borders, and the windows if every row of the output is one pixel.
 
-    Notes
-    -----
     Neighbours in a row are as many bytes apart in input and output, and weights begin anew in
     every register: a row's elements can be computed like channels of one pixel.
     """
@@ -133,7 +129,7 @@ def _bias(layer: Layer, values: Int64Array, is_unsigned: bool) -> npt.NDArray[np
     ----------
     values : ndarray, int64, shape (height, width, channels)
         Weights less their zero point.
-    is_unsigned : bool
+    is_unsigned
         Whether elements are multiplied as they are stored, or else less 128.
     """
     offset = (0 if is_unsigned else 128) - zero_point_of(layer["input"].info)
@@ -221,8 +217,6 @@ def _plan_by_tap(choices: Choices, windows: Windows, width: int, has_words: bool
 def _width(choices: Choices, windows: Windows) -> int:
     """Channels that are computed at once.
 
-    Notes
-    -----
     As measured, 16 take as long as 32, and 64 not twice as long.
     """
     costs = {64: 65.0, 32: 37.0, 16: 36.0}

@@ -106,7 +106,6 @@ def of_types(*allowed: DataType) -> Check:
     """A check of nothing but types."""
 
     def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
-        """Tensors of some types."""
         return check_types((*inputs, *outputs), allowed)
 
     return check

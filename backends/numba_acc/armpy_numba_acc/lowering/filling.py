@@ -19,7 +19,7 @@ def stored_element(element: Array, info: TensorInfo) -> bytes:
     ----------
     element : ndarray of one element
         As the graph has it.
-    info : TensorInfo
+    info
         Of a tensor that it is to be put into.
     """
     data = element.astype(info.data_type.dtype).tobytes()

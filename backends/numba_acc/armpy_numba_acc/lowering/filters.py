@@ -62,16 +62,16 @@ def emit_filters(
 
     Parameters
     ----------
-    patches : Patches
+    patches
         Of `source_of_products`; see also `readable`.
     weights : ndarray, dtype of the layer's weights, shape (columns, taps, depth)
-    target : Buffer or Address
+    target
         Where the first pixel's columns go.
-    pitch : int
+    pitch
         Elements from there to the next pixel's.
-    chosen : slice
+    chosen
         Which of the layer's filters the weights are.
-    part : Part, optional
+    part
         Which part of a constant the weights are; a constant themselves if left out.
     """
     kind = kind_of(emit, layer)

@@ -135,9 +135,7 @@ def _shifts(
 ) -> tuple[float, float] | None:
     """How far inputs are shifted right if all scales are powers of two; None if not.
 
-    References
-    ----------
-    TFLite ``add.cc`` and ``sub.cc``, ``pot_scale_int16``.
+    Reference: TFLite ``add.cc`` and ``sub.cc``, ``pot_scale_int16``.
     """
     if operation.operation not in _SUMS or not operation.power_of_two_scales:
         return None
@@ -214,7 +212,7 @@ def byte_sum_numbers(infos: Sequence[TensorInfo]) -> tuple[float, ...]:
 
     Parameters
     ----------
-    infos : sequence of TensorInfo
+    infos
         Of both summands and the sum.
     """
     a, b = (scale_of(info) / scale_of(infos[2]) for info in infos[:2])
@@ -269,9 +267,9 @@ def rescaling_parameters(
 
     Parameters
     ----------
-    ratios : sequence of float
+    ratios
         What differences from the zero point are multiplied by.
-    bounds : (int, int), optional
+    bounds
         Lowest and highest element; the type's if left out.
     """
     numbers: list[float] = []

@@ -28,8 +28,6 @@ class Write:
 def find_writes(body: Graph) -> Mapping[int, Write]:
     """What can be written into the carried tensor itself, by the tensor's number.
 
-    Notes
-    -----
     The core writes an exchanged element as ``select(positions == index, element, whole)``. Nobody
     else may read what the turn was given, or what it makes of it.
     """

@@ -22,9 +22,9 @@ def emit_lookup(
     table : ndarray
         By unsigned element, as `armpy_numba_acc.packing.tables` makes them: 256
         entries of 8 or 32 bits, or 65,536 of 16 bits.
-    value : Value
+    value
         Of an 8-bit or 16-bit type.
-    output : Value or Buffer
+    output
         Where the entries go.
     """
     call = calls.Lookup(

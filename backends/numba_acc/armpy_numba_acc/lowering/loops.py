@@ -179,7 +179,6 @@ def _move(
 
 
 def _copy(emit: Emitter, layer: Layer, source: Buffer, target: Buffer, size: int) -> None:
-    """Add a copy."""
     emit(calls.Copy(source, target, size), f"{layer.name}: carry", part="carry")
 
 

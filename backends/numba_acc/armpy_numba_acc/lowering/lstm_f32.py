@@ -118,9 +118,7 @@ def _lower_plain(emit: Emitter, layer: Layer) -> None:
 def _lower_any(emit: Emitter, layer: Layer) -> None:
     """Multiply all inputs with their weights at once, then run over time.
 
-    References
-    ----------
-    TFLite ``kernels/lstm_eval.cc`` (``EvalFloat``).
+    Reference: TFLite ``kernels/lstm_eval.cc`` (``EvalFloat``).
     """
     operation, source = expect(layer.operation, UnidirectionalSequenceLstm), layer["input"]
     weights = constants_of(layer)

@@ -149,8 +149,6 @@ class _RealFactors(_Factors):
 class _IntegerFactors(_Factors):
     """Products of bytes less their zero points, which take 16 bits: two at a time.
 
-    Notes
-    -----
     Results are CpuRef's: sums are exact, and rounded twice in fixed point if they are rounded.
     """
 
@@ -200,7 +198,6 @@ class _IntegerFactors(_Factors):
 
 
 def _stand_in(value: Value, factors: _Factors) -> Array:
-    """An array that stands for an operand."""
     return stand_in_of(value.info.known_shape, factors.size)
 
 

@@ -100,16 +100,14 @@ def plan_of(
 ) -> MatrixPlan | None:
     """The best way to compute a product by the matrix unit; None if vectors are faster.
 
+    What emulates a unit is always used: it is there for that.
+
     Parameters
     ----------
-    kind, vectors : ProductKind
+    kind, vectors
         Of the unit and of vectors.
-    columns : int
+    columns
         Channels of the output.
-
-    Notes
-    -----
-    What emulates a unit is always used: it is there for that.
     """
     choices, unit = emit.choices, emit.isa.matrix_unit
     plans = _plans(choices, kind, patches)
@@ -192,8 +190,6 @@ def _duration_ns(
 ) -> float:
     """About how long one takes, in nanoseconds.
 
-    Notes
-    -----
     A block is multiplied by each pair of the unit's tiles, in a cycle for each row; half of the
     time that weights take from the second level of the cache is not hidden. Sums are stored and
     finished from there.

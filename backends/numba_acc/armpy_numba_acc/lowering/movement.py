@@ -227,7 +227,6 @@ def lower_batch_to_space(emit: Emitter, layer: Layer) -> None:
 def _positions(
     block: Sequence[int], batched: Array, images: int
 ) -> Iterator[tuple[slice, tuple[int, ...]]]:
-    """Each position in a block, with the images of the batched tensor that it has."""
     for number, place in enumerate(product(*map(range, block))):
         yield slice(number * images, (number + 1) * images), place
 

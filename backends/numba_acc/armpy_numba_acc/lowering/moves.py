@@ -62,7 +62,7 @@ def emit_move(emit: Emitter, source: Side, target: Side, label: str) -> None:
 
     Parameters
     ----------
-    source, target : Side
+    source, target
         Parts of one shape and element size. The source may be repeated (stride 0) or go
         backwards; the two may lie in one buffer, but not overlap.
     """
@@ -117,7 +117,6 @@ def emit_table(emit: Emitter, loops: Sequence[Loop]) -> tuple[Buffer, int, int]:
 def _runs(
     emit: Emitter, places: tuple[Address, Address], loops: Sequence[Loop], run: int, size: int = 0
 ) -> calls.MoveRuns:
-    """The call that moves runs in nested loops."""
     padded = [*[Loop(1, 0, 0)] * (2 - len(loops)), *loops]
     rows, columns = padded[-2:]
     return calls.MoveRuns(

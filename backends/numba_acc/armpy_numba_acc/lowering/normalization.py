@@ -125,7 +125,6 @@ def lower_by_row(emit: Emitter, layer: Layer) -> None:
     length = math.prod(shape[first:])
 
     def row(number: int, otherwise: float) -> Buffer:
-        """Where an operand is, or a row of one number."""
         given = layer.inputs[number] if number < len(layer.inputs) else None
         if given is None:
             return emit.constant(np.full(length, otherwise, np.float32))

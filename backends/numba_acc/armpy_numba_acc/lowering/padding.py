@@ -63,9 +63,7 @@ def lower(emit: Emitter, layer: Layer) -> None:
 def _element(layer: Layer) -> bytes:
     """What is put around the input.
 
-    References
-    ----------
-    The attribute is a real number and the operand a stored one, see `armpy.ops.Pad`.
+    Reference: The attribute is a real number and the operand a stored one, see `armpy.ops.Pad`.
     """
     operation, info = expect(layer.operation, Pad), layer.output.info
     given = layer.constant("pad_value")
@@ -141,15 +139,15 @@ def padded_volumes(
 
     Parameters
     ----------
-    sizes : sequence of int
+    sizes
         Number of slices, height and width.
-    pixel : int
+    pixel
         Bytes of a pixel.
-    pads : sequence of (int, int)
+    pads
         Slices in front and behind, pixels in front of the rows and behind them, and of the columns.
-    fill : int
+    fill
         The byte.
-    label : str
+    label
         What the volume is for.
 
     Returns

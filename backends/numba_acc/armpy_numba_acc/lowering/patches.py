@@ -78,20 +78,18 @@ def patches_of_images(
 ) -> Patches:
     """What a convolution multiplies, of images or of one volume, with borders if there is padding.
 
+    Images are the slices of a volume, of which every window sees one.
+
     Parameters
     ----------
-    element_bytes : int
+    element_bytes
         Size of an element of `source`.
-    fill : int
+    fill
         Byte of a padding element.
-    source : Buffer, optional
+    source
         The layer's input, if it is not to be read as the graph has it.
-    channels : int
+    channels
         Its channels, if they are others than the graph's.
-
-    Notes
-    -----
-    Images are the slices of a volume, of which every window sees one.
     """
     operation = layer.operation
     assert isinstance(operation, Convolution2d | Convolution3d | DepthwiseConvolution2d)

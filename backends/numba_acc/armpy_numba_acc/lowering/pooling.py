@@ -68,8 +68,6 @@ def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorIn
 def lower(emit: Emitter, layer: Layer) -> None:
     """Add the call.
 
-    Notes
-    -----
     Means are float32 sums times the reciprocal of the number of elements; sums of integers are
     exact, and means of them rounded, ties away from zero. A window with NaN gives NaN.
     """

@@ -51,11 +51,11 @@ def emit_product(
     ----------
     record : callable
         See `Record`.
-    target : Buffer or Address
+    target
         Where the first pixel's columns go.
-    pitch_bytes : int
+    pitch_bytes
         From there to the next pixel's.
-    at_once : int
+    at_once
         Panels that are used for all pixels before the next ones; chosen if left out.
     """
     kind, tile, width = weights.kind, weights.tile, weights.tile.width(emit.isa)

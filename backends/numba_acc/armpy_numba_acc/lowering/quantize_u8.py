@@ -18,8 +18,6 @@ from armpy_numba_acc.program.emitter import Emitter
 def is_quick(isa: Isa, source: TensorInfo, output: TensorInfo) -> bool:
     """Whether floats can be multiplied in the place of being divided.
 
-    Notes
-    -----
     1 by the scale must be as exact as any float32, and there must be a register of bytes.
     """
     if source.data_type is not DataType.FLOAT32 or output.data_type not in QUANTIZED_TYPES:

@@ -43,7 +43,7 @@ def emit_cell(
 
     Parameters
     ----------
-    steps : int
+    steps
         Of all batches together.
     record : callable
         Makes the record, whose fields it knows but for those that come from the cell.
@@ -86,7 +86,6 @@ def emit_cell(
 
 
 def _row(elements: Floats | None, count: int, width: int) -> Floats:
-    """A row of each gate's elements, which are 0 if there are none."""
     if elements is None:
         return np.zeros(count * width, np.float32)
     row = side_by_side([part[np.newaxis] for part in np.split(elements, count)], width)

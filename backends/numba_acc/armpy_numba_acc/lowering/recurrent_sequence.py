@@ -84,7 +84,6 @@ def _kind_of(operation: RecurrentSequence) -> str:
 
 
 def _state(emit: Emitter, layer: Layer, name: str, size: int) -> Buffer:
-    """A state at first."""
     value = layer.operand(name)
     return emit.constant(np.zeros(size, np.float32)) if value is None else emit.source(value)
 

@@ -135,9 +135,7 @@ def _rescaling(
 ) -> calls.Rescaling:
     """What becomes of sums; integers are rescaled as CpuRef does it.
 
-    References
-    ----------
-    TFLite ``QuantizedMeanOrSum``.
+    Reference: TFLite ``QuantizedMeanOrSum``.
     """
     is_mean = operation.operation is ReduceOperation.MEAN
     if not info.data_type.is_quantized:

@@ -35,8 +35,6 @@ def is_large_product(layer: Layer) -> bool:
 def is_faster_relaxed(choices: Choices, layer: Layer) -> bool:
     """Whether a layer's large products take less time of operands rounded to bfloat16.
 
-    Notes
-    -----
     A single row waits for its weights, of which bfloat16 has half the bytes. Winograd's way takes
     exact products of windows of three by three about half as many multiplications.
     """
@@ -73,8 +71,6 @@ def _in_line(num_pixels: int, depth: int, element_bytes: int) -> Patches:
 def is_bfloat16_product(choices: Choices, layer: Layer) -> bool:
     """Whether a layer's products are computed of bfloat16.
 
-    Notes
-    -----
     Where there are few of them there is nothing to gain, and sums that cancel out may differ by
     more than what relaxed models allow.
     """

@@ -20,8 +20,6 @@ Index: TypeAlias = slice | int | EllipsisType
 class Strided:
     """Array without its elements, for sizes that are traced.
 
-    Notes
-    -----
     What it has, arrays have by the same names. What else they have it does not have: whoever needs
     that finds out what the sizes are, or fails.
     """
@@ -125,7 +123,6 @@ class Strided:
 
 
 def _in_one(given: tuple[int | Sequence[int], ...]) -> tuple[int, ...]:
-    """Numbers that are given one by one, or as one sequence."""
     first = given[0] if given else ()
     return tuple(first) if isinstance(first, Sequence) else given  # type: ignore[return-value]
 
@@ -144,7 +141,7 @@ def stand_in_of(shape: Sequence[int], itemsize: int, *others: int) -> Array:
 
     Parameters
     ----------
-    *others : int
+    *others
         Sizes that it is cut at.
     """
     if is_traced(*shape, *others):

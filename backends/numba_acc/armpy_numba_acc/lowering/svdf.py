@@ -121,9 +121,7 @@ def _times_of_states(times: Array, shifts_first: bool) -> Array:
 class _Rescaling:
     """Rescaling of an integer SVDF.
 
-    References
-    ----------
-    TFLite ``kernels/internal/reference/svdf.h``.
+    Reference: TFLite ``kernels/internal/reference/svdf.h``.
     """
 
     feature_bias: Pointer = 0  # an int32 per filter, which makes up for the input's zero point

@@ -85,14 +85,14 @@ def tiles_that_fit(
 
     Parameters
     ----------
-    rows : sequence of int
+    rows
         Pixels that tiles may have; of tiles that cost the same, the first ones are chosen.
-    widest : int
+    widest
         Registers of channels of tiles for one pixel or two; others have four at most.
-    weights : int
+    weights
         Registers of weights for each one of channels, but for tiles of one pixel, which use each
         once.
-    others : int
+    others
         Registers for elements and what is between.
     """
 
@@ -126,16 +126,14 @@ _HALVES = ((7, 2, 1), (9, 0, 3), (10, 0, 1))
 def _of_registers(kind: str) -> Cost:
     """Cost of products whose sums are in registers.
 
-    Parameters
-    ----------
-    kind : str
-        As `MachineModel.products` and `MachineModel.finish` take it.
-
-    Notes
-    -----
     A step multiplies once per register of sums, or broadcasts an element per pixel and loads its
     weights, or waits for these, which come from the second level of the cache. It is never shorter
     than the time after which the same sums can be added to again.
+
+    Parameters
+    ----------
+    kind
+        As `MachineModel.products` and `MachineModel.finish` take it.
     """
 
     def cost(model: MachineModel, isa: Isa, tile: Tile) -> tuple[float, float]:
@@ -296,9 +294,9 @@ def tile_of(choices: Choices, kind: ProductKind, patches: Patches, columns: int)
 
     Parameters
     ----------
-    patches : Patches
+    patches
         What is multiplied.
-    columns : int
+    columns
         Channels of the output.
     """
     steps, (num_pixels, _, width, *_) = kind.steps(patches), patches.layout
@@ -381,8 +379,6 @@ _FEW_ROWS = 16
 def _is_narrow(choices: Choices, kind: ProductKind, shape: tuple[int, int, int, int]) -> bool:
     """Whether weights are to lie as for a single row, which other programs have of the same ones.
 
-    Notes
-    -----
     They do in panels as wide as a register. What is read from far away for few rows is computed by
     such tiles as fast as by others.
     """
@@ -477,15 +473,13 @@ def product_ns(
 ) -> float:
     """About how long a product takes one thread.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        Rows of the output, pixels of each, channels, and steps.
-
-    Notes
-    -----
     What a table costs was measured: a cycle for each pixel and panel, three more for each
     pixel.
+
+    Parameters
+    ----------
+    shape
+        Rows of the output, pixels of each, channels, and steps.
     """
     (lines, width, columns, steps), rows = shape, tile.rows
     isa, model = choices.isa, choices.model
@@ -504,7 +498,7 @@ def rows_of_channels(isa: Isa, width: int) -> int:
 
     Parameters
     ----------
-    width : int
+    width
         Pixels of a row of the output.
     """
     sizes = (8, 7, 6, 5, 4, 3, 2, 1) if isa.num_registers > 16 else (6, 5, 4, 3, 2, 1)
@@ -522,7 +516,7 @@ def panels_at_once(
 
     Parameters
     ----------
-    shape : sequence of int
+    shape
         Pixels, panels and steps.
     """
     num_panels = shape[1]

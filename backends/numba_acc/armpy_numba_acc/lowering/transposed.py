@@ -84,8 +84,6 @@ def _phases(out_size: int, kernel: int, stride: int, dilation: int, cut: int) ->
 def lower(emit: Emitter, layer: Layer) -> None:
     """One convolution per phase, with those weights that it meets.
 
-    Notes
-    -----
     With strides, the output's element ``y`` meets the kernel at every `stride` only: elements
     that are a stride apart are a convolution with a smaller kernel. Images are the slices of a
     volume, each of which meets itself.
@@ -178,7 +176,6 @@ class _Padded:
 
     @property
     def pixel(self) -> int:
-        """Bytes of a pixel."""
         return self.pitches[-1]
 
     def patches(
@@ -188,7 +185,7 @@ class _Padded:
 
         Parameters
         ----------
-        nothing : Buffer
+        nothing
             A pixel of zeros.
         """
         meetings = list(product(*(phase.taps for phase in phases)))

@@ -74,8 +74,6 @@ def lower_vector(emit: Emitter, layer: Layer) -> None:
 def _layout(emit: Emitter, columns: int, steps: int) -> str:
     """How weights of bytes are better laid out.
 
-    Notes
-    -----
     Counted in cycles: a vector of weights takes two, as it comes from the second level of the
     cache.
     """
@@ -106,7 +104,7 @@ def _matrix(
     ----------
     weights : ndarray, float32 or integers, shape (columns, depth)
     bias : ndarray, float32 or int32, shape (columns,)
-    constant : Part
+    constant
         The layer's weights, which are these and what was subtracted.
     """
     isa, is_float, (columns, depth) = emit.isa, weights.dtype == np.float32, weights.shape
@@ -128,7 +126,6 @@ def _matrix(
 
 
 def _constant_of(weights: Array) -> Part:
-    """Weights as a matrix."""
     return Part(weights, lambda values: values.reshape(len(values), -1))
 
 

@@ -63,7 +63,7 @@ def check_types(
 
     Parameters
     ----------
-    filters_axis : int
+    filters_axis
         Of the weights: the one along which they are those of different filters.
     """
     source = operands["input"]
@@ -115,7 +115,7 @@ def check_u8(
 
     Parameters
     ----------
-    filters_axis : int
+    filters_axis
         Of the weights: the one along which they are those of different filters.
     """
     weights, bias = operands["weights"], operands.get("bias")

@@ -89,7 +89,7 @@ def emit_filters_i16(
 
     Parameters
     ----------
-    patches : Patches
+    patches
         See `with_room`.
     weights : ndarray, int8, shape (columns, taps, depth)
     """
@@ -121,13 +121,13 @@ def emit_i16(
 
     Parameters
     ----------
-    taps_at_once : int
+    taps_at_once
         Taps whose products fit 32 bits; all of them, or some.
-    pitch : int
+    pitch
         Elements from one pixel of the target to the next.
-    is_depthwise : bool
+    is_depthwise
         Whether channels stay apart.
-    at_once : int
+    at_once
         As for `emit_product`.
     """
     heads, size = finish.heads(weights.tile.width(emit.isa)), FORMAT_BYTES[finish.kind]

@@ -118,11 +118,11 @@ def emit_real(
 
     Parameters
     ----------
-    patches : Patches
+    patches
         Of bfloat16, at least two elements deep, if the weights are.
-    bounds : Bounds
+    bounds
         What the output is clamped to.
-    residual : Rows, optional
+    residual
         Added before that.
     """
     low, high = float_bounds(bounds)

@@ -48,7 +48,7 @@ def emit_filters_sums(
 
     Parameters
     ----------
-    patches : Patches
+    patches
         See `with_room`.
     weights : ndarray, int8 or uint8, shape (columns, taps, depth)
     """

@@ -43,8 +43,6 @@ _SUMS_END = float(1 << 31)
 def output_factors(layer: Layer, columns: int) -> Factors:
     """What each column's sums are multiplied by for the output.
 
-    Notes
-    -----
     TFLite's convolutions of uint8 multiply the two scales in float32, all others in float64;
     fully connected layers round once, all others twice unless they say so.
     """
@@ -71,7 +69,7 @@ def largest_sums(layer: Layer, weights: Array, chosen: slice) -> npt.NDArray[np.
     Parameters
     ----------
     weights : ndarray, int8 or uint8, shape (products, columns)
-    chosen : slice
+    chosen
         Which of the layer's channels the columns are.
 
     Raises
@@ -187,19 +185,17 @@ def emit_filters_u8(
 ) -> None:
     """`filters.emit_filters` of 8 bits; its parameters are described there, but for these.
 
+    Results are exactly those of TFLite's arithmetic: see `ExactScaling`.
+
     Parameters
     ----------
-    patches : Patches
+    patches
         See `with_room`.
     weights : ndarray, int8 or uint8, shape (columns, taps, depth)
-    residual : Residual, optional
+    residual
         What is added to the layer's output.
-    label : str
+    label
         The layer's name if left out.
-
-    Notes
-    -----
-    Results are exactly those of TFLite's arithmetic: see `ExactScaling`.
     """
     columns, bias = len(weights), layer.constant("bias")
     plan = plan_of(emit, U8_MATRIX, U8, patches, columns)

@@ -131,7 +131,7 @@ def tiles_of(
     ----------
     padding : ndarray, float32, uint16 or uint8, shape (channels of the input,)
         What a pixel outside of the image is.
-    out_bytes : int
+    out_bytes
         Size of an element of the output; 0 for that of the input.
     """
     images, in_height, in_width, channels = windows.shape

@@ -76,8 +76,6 @@ class _Plan:
     def products_ns(self, choices: Choices, tile: Tile) -> float:
         """About how long it takes to multiply.
 
-        Notes
-        -----
         Each batch reads all weights, which may come no faster than from where they are: at first
         from behind those of other layers, which are taken for several times as many.
         """
@@ -96,8 +94,6 @@ class _Plan:
 def is_winograd(emit: Emitter, layer: Layer) -> bool:
     """Whether a layer is computed faster this way.
 
-    Notes
-    -----
     Sums depend on it in their last bits: it is decided by the size of one image, however many
     there are, and by nothing that may change from call to call.
     """
@@ -132,8 +128,6 @@ def _fastest_ns(choices: Choices, plan: _Plan) -> float:
 def _plan_for(emit: Emitter, layer: Layer) -> _Plan:
     """The tiles that an image takes least time with.
 
-    Notes
-    -----
     Errors are relative to the largest sum. Where a clamp cuts sums off, which may be large for
     what is left of them, tiles are preferred that are as precise as single products.
     """
@@ -173,8 +167,6 @@ def _tile_of(choices: Choices, plan: _Plan) -> Tile:
 def lower_winograd_f32(emit: Emitter, layer: Layer, weights: Array) -> None:
     """Add the command of a convolution that `is_winograd`, and of what is fused with it.
 
-    Notes
-    -----
     Sums are two to three times less precise than those of multiplications one by one: they differ
     by some millionths of the largest output. An infinity in the input makes NaN of more pixels.
     """

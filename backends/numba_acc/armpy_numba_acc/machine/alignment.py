@@ -19,7 +19,7 @@ def aligned(size_bytes: int, *, zeroed: bool = True) -> Array:
 
     Parameters
     ----------
-    zeroed : bool
+    zeroed
         Whether it must hold zeros.
 
     Returns

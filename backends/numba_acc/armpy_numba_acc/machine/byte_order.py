@@ -6,8 +6,6 @@ from __future__ import annotations
 def lane_order(size: int) -> list[int]:
     """Which byte each lane holds, for four vectors made of `size` bytes, one after the other.
 
-    Notes
-    -----
     Vector `k` holds of every 16 bytes those from ``4 k`` on.
     """
     return [

@@ -32,8 +32,6 @@ Word: TypeAlias = Buffer | Address | int | float
 class Call(MemoryLayout):
     """One call of the kernel that is named like the record: ``MoveRuns`` of ``move_runs``.
 
-    Notes
-    -----
     A record is a frozen dataclass whose fields are of type `Pointer`, ``int``, ``float``, or of a
     record that several kernels share, whose words stand in the field's place. The last one may be
     ``tuple[float, ...]``, which becomes as many words as it has numbers.

@@ -12,8 +12,6 @@ PARAMETER = "p"
 def call_of(function: str, num_inputs: int) -> str:
     """A function, which may be several in turn, of the first inputs.
 
-    Notes
-    -----
     A single function is an expression by itself.
     """
     return ".".join((*INPUTS[:num_inputs], function)) if "." in function else function

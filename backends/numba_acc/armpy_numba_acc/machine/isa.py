@@ -106,9 +106,9 @@ def make_isa(
 
     Parameters
     ----------
-    available : frozenset of str
+    available
         LLVM's names of the features that the processor has.
-    lacking : frozenset of str
+    lacking
         Those that it has not, whatever its model says: virtual machines hide some.
     """
     wanted = [*_NEEDED[name]]

@@ -132,8 +132,6 @@ def _make_executable(start: int, size: int) -> None:
 def _flush_instructions() -> Callable[[int, int], object] | None:
     """What makes Arm's instruction cache see what was written; None where nothing has to.
 
-    Notes
-    -----
     x86-64 has no need of it. On Arm, Linux does it itself for pages that become executable
     (``__sync_icache_dcache`` in ``arch/arm64/mm/flush.c``), on which the loader of shared
     libraries relies; the compiler's library does what the architecture manual asks for.

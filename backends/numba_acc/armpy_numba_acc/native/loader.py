@@ -25,7 +25,7 @@ def load_objects(objects: Mapping[str, bytes], *, are_compiled_here: bool = True
     ----------
     objects : mapping of str to bytes
         By the name of the one function that each defines.
-    are_compiled_here : bool
+    are_compiled_here
         Whether LLVM may load what this package's own loader does not support. Code from files may
         be damaged, with which LLVM ends the process.
 
@@ -65,8 +65,6 @@ def load_objects(objects: Mapping[str, bytes], *, are_compiled_here: bool = True
 def why_foreign(code: bytes) -> str:
     """Reason why an object file is not for this processor; empty if it is.
 
-    Notes
-    -----
     Only Linux's object files on x86-64 and 64-bit Arm are checked.
     """
     own = own_architecture()

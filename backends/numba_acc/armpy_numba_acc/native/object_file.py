@@ -131,7 +131,6 @@ class ObjectFile:
         )
 
     def _contents(self, section: ElfSection) -> bytes:
-        """A section's bytes in the file."""
         end = section.offset + section.size
         if end > len(self.data):
             raise UnsupportedError("a section reaches beyond the file")
@@ -145,7 +144,6 @@ class ObjectFile:
         return form.iter_unpack(contents)
 
     def _checked_names(self, number: int) -> bytes:
-        """A section with names."""
         if number >= len(self.sections) or self.sections[number].kind != _NAMES:
             raise UnsupportedError("it refers to names that are not there")
         return self._contents(self.sections[number])

@@ -44,11 +44,11 @@ def python_function(address: int, owner: npt.NDArray[np.int64], at: int) -> Call
 
     Parameters
     ----------
-    address : int
+    address
         Of a ``PyObject *(PyObject *owner, PyObject *const *arguments, Py_ssize_t number)``.
     owner : ndarray, int64
         What it is handed first.
-    at : int
+    at
         Where in `owner` there are `DEFINITION_WORDS` words for the interpreter: they have to
         live as long as the function.
     """

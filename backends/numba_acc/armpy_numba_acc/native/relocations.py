@@ -111,13 +111,13 @@ def relocate(
 
     Parameters
     ----------
-    code : bytearray
+    code
         Which will lie at the beginning of a page.
-    kind : int
+    kind
         Number of the relocation.
-    place, target : int
+    place, target
         Where it is put, and where it leads to.
-    room : int
+    room
         Bytes that may be written at `place`.
 
     Raises

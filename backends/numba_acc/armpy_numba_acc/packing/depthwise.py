@@ -30,7 +30,7 @@ def pack_f32(weights: Float32Array, bias: Float32Array, width: int) -> PackedArr
     ----------
     weights : ndarray, float32, shape (taps, channels)
     bias : ndarray, float32, shape (channels,)
-    width : int
+    width
         Channels of a block.
 
     Returns
@@ -63,11 +63,11 @@ def pack_u8(
     weights : ndarray, int32, shape (lines, 4, channels)
         Less their zero point; each line's four weights are multiplied and added at once.
     bias : ndarray, int32, shape (channels,)
-    factors : Factors
+    factors
         What sums are multiplied by for the output.
-    width : int
+    width
         Channels of a block.
-    has_words : bool
+    has_words
         Whether weights become 16-bit integers.
 
     Returns

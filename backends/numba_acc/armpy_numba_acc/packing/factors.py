@@ -17,8 +17,6 @@ Float32Array = npt.NDArray[np.float32]
 class Rounding:
     """Rounding of scaled sums in float32.
 
-    Notes
-    -----
     Numbers of either range below are 2**14 or 2**15 units of a float32's last place apart from
     each other. A result that is off by less than a unit can only have been rounded the wrong
     way if no fraction is left; one that is off by less than two, if it is within two.
@@ -53,14 +51,10 @@ class Rounding:
 class Factors:
     """Factors of a layer's output channels, for two ways to compute with them.
 
-    Notes
-    -----
     Rounding twice, first to ``2**-r`` steps and then, halves away from zero, to steps, rounds up
     from ``n + 1/2 - 2**-(r + 1)`` on: `r` is the right shift.
 
-    References
-    ----------
-    gemmlowp ``SaturatingRoundingDoublingHighMul``, ``RoundingDivideByPOT``.
+    Reference: gemmlowp ``SaturatingRoundingDoublingHighMul``, ``RoundingDivideByPOT``.
     """
 
     scales: Float32Array  # ndarray, float32, shape (channels,)
@@ -76,7 +70,7 @@ class Factors:
         Parameters
         ----------
         real : ndarray, float64, shape (channels,)
-        rounds_twice : bool
+        rounds_twice
             Whether in fixed-point arithmetic, as of convolutions; else in float64.
         """
         if not rounds_twice:
@@ -98,18 +92,16 @@ class Factors:
     ) -> tuple[Factors, Rounding]:
         """Factors for a kernel, and how that rounds.
 
+        If nothing is negative, what sums are moved by is part of the nudges.
+
         Parameters
         ----------
-        zero_point : int
+        zero_point
             Of the output.
-        has_negatives : bool
+        has_negatives
             See `Rounding`.
         largest : ndarray, float64, shape (channels,)
             Magnitudes that no sum exceeds.
-
-        Notes
-        -----
-        If nothing is negative, what sums are moved by is part of the nudges.
         """
         is_imprecise = bool((self._errors(zero_point, has_negatives, largest) >= 1).any())
         rounding = Rounding(has_negatives, is_imprecise)
@@ -123,8 +115,6 @@ class Factors:
     ) -> npt.NDArray[np.float64]:
         """How far off scaled sums may be, in units of the last place, by channel.
 
-        Notes
-        -----
         The sum is rounded to that place. Before that, sums above 2**24 and scales have been
         rounded to 24 bits, and nudges to the place if they are added first.
         """

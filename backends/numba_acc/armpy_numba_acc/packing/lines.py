@@ -63,7 +63,7 @@ def exact_values(
 
     Parameters
     ----------
-    infos : sequence of TensorInfo
+    infos
         Of the inputs and of the output, whose elements are bytes.
     constants : ndarray, uint8, shape (constants,)
         As regions keep them.
@@ -84,9 +84,7 @@ def exact_pairs(
 ) -> Int64Array:
     """The same for bytes that broadcast against each other.
 
-    References
-    ----------
-    TFLite ``add.cc``, ``sub.cc``, ``mul.cc``.
+    Reference: TFLite ``add.cc``, ``sub.cc``, ``mul.cc``.
     """
     scales = [scale_of(info) for info in infos]
     zero = zero_point_of(infos[2])
@@ -115,9 +113,9 @@ def fitted_lines(
         By byte; those beyond the bounds may be any beyond them.
     slopes : ndarray, float64, shape (constants,)
         About how values grow with bytes.
-    zero : int
+    zero
         Byte at which lines may be bent.
-    bounds : (int, int)
+    bounds
         Lowest and highest value.
     """
     values = values.clip(*bounds)

@@ -99,8 +99,6 @@ class Part:
 def views_of(origins: Iterable[tuple[int, Origin]]) -> list[View]:
     """How constants lie among packed bytes, each origin from an offset on.
 
-    Notes
-    -----
     A constant of which some elements are not there has no view, nor one that lies irregularly.
     """
     groups: dict[object, list[tuple[int, Origin]]] = {}

@@ -33,9 +33,9 @@ def in_groups(values: Array, width: int, group: int) -> Array:
     Parameters
     ----------
     values : ndarray, shape (columns, taps, depth)
-    width : int
+    width
         Columns of a panel.
-    group : int
+    group
         Elements that a step multiplies; each tap's depth is filled up with zeros to whole ones.
 
     Returns

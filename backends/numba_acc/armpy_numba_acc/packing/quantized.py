@@ -20,7 +20,7 @@ def zero_point_of(info: TensorInfo) -> int:
 
     Parameters
     ----------
-    info : TensorInfo
+    info
         Of a quantised type, or of a plain one that has the zero point 0.
     """
     return info.zero_point + (128 if info.data_type is DataType.QASYMM_S8 else 0)
@@ -51,9 +51,9 @@ def stored_bounds(bounds: tuple[float | None, float | None], info: TensorInfo) -
 
     Parameters
     ----------
-    bounds : (float or None, float or None)
+    bounds
         Lowest and highest real number; None where there is no bound.
-    info : TensorInfo
+    info
         Of the output.
     """
     return parameters_of(info).clamp_of(bounds)

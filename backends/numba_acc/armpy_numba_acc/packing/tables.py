@@ -37,7 +37,7 @@ def of_choice(source: TensorInfo, target: TensorInfo, bounds: tuple[int, int]) -
 
     Parameters
     ----------
-    bounds : (int, int)
+    bounds
         Lowest and highest element of the target, as kept.
     """
     function = numerics.converted(
@@ -80,8 +80,6 @@ def of_powers(
 def for_comparison(*sources: TensorInfo) -> list[Array]:
     """int32 that bytes of several quantisations can be compared as.
 
-    Notes
-    -----
     Reals with 8 more bits, which may need 64; so each is replaced by how many are below it.
     """
     reals = [
@@ -123,9 +121,7 @@ def of_activation(operation: Activation, source: TensorInfo, target: TensorInfo)
 def of_softmax_of_pairs(exponentials: numerics.softmax.Exponentials) -> npt.NDArray[np.uint16]:
     """Softmax of two bytes, which are the halves of an index, as those of an entry.
 
-    References
-    ----------
-    TFLite reference kernel ``softmax.h``.
+    Reference: TFLite reference kernel ``softmax.h``.
     """
     bits = 8
     sums = np.minimum(exponentials.summands[0] + exponentials.summands, (1 << 31) - 1)

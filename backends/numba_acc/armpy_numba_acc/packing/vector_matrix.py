@@ -70,7 +70,7 @@ def _in_panels(lines: Array, heads: Array, panels: int) -> Array:
 
     Parameters
     ----------
-    panels : int
+    panels
         Of whole vectors.
     """
     whole = panels * PANEL

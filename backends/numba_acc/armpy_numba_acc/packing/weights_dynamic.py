@@ -34,7 +34,7 @@ def pack_weights_dynamic(
         Of the weights.
     bias : ndarray, float32, shape (columns,), optional
         Zeros if left out.
-    width : int
+    width
         Columns of a panel; the last one is filled up with zeros.
     arranged : callable, optional
         As for `armpy_numba_acc.packing.weights_u8.pack_weights_u8`.

@@ -57,7 +57,7 @@ class SumRescaling:
 
         Parameters
         ----------
-        has_negatives : bool
+        has_negatives
             Whether results below the zero point matter.
         """
         multiplier = numerics.Multiplier.from_real(real)
@@ -106,14 +106,12 @@ class Pieces:
     def of(cls, values: Array) -> Pieces:
         """Leave taps whole where their products fit, or else cut them up.
 
+        Pieces of a tap are of one length; the last one begins earlier than it ends the one
+        before, and has zeros where they overlap.
+
         Parameters
         ----------
         values : ndarray, integers of 8 bits, shape (columns, taps, depth)
-
-        Notes
-        -----
-        Pieces of a tap are of one length; the last one begins earlier than it ends the one
-        before, and has zeros where they overlap.
         """
         _, taps, depth = values.shape
         magnitudes = np.abs(values.astype(np.int64))
@@ -168,7 +166,7 @@ def pack_pairs(isa: Isa, values: Array, width: int) -> PackedArray:
     Parameters
     ----------
     values : ndarray, integers of at most 16 bits, shape (columns, taps, depth)
-    width : int
+    width
         Columns of a panel; the last one is filled up with zeros.
 
     Returns

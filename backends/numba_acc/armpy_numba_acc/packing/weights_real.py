@@ -22,7 +22,7 @@ def pack_panels_f32(weights: Array, bias: Array | None, width: int) -> PackedArr
     weights : ndarray, float32, shape (columns, taps, depth)
     bias : ndarray, float32, shape (columns,), optional
         Zeros if left out.
-    width : int
+    width
         Columns of a panel; the last one is filled up with zeros.
 
     Returns
@@ -53,12 +53,7 @@ def bias_origins(bias: Array | None, width: int, begin: int, pitch: int) -> tupl
 
 
 def as_bfloat16(values: Array) -> npt.NDArray[np.uint16]:
-    """The bits of the nearest bfloat16, ties to even.
-
-    Parameters
-    ----------
-    values : ndarray, float32
-    """
+    """The bits of the nearest bfloat16, ties to even."""
     bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
     rounded = bits + (np.uint32(0x7FFF) + ((bits >> 16) & np.uint32(1)))
     quiet = bits | np.uint32(0x400000)  # rounding could make an infinity of a NaN

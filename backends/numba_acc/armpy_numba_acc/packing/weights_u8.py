@@ -46,27 +46,25 @@ def pack_weights_u8(
 ) -> PackedWeights:
     """Weights for `armpy_numba_acc.tiles.finish.byte_finish`.
 
+    See `without_zero_point`. Each tap's depth is filled up with zeros to whole groups.
+
     Parameters
     ----------
     weights : ndarray, int8 or uint8, shape (columns, taps, depth)
-    zero_point : int
+    zero_point
         Of the weights.
     bias : ndarray, int32, shape (columns,), optional
         Zeros if left out.
-    factors : Factors
+    factors
         What sums are multiplied by for the output.
-    input_zero_point : int
+    input_zero_point
         Of the unsigned input.
-    width : int
+    width
         Columns of a panel; the last one is filled up with zeros.
     arranged : callable, optional
         What is done with weights (columns, taps, depth) that are multiplied before they are packed.
-    group : int
+    group
         Elements of a step.
-
-    Notes
-    -----
-    See `without_zero_point`. Each tap's depth is filled up with zeros to whole groups.
     """
     values, start, correction = without_zero_point(isa, weights, zero_point, bias, input_zero_point)
     heads = np.stack([start, factors.scales.view(np.int32), factors.nudges.view(np.int32)], axis=1)
@@ -147,6 +145,10 @@ def without_zero_point(
 ) -> tuple[Array, Array, int]:
     """Weights as they are multiplied, what sums begin with, and the correction.
 
+    The sum of ``(x - zx) * (w - zw)`` is that of ``x * w'`` plus that of ``x`` times the
+    correction, plus what is known in advance and joins the bias. ``w'`` is ``w - zw`` where that
+    fits a signed byte, or where products are of 16-bit integers.
+
     Parameters
     ----------
     weights : ndarray, int8 or uint8, shape (columns, taps, depth)
@@ -157,12 +159,6 @@ def without_zero_point(
     start : ndarray, int32, shape (columns,)
     correction : int
         See `PackedWeights`.
-
-    Notes
-    -----
-    The sum of ``(x - zx) * (w - zw)`` is that of ``x * w'`` plus that of ``x`` times the
-    correction, plus what is known in advance and joins the bias. ``w'`` is ``w - zw`` where that
-    fits a signed byte, or where products are of 16-bit integers.
     """
     _, taps, depth = weights.shape
     values = weights.astype(np.int64) - zero_point
@@ -188,9 +184,9 @@ def lines_of_groups(
     ----------
     values : ndarray, any integer dtype, shape (columns, taps, depth)
         Less their zero point.
-    width : int
+    width
         Columns of a panel.
-    group : int
+    group
         Elements of a step.
 
     Returns

@@ -24,9 +24,9 @@ def pack_winograd_f32(
     Parameters
     ----------
     weights : ndarray, float32, shape (columns, 3, 3, depth)
-    num_pairs : (int, int)
+    num_pairs
         Of `PAIRS`, vertical and horizontal.
-    width : int
+    width
         Columns of a panel; the last one is filled up with zeros.
 
     Returns

@@ -39,7 +39,7 @@ def find_bfloat16(
 
     Parameters
     ----------
-    fusions, chains : mapping of Layer
+    fusions, chains
         Layers that are computed together.
     """
     absorbed = {layer for fusion in fusions.values() for layer in fusion.absorbed}

@@ -19,7 +19,7 @@ def find_byte_chains(
 
     Parameters
     ----------
-    taken : collection of Layer
+    taken
         Layers that are computed with others already.
     """
     outside, used = set(view.outputs), set(taken)

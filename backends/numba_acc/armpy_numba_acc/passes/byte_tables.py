@@ -39,14 +39,12 @@ def find_byte_functions(
 ) -> Mapping[Layer, ByteFunction]:
     """Functions of at least two layers, by their last layer.
 
+    ``x sigmoid(x)`` is one, which Keras writes as a LOGISTIC and a MUL.
+
     Parameters
     ----------
-    taken : collection of Layer
+    taken
         Layers that are computed with others already.
-
-    Notes
-    -----
-    ``x sigmoid(x)`` is one, which Keras writes as a LOGISTIC and a MUL.
     """
     makers = {
         layer.output: layer

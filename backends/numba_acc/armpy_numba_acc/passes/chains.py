@@ -57,15 +57,13 @@ def find_chains(
 ) -> Mapping[Layer, ElementwiseChain]:
     """Chains of at least two layers, by their last layer.
 
-    Parameters
-    ----------
-    taken : collection of Layer
-        Layers that are computed with others already.
-
-    Notes
-    -----
     A layer joins those behind it if nobody else reads its output, and if that has as many
     elements as theirs: what broadcasts would be computed again and again.
+
+    Parameters
+    ----------
+    taken
+        Layers that are computed with others already.
     """
     order = {layer: number for number, layer in enumerate(view.layers)}
     outside, used = set(view.outputs), set(taken)

@@ -12,7 +12,7 @@ def only_consumer(view: SubgraphView, value: Value, outside: Collection[Value]) 
 
     Parameters
     ----------
-    outside : collection of Value
+    outside
         The view's outputs, which others read.
     """
     readers = view.consumers.get(value, ())

@@ -24,16 +24,14 @@ _LARGEST_FACTOR = float(1 << 20)
 def find_fusions(view: SubgraphView) -> Mapping[Layer, Fusion]:
     """What each weighted layer is computed together with.
 
+    A sum with another tensor of the same shape, and a clamp, join the layer in front if
+    nobody else reads what lies between. The other summand has to be there already when the
+    layer runs.
+
     Returns
     -------
     mapping of Layer to Fusion
         For every layer that `is_fusing`, also where nothing is absorbed.
-
-    Notes
-    -----
-    A sum with another tensor of the same shape, and a clamp, join the layer in front if
-    nobody else reads what lies between. The other summand has to be there already when the
-    layer runs.
     """
     outside, earlier = set(view.outputs), set[Layer]()
     taken: set[Layer] = set()
@@ -61,7 +59,7 @@ def _absorb(
 
     Parameters
     ----------
-    earlier : collection of Layer
+    earlier
         The fusion's first one and those in front of it, whose outputs are there.
     """
     absorbed = (*fusion.absorbed, following)

@@ -80,7 +80,7 @@ def images_of(view: SubgraphView, model: MachineModel) -> Images | None:
 
     Parameters
     ----------
-    view : SubgraphView
+    view
         As `armpy_numba_acc.passes.region.prepared` gives it.
     """
     sizes = [(value.info.known_shape or (0,))[0] for value in view.inputs]
@@ -113,14 +113,12 @@ def images_of(view: SubgraphView, model: MachineModel) -> Images | None:
 def volumes_of(layers: Sequence[Layer]) -> Images | None:
     """How layers take a batch of volumes apart; None if the first one's input is none.
 
+    Kernels walk over slices, rows and pixels: of one volume, or of images that are a batch's.
+
     Parameters
     ----------
-    layers : sequence of Layer
+    layers
         A convolution and what is computed together with it.
-
-    Notes
-    -----
-    Kernels walk over slices, rows and pixels: of one volume, or of images that are a batch's.
     """
     first, last = layers[0], layers[-1].output
     count = first["input"].info.known_shape[0] if isinstance(first.operation, _OF_VOLUMES) else 1

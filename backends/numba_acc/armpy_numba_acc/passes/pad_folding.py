@@ -20,8 +20,6 @@ Pads = tuple[tuple[int, int], ...]
 def with_folded_padding(view: SubgraphView) -> SubgraphView:
     """A region whose convolutions read what padding layers read.
 
-    Notes
-    -----
     A depthwise convolution needs no padded copy of its input, and another one makes it itself.
     """
     outside = set(view.outputs)

@@ -41,11 +41,11 @@ def lower_region(
 
     Parameters
     ----------
-    view : SubgraphView
+    view
         Whose layers `armpy_numba_acc.passes.support.support` has taken.
-    num_threads : int
+    num_threads
         Most threads that will run the program.
-    choices : Choices, optional
+    choices
         Decides where there are several ways; by the built-in figures of a processor that has the
         instruction set if left out.
     """
@@ -98,7 +98,7 @@ def lower_layers(view: SubgraphView, choices: Choices, make_emitter: MakeEmitter
 
     Parameters
     ----------
-    view : SubgraphView
+    view
         As `prepared` gives it.
     make_emitter : callable
         Makes what the commands are added to.

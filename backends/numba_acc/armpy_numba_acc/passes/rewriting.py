@@ -109,7 +109,7 @@ def rewritten(view: SubgraphView) -> SubgraphView:
 
     Parameters
     ----------
-    view : SubgraphView
+    view
         Whose layers `armpy_numba_acc.passes.support.support` has taken.
     """
     rewriter = _LayerRewriter()
@@ -130,7 +130,6 @@ class _LayerRewriter:
     _numbers: count[int] = field(default_factory=lambda: count(-1, -1))
 
     def add(self, layer: Layer) -> None:
-        """Add a layer, or what it is written as."""
         infos = layer.operation, layer.input_infos, layer.output_infos
         rewrite = rewrite_of(*infos)
         if rewrite is None or not refusal_of(*infos):
@@ -193,7 +192,6 @@ class _LayerRewriter:
         return self._made[key]
 
     def _value(self, info: TensorInfo, name: str) -> Value:
-        """A new tensor."""
         return Value(next(self._numbers), info, name)
 
     def _layer(self, operation: Operation, source: Value, target: Value, verb: str) -> None:

@@ -55,8 +55,6 @@ def support(operation: Operation, inputs: OperandInfos, outputs: Sequence[Tensor
 def support_of_constants(layer: Layer) -> Support:
     """Whether a layer's constants keep their effect where subnormal numbers count as zero.
 
-    Notes
-    -----
     A divisor near the smallest normal number makes large numbers of subnormal ones, and a factor
     that is subnormal itself makes such: quantised models have them as scales.
     """
@@ -81,8 +79,6 @@ def support_of_constants(layer: Layer) -> Support:
 def _has_odd_scale(info: TensorInfo) -> bool:
     """Whether float32 cannot hold products and quotients of some scales like a quantised tensor's.
 
-    Notes
-    -----
     Channels without a weight that matters may have a tiny scale, but none that is subnormal.
     """
     if info.quantization is None or not info.data_type.is_quantized:
@@ -94,8 +90,6 @@ def _has_odd_scale(info: TensorInfo) -> bool:
 def _takes_any_scale(operation: Operation) -> bool:
     """Whether a layer only moves elements, saturates, or is computed in fixed point.
 
-    Notes
-    -----
     Masks of large negative numbers give attention scores such scales.
     """
     if isinstance(operation, ElementwiseBinary):

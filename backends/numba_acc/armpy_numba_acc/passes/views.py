@@ -170,8 +170,6 @@ def _written(
 ) -> tuple[tuple[Layer, ...], TensorView | None]:
     """Transposes behind attention, and where its output lies in what they give.
 
-    Notes
-    -----
     Other attention may look through the same layers: then what they move is there, not what they
     give.
     """

@@ -56,7 +56,7 @@ def without_zero_sized(view: SubgraphView) -> SubgraphView:
 
     Parameters
     ----------
-    view : SubgraphView
+    view
         Whose layers `armpy_numba_acc.passes.support.support` has taken.
     """
     if not any(has_empty((*layer.input_infos, *layer.output_infos)) for layer in view.layers):

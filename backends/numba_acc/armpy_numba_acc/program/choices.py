@@ -82,16 +82,16 @@ class Choices:
 
         Parameters
         ----------
-        family : str
+        family
             What is decided, such as ``convolution_u8 tile``.
-        shape : sequence of int
+        shape
             All numbers that the cost depends on.
-        options : sequence of tuple of int
+        options
             At least one.
         cost : callable
             About how long one takes, in nanoseconds or in proportion; of equal ones the first is
             best.
-        others : sequence of tuple of int
+        others
             More ways, right as well, that only a measurement can prefer.
         expected : callable, optional
             See `Decision`.

@@ -89,8 +89,6 @@ class Arrangement:
 class Emitter:
     """The program under construction.
 
-    Notes
-    -----
     int8 tensors are kept in the arena with their top bit flipped, so that kernels see
     unsigned elements only: `zero_point` of such a tensor is 128 more than the graph says.
     Constants are handed to lowerings as the graph has them.
@@ -132,19 +130,17 @@ class Emitter:
     ) -> Emitter:
         """What adds the commands of a graph that a layer runs to the same program.
 
-        Parameters
-        ----------
-        view : SubgraphView
-            The graph.
-        places : mapping of Value to Buffer
-            Where its inputs are, as they are kept.
-        inside : str
-            Where it is run, for people.
-
-        Notes
-        -----
         Its outputs are in the arena, or wherever `source` says. Nothing is chosen by what
         was measured.
+
+        Parameters
+        ----------
+        view
+            The graph.
+        places
+            Where its inputs are, as they are kept.
+        inside
+            Where it is run, for people.
         """
         choices = Choices(self.isa, self.choices.model)
         made = Emitter(view, choices, self.num_threads, arrangement, self.lower_graph)
@@ -167,9 +163,9 @@ class Emitter:
 
         Parameters
         ----------
-        view : SubgraphView
+        view
             The layers, of one image.
-        inputs, outputs : mapping of Value to Value
+        inputs, outputs
             The tensors that its inputs are a part of, or are, and those that its outputs become
             a part of.
         """
@@ -199,13 +195,13 @@ class Emitter:
 
         Parameters
         ----------
-        first : int
+        first
             Number of the first one of them.
-        scratch : collection of Buffer
+        scratch
             Memory that each image uses anew.
-        steps : mapping of Buffer to int
+        steps
             By how many bytes the same place of the next image lies behind one in a buffer.
-        times : int
+        times
             Images in all.
         """
         commands = self._commands[first:]
@@ -300,8 +296,6 @@ class Emitter:
     def flipped_source(self, value: Value) -> tuple[Buffer, int]:
         """Where a layer reads a tensor that it can flip itself, and by what: `TOP_BIT` or 0.
 
-        Notes
-        -----
         It may be the caller's.
         """
         is_given = value in self._given and value.info.data_type is DataType.QASYMM_S8
@@ -407,16 +401,16 @@ class Emitter:
 
         Parameters
         ----------
-        call : Call
+        call
             The record of the kernel, filled.
-        label : str
+        label
             What it computes, for people.
-        num_bytes : int, optional
+        num_bytes
             That it reads and writes; all of its buffers if left out.
-        num_pieces : int
+        num_pieces
             How many pieces each thread's share is run in: the kernel is told so many times as
             many threads. Executions can be stopped in between.
-        part : str
+        part
             What of the layers it does, if that is not what they are there for.
         """
         self.counter.add_command()
@@ -441,8 +435,6 @@ class Emitter:
     def finish(self) -> Program:
         """The program; where sizes are traced, a `ResizableProgram` in its place.
 
-        Notes
-        -----
         Outputs that are kept otherwise than the caller wants are converted.
         """
         writers = {value: owner for layer, owner in self._owners.items() for value in layer.outputs}
@@ -533,7 +525,6 @@ def _unsigned(data: Array, data_type: DataType) -> Array:
 
 
 def _buffer_of(word: Word) -> Buffer | None:
-    """The buffer that a word points into."""
     if isinstance(word, Address):
         return word.buffer
     return word if isinstance(word, Buffer) else None
@@ -563,18 +554,15 @@ def _value(word: Word) -> int:
 
 
 def _bits(number: float) -> int:
-    """The bits of a float32."""
     return int(np.float32(number).view(np.int32))
 
 
 def _root_in_arena(word: Word) -> Buffer | None:
-    """The buffer of the arena that a word points into."""
     buffer = _buffer_of(word)
     return buffer.root if buffer is not None and buffer.space is Space.ARENA else None
 
 
 def _parts(word: Word) -> Iterator[object]:
-    """What a word is computed from."""
     if isinstance(word, Address):
         yield word.offset_bytes
     buffer = _buffer_of(word)
@@ -586,7 +574,6 @@ def _parts(word: Word) -> Iterator[object]:
 
 
 def _base(word: Word) -> int:
-    """What a word is an offset into."""
     buffer = _buffer_of(word)
     if buffer is None or buffer.root.space is Space.SHARED:  # whose addresses are known
         return Space.NUMBER

@@ -65,16 +65,14 @@ def estimated_all_us(figures: Figures, isa: Isa, model: MachineModel) -> npt.NDA
 def num_pieces(work: str, choices: Choices, num_operations: int, num_bytes: int = 0) -> int:
     """How many pieces a command is to be run in, so that executions can be stopped in between.
 
+    A kernel that has scratch memory for every thread needs so many times as much.
+
     Parameters
     ----------
-    work : WorkKind
+    work
         Of the kernel's record.
-    num_operations, num_bytes : int
+    num_operations, num_bytes
         Of the command.
-
-    Notes
-    -----
-    A kernel that has scratch memory for every thread needs so many times as much.
     """
     about = work, choices.isa, choices.model
     return computed(_Pieces(*about), num_operations, num_bytes)
@@ -89,7 +87,6 @@ class _Pieces:
     model: MachineModel
 
     def __call__(self, num_operations: int, num_bytes: int) -> int:
-        """The number of pieces."""
         about = self.work, self.isa, self.model
         duration_us = _duration_us(*about, num_operations, num_bytes)
         return min(int(duration_us / PIECE_US) + 1, MOST_PIECES)
@@ -98,8 +95,6 @@ class _Pieces:
 def operations_per_us(work: str, isa: Isa, model: MachineModel) -> float:
     """Most additions and multiplications that one thread can do, for work of a kind.
 
-    Notes
-    -----
     Depthwise convolutions wait for memory: they are taken to be half as fast as products.
     """
     kind, factors = "f32", 1

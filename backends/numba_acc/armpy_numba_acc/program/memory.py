@@ -25,19 +25,17 @@ class Join:
 def plan_arena(buffers: Sequence[Buffer]) -> int:
     """Place buffers so that those that live at the same time do not overlap.
 
+    Where too many live together to look at all pairs, they are placed in order of time.
+
     Parameters
     ----------
-    buffers : sequence of Buffer
+    buffers
         Of the arena; their offsets are set.
 
     Returns
     -------
     int
         Bytes that the arena needs.
-
-    Notes
-    -----
-    Where too many live together to look at all pairs, they are placed in order of time.
 
     References
     ----------
@@ -79,8 +77,6 @@ _STEP_BYTES = 320
 def _reach(buffer: Buffer) -> int:
     """How far behind a buffer's beginning the next one may begin.
 
-    Notes
-    -----
     Large buffers are often as long as whole pages. If they began at the same place of a page, or
     a little behind it, what a command reads and what it writes would share few lines of the
     cache: depthwise convolutions take up to twice as long then.

@@ -56,15 +56,13 @@ class SymbolicNumbers:
 class Arena:
     """Arena of buffers whose sizes follow from others: those that share a place never meet.
 
+    A place is as large as the largest buffer that it is shared by. Which share one is decided for
+    the sizes that are traced, the largest first.
+
     Parameters
     ----------
     buffers : sequence of Buffer
         Of the arena; those that no command touches have no place.
-
-    Notes
-    -----
-    A place is as large as the largest buffer that it is shared by. Which share one is decided for
-    the sizes that are traced, the largest first.
 
     References
     ----------

@@ -36,7 +36,7 @@ def shared(data: Array, slack_bytes: int) -> Array:
     ----------
     data : ndarray
         C-contiguous.
-    slack_bytes : int
+    slack_bytes
         That may be read behind them.
 
     Returns

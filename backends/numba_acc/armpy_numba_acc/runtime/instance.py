@@ -355,11 +355,11 @@ class Instance:
         ----------
         tensors : sequence of ndarray
             Inputs, then outputs; C-contiguous.
-        cancellation : Cancellation, optional
+        cancellation
             What stops the execution.
-        time_left_s : float
+        time_left_s
             How long each loop that lies in no other one may take.
-        timeout_s : float, optional
+        timeout_s
             The configured limit, of which `time_left_s` is the rest. Used in errors.
 
         Raises

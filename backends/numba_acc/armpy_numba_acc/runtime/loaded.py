@@ -55,7 +55,7 @@ class LoadedProgram:
 
         Parameters
         ----------
-        num_threads : int
+        num_threads
             Most threads of an execution; 0 for as many as there are cores.
         """
         most = num_threads or usable_cores()

@@ -63,8 +63,6 @@ _log = logging.getLogger("armpy.NumbaAcc")
 def this_machine() -> MachineModel:
     """What is known of this machine: kept figures, or ones that are measured now, and kept.
 
-    Notes
-    -----
     They are corrected by what `armpy tune` has learnt of several networks.
     """
     entries = machine_entries()
@@ -85,7 +83,7 @@ def learn(network: str, corrections: Corrections) -> None:
 
     Parameters
     ----------
-    network : str
+    network
         Its key: what it has taught before is forgotten.
     """
     entries = machine_entries()
@@ -107,15 +105,13 @@ def measure_anew() -> tuple[MachineModel, bool]:
 def measure_machine(isas: Sequence[Isa]) -> tuple[MachineModel, bool]:
     """Measure what this machine can do; and say whether that could be done.
 
-    Parameters
-    ----------
-    isas : sequence of Isa
-        Instruction sets that it has, best first.
-
-    Notes
-    -----
     It takes a tenth of a second, and a kernel is compiled for it. Where trials do not agree, or say
     what cannot be, the figures are the built-in ones of the instruction set; the log says why.
+
+    Parameters
+    ----------
+    isas
+        Instruction sets that it has, best first.
     """
     report_progress(Progress("NumbaAcc", "measuring this machine", 0, 1))
     isa = next((i for i in isas if i.matrix_unit == "amx" and may_use_matrix_unit()), isas[0])

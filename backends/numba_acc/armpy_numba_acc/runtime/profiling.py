@@ -50,7 +50,6 @@ class Recorder:
 
 
 def _measurements(execution: _Execution) -> Sequence[Measurement]:
-    """The commands of one execution."""
     code, times_us = execution.code, execution.times_ns / 1000
     found: list[Measurement] = []
     for number, info in enumerate(code.program.infos):

@@ -25,7 +25,7 @@ def limits_us(
 
     Parameters
     ----------
-    model : MachineModel
+    model
         Tells multiplications in registers, and bytes from the level of the cache that those of the
         command fit.
     """

@@ -53,6 +53,8 @@ LOOK_S = 5.0
 class WorkerThread:
     """A thread that takes part in executions.
 
+    `threading.Thread.start` waits without end for a thread that dies before it runs.
+
     Parameters
     ----------
     function : callable
@@ -61,10 +63,6 @@ class WorkerThread:
         Address of its ticket.
     words : memoryview
         The same for Python.
-
-    Notes
-    -----
-    `threading.Thread.start` waits without end for a thread that dies before it runs.
     """
 
     def __init__(self, function: ctypes._CFunctionType, ticket: int, words: memoryview) -> None:
@@ -128,15 +126,13 @@ class WorkerThread:
 class Pool:
     """Worker threads, as many as the largest execution so far has asked for, and the arbiter.
 
+    They start when the first execution needs them, and end when nothing is left that `hold`
+    was called for. A process that forks goes on without them in the child, and starts new ones.
+
     Attributes
     ----------
     tickets, arbiter : int
         Addresses, for native code.
-
-    Notes
-    -----
-    They start when the first execution needs them, and end when nothing is left that `hold`
-    was called for. A process that forks goes on without them in the child, and starts new ones.
     """
 
     def __init__(self) -> None:
@@ -205,11 +201,11 @@ class Pool:
 
         Parameters
         ----------
-        num_threads : int
+        num_threads
             That the execution may have, the caller's among them.
-        worker : int
+        worker
             Address of the code of `WORKER`.
-        is_limited : bool
+        is_limited
             Whether it has no more than there are processors to use.
 
         Returns
@@ -297,8 +293,6 @@ class Pool:
 def place_elsewhere(thread: WorkerThread) -> None:
     """Keep a thread off the processor that the calling thread runs on.
 
-    Notes
-    -----
     Operating systems may put a thread that is waked on the processor of the one that wakes it,
     above all if others are busy as well. Both would only wait for each other.
     """

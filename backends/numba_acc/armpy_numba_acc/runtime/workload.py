@@ -97,7 +97,6 @@ class ProgramWorkload(IWorkload):
     def _run(
         self, instance: Instance, tensors: Sequence[Array], cancellation: Cancellation | None
     ) -> None:
-        """Run the program once."""
         if self._code.has_loops:
             left_s = control_flow_time_left_s(self._timeout_s)
             instance.run(tensors, cancellation, left_s, current_timeout_s(self._timeout_s))

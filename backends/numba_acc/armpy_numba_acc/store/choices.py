@@ -24,7 +24,7 @@ def kept_choices(entries: Entries, key: str) -> dict[str, Option]:
 
     Parameters
     ----------
-    key : str
+    key
         The region's; see `armpy_numba_acc.store.keys.program_key`.
 
     Returns

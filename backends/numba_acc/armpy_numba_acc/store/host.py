@@ -27,8 +27,6 @@ _MODEL = (
 def known_isas() -> tuple[Isa, ...]:
     """The instruction sets that this processor has, best first.
 
-    Notes
-    -----
     Importing LLVM to ask takes longer than a small model does, so the answer is kept for as
     long as the kernel describes the processor in the same words.
     """

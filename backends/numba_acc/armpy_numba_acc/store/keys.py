@@ -55,7 +55,7 @@ def program_key(
 
     Parameters
     ----------
-    model : MachineModel, optional
+    model
         With `isa` and `num_threads`, all that the lowering is told besides the region. If it is
         left out, the key is that of what holds whatever the figures are.
     """
@@ -71,8 +71,6 @@ def tuned_key(key: str, measured: Mapping[str, tuple[int, ...]]) -> str:
 def is_current() -> bool:
     """Whether the sources on disk are those that this process has read.
 
-    Notes
-    -----
     A process that goes on while its code is exchanged must keep nothing under the new code's name.
     """
     try:
@@ -107,8 +105,6 @@ def _origin() -> str:
 def sources_digest() -> str:
     """Digest of the sources that decide on what kernels do; empty if it cannot be told.
 
-    Notes
-    -----
     Kernels compiled from the same sources do the same, whatever compiled them.
     """
     # An installation may be under way: sources can vanish while they are listed.

@@ -154,7 +154,6 @@ def _positive(value: object) -> Any:  # Any: int or float
 
 
 def _number(value: object) -> Any:  # Any: int or float
-    """A finite number."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ValueError(f"{value!r} is no number")
     return value

@@ -46,7 +46,7 @@ def kernel_addresses(
 
     Parameters
     ----------
-    num_processes : int
+    num_processes
         Limit for those that compile side by side if many are missing.
 
     Raises
@@ -103,9 +103,9 @@ def object_codes(
 
     Parameters
     ----------
-    kernels : sequence of Kernel
+    kernels
         Each once.
-    num_processes : int
+    num_processes
         As for `kernel_addresses`.
 
     Raises
@@ -162,8 +162,6 @@ def _shared(
 ) -> dict[Kernel, bytes]:
     """Object code of kernels that are not on disk, each compiled by one process of many.
 
-    Notes
-    -----
     What another process is compiling comes last, so that several share the work.
     """
     codes: dict[Kernel, bytes] = {}

@@ -55,15 +55,13 @@ def about_kernels(target: Target) -> dict[str, object]:
 def why_not(about: Mapping[str, object], isa: Isa) -> str:
     """Why a pack's kernels cannot be used for an instruction set; empty if they can.
 
-    Parameters
-    ----------
-    about : mapping
-        As `about_kernels` has made it, or whatever a file holds.
-
-    Notes
-    -----
     Kernels take it if they are made from these very sources, for an instruction set whose programs
     are laid out alike; the processor's model only decides on how LLVM orders instructions.
+
+    Parameters
+    ----------
+    about
+        As `about_kernels` has made it, or whatever a file holds.
     """
     target = target_of(about)
     if target is None:

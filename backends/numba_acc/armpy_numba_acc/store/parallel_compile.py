@@ -40,8 +40,6 @@ Work: TypeAlias = Callable[[Sequence[Kernel], Isa], None]
 class CompileWorkers:
     """Processes that compile what nobody else is compiling, each from its own place in a list.
 
-    Notes
-    -----
     They are new interpreters that import neither ``__main__`` nor anything of the application.
     What they do is found on disk, and what they fail to do is done by whoever asked: nothing else
     is heard of them.
@@ -94,9 +92,9 @@ def compile_workers(
 
     Parameters
     ----------
-    kernels : sequence of Kernel
+    kernels
         In an order in which neighbours have much in common; this process begins with the first.
-    num_processes : int
+    num_processes
         Limit for all that compile, this one included.
     work : callable
         Done by the other processes.
@@ -116,10 +114,10 @@ def main(stream: BinaryIO, owner: int) -> None:
 
     Parameters
     ----------
-    stream : binary stream
+    stream
         Gives an instruction set, kernels and the work, pickled, and comes to its end with the
         application.
-    owner : int
+    owner
         Process id of the application.
     """
     isa, kernels, work = pickle.load(stream)

@@ -39,16 +39,14 @@ def compiled_program(
 ) -> Program:
     """The program of a region.
 
+    One for a single turn of a loop that grows is made sooner than it is written, or read.
+
     Parameters
     ----------
     view, isa, num_threads
         As for `lower_region`.
-    model : MachineModel, optional
+    model
         What things cost; the typical one of the instruction set if left out.
-
-    Notes
-    -----
-    One for a single turn of a loop that grows is made sooner than it is written, or read.
     """
     model = model or typical(isa)
     entries = None if is_for_one_turn() else disk_entries()

@@ -31,8 +31,6 @@ LOWEST = -3.4028234663852886e38
 def product_rows(isa: Isa, vectors: int, rows: int, accumulates: bool) -> Primitive:
     """Make ``multiply(values, pitch, lines, target, depth, factors)``.
 
-    Notes
-    -----
     Writes `rows` rows of a block's width: sums over `depth` of single values times lines of a
     block's width. The values of a row lie side by side, and rows `pitch` bytes apart; or, to
     accumulate, values of all rows side by side, and those of a row `pitch` bytes apart. What is
@@ -98,8 +96,6 @@ def scale_rows(isa: Isa, vectors: int) -> Primitive:
 def softmax_rows(isa: Isa, vectors: int, mask: str, is_bounded: bool, is_capped: bool) -> Primitive:
     """Make ``weigh(scores, count, mask, pitch, offset, low, high, state, scale, cap)``.
 
-    Notes
-    -----
     Replaces `count` rows of products by powers. `mask` is ``f32`` or ``bool``, ``keys`` behind it
     if all queries have one element, or empty; its rows are `pitch` bytes apart. `offset` is what
     the first key's number is above the first query's position: a query sees keys from `low` to
@@ -110,7 +106,6 @@ def softmax_rows(isa: Isa, vectors: int, mask: str, is_bounded: bool, is_capped:
     stored, _, of_keys = mask.partition(" ")
 
     def masked(score: CodeValue, row: CodeValue, j: int) -> CodeValue:
-        """A score and what the mask says of it."""
         if of_keys:
             given = load_elements(row, stored, 0, 1).at(0).splat(lanes)
         else:
@@ -185,8 +180,6 @@ def softmax_rows(isa: Isa, vectors: int, mask: str, is_bounded: bool, is_capped:
 def block_ends(isa: Isa, vectors: int) -> tuple[Primitive, Primitive]:
     """Make ``begin(state, target, count)`` and ``finish(state, target, count)`` of a block.
 
-    Notes
-    -----
     `count` rows of outputs are set to 0, and in the end divided by the sums of powers; they are 0
     where there is nothing to divide by. The state's first row becomes the sum of each query's
     outputs: NaN if one of them is.

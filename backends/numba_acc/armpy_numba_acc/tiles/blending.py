@@ -16,8 +16,6 @@ from armpy_numba_acc.machine.isa import Isa
 def make_blend(isa: Isa, is_float: bool) -> Primitive:
     """Make ``blend(target, first, second, first_weight, second_weight, count, pitch)``.
 
-    Notes
-    -----
     ``first * first_weight + second * second_weight`` of one vector of float32 or int32, read
     whole; the first `count` elements are written. With a pitch, in bytes, there are others that
     far behind both; the four products are rounded and added in the reference's order.

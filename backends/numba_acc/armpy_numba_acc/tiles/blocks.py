@@ -42,8 +42,6 @@ def _make_run(
 ) -> Callable[[Pointer, Pointer, int], None]:
     """Make ``run(target, given, size)``, which writes any number of bytes by parts.
 
-    Notes
-    -----
     The last part overlaps the one in front of it: nothing behind the run is touched.
     """
     width = isa.vector_bytes
@@ -106,17 +104,15 @@ def make_fill_run(isa: Isa) -> FillRun:
 def make_transpose_tile(size: int, length: int) -> Primitive:
     """Make ``transpose(target, source, target_pitch, source_pitch)`` for a square tile.
 
-    Parameters
-    ----------
-    size : int
-        Bytes of an element.
-    length : int
-        Elements of a row; a power of two.
-
-    Notes
-    -----
     Interleaving the first half of the rows with the second one, as often as the length can be
     halved, transposes them.
+
+    Parameters
+    ----------
+    size
+        Bytes of an element.
+    length
+        Elements of a row; a power of two.
     """
     kind = vector(ir.IntType(8 * size), length)
     low = [half + number for number in range(length // 2) for half in (0, length)]
@@ -144,8 +140,6 @@ def make_transpose_tile(size: int, length: int) -> Primitive:
 def nested_offsets(number: int, table: Pointer, num_dims: int) -> tuple[int, int]:
     """Offsets into source and target of item `number` of nested loops.
 
-    Notes
-    -----
     `table` is the address of each loop's length and its pitches in source and target, in
     bytes, outermost first.
     """

@@ -15,8 +15,6 @@ from armpy_numba_acc.machine.isa import Isa
 def make_position_in_short_run(isa: Isa, is_max: bool) -> Callable[[Pointer, int], int]:
     """Make ``position(address, count)``: where the first of the best bytes is.
 
-    Notes
-    -----
     One vector of bytes is read; `count` is 1 to as many as it has.
     """
     width = isa.vector_bytes

@@ -25,16 +25,14 @@ FUNCTIONS: Mapping[str, Callable[[CodeValue], CodeValue]] = {
 def make_product(isa: Isa, rows: int = 1) -> Primitive:
     """Make ``product(target, first, weights, state, count, panels, pitch)``.
 
-    Parameters
-    ----------
-    rows : int
-        States, each `pitch` bytes behind the one before, as are the rows of `target`.
-
-    Notes
-    -----
     It writes `panels` of sums: `first`, and the `count` elements of a state times weights as
     `packed_panels` lays them out. Each sum is added up in the order of the state's elements,
     however many rows there are.
+
+    Parameters
+    ----------
+    rows
+        States, each `pitch` bytes behind the one before, as are the rows of `target`.
     """
     line_bytes = PANEL * isa.vector_bytes
     # As many sums at once as do not wait for each other, and as registers hold with operands.
@@ -109,8 +107,6 @@ def _multiply(
 def make_reset(isa: Isa, function: str) -> Primitive:
     """Make ``reset(target, sums, share, state, width, limit)``: a state that a gate lets through.
 
-    Notes
-    -----
     The gate is the function of `sums` and `share` together, which are limited.
     """
     kind, compute = vector(F32, isa.lanes), FUNCTIONS[function]
@@ -151,7 +147,6 @@ class _Vector:
     functions: Sequence[Callable[[CodeValue], CodeValue]]
 
     def gate(self, number: int, function: int, added: CodeValue | None = None) -> CodeValue:
-        """A function of all that is added up for a gate."""
         total = self.share(number) + self.sums(number)
         total = total if added is None else total + added
         return self.functions[function](self.limited(total))
@@ -206,17 +201,15 @@ _CELLS: Mapping[str, Callable[[_Vector], tuple[CodeValue, CodeValue]]] = {
 def make_update(isa: Isa, cell: str, names: tuple[str, ...]) -> Primitive:
     """Make ``update(sums, share, hidden, state, peephole, width, limit)``: a step's last part.
 
-    Parameters
-    ----------
-    cell : {"RNN", "GRU", "GRU_AFTER", "LSTM", "LSTM_COUPLED"}
-        "GRU_AFTER" resets behind the product, "LSTM_COUPLED" forgets one minus what it takes in.
-    names : tuple of str
-        Of functions, as `armpy.ops.RecurrentCell` has them.
-
-    Notes
-    -----
     `sums`, `share` and `peephole` have `width` elements for each gate. `hidden` is changed, as is
     an LSTM's cell state; a GRU's `state` is the product of what was reset.
+
+    Parameters
+    ----------
+    cell
+        "GRU_AFTER" resets behind the product, "LSTM_COUPLED" forgets one minus what it takes in.
+    names
+        Of functions, as `armpy.ops.RecurrentCell` has them.
     """
     kind, has_cell = vector(F32, isa.lanes), cell.startswith("LSTM")
 

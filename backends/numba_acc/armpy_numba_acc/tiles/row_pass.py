@@ -33,13 +33,13 @@ def make_row_pass(
 
     Parameters
     ----------
-    formats : tuple of str
+    formats
         How elements are read and written.
     compute : callable
         See `Compute`. Quantised elements come as int32, as expressions get them.
     fold : callable
         Of two vectors.
-    neutral : float
+    neutral
         What `fold` changes nothing with.
 
     Returns

@@ -99,8 +99,6 @@ class Turns:
     def gain(self, number: int, over: int = 0) -> float:
         """How many times as fast a candidate is as another one, at the least.
 
-        Notes
-        -----
         The lower end of a confidence interval of 99 % for the median of the ratios, round by
         round: what else the machine does falls on both sides of a ratio. The interval lies between
         two of the ratios in their order, whatever they are distributed like.
@@ -118,8 +116,6 @@ class Turns:
 def take_turns(candidates: Sequence[TuningCandidate], seconds: float) -> Turns:
     """Time each of several candidates, in turns.
 
-    Notes
-    -----
     All run once in each round, in an order that changes, so that whatever else the machine does
     falls on all of them alike.
     """
@@ -156,7 +152,6 @@ def _input(info: TensorInfo) -> Array:
 
 
 def _empty(info: TensorInfo) -> Array:
-    """Memory for a tensor."""
     return np.zeros(info.known_shape, info.data_type.dtype)
 
 

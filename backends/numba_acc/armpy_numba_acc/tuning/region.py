@@ -49,17 +49,15 @@ def tune_region(
 ) -> None:
     """Measure what is fastest for a region, keep it, and say what it is.
 
-    Parameters
-    ----------
-    num_threads : int
-        With `view` and `isa`, what the answers hold for.
-    model : MachineModel, optional
-        What the lowerings choose by otherwise; the typical one of the instruction set if left out.
-
-    Notes
-    -----
     Layers are tried by themselves, on memory of their own, with each way that a lowering could
     choose. What is faster in sum must be so when all of it runs: else nothing changes.
+
+    Parameters
+    ----------
+    num_threads
+        With `view` and `isa`, what the answers hold for.
+    model
+        What the lowerings choose by otherwise; the typical one of the instruction set if left out.
     """
     model = model or typical(isa)
     what = title_of(view, isa)
@@ -134,16 +132,14 @@ class _RegionSearch:
     def settle(self) -> tuple[float, float]:
         """Leave of what was found what makes the whole region faster.
 
+        What is faster layer by layer need not be so together. If all of it is not, the half that
+        saves most is tried, and then what saves most of all.
+
         Returns
         -------
         before_us, after_us : float
             Time of the whole region without and with it, measured in turns; the same if there is
             nothing left.
-
-        Notes
-        -----
-        What is faster layer by layer need not be so together. If all of it is not, the half that
-        saves most is tried, and then what saves most of all.
         """
         changes = sorted(
             (each for each in self.found if each.key in self.measured), key=lambda f: -f.saved_us
@@ -198,8 +194,6 @@ class _RegionSearch:
     def _groups(self) -> list[tuple[Layer, ...]]:
         """Layers that are lowered together, where there is something to choose.
 
-        Notes
-        -----
         What takes longest comes first: the search may be stopped at any time.
         """
         choices = Choices(self.isa, self.model)
@@ -269,7 +263,6 @@ class _RegionSearch:
 
 
 def _text(option: Option) -> str:
-    """An option for people."""
     if names := getattr(option, "_fields", ()):
         return " ".join(f"{name}={number}" for name, number in zip(names, option, strict=True))
     return "x".join(map(str, option)) if type(option) is tuple else str(option)

@@ -42,16 +42,14 @@ def to_bfloat16(values: CodeValue) -> CodeValue:
 def add_pairs(isa: Isa, total: CodeValue, x: CodeValue, y: CodeValue) -> CodeValue:
     """Add two products to each lane of float32.
 
+    Both products are added up before they are added to `total`; subnormal numbers count as 0.
+
     Parameters
     ----------
-    total : CodeValue, vector of float32
+    total
         As long as a register.
-    x, y : CodeValue, vectors of int32
+    x, y
         Two numbers in each lane.
-
-    Notes
-    -----
-    Both products are added up before they are added to `total`; subnormal numbers count as 0.
     """
     pairs = vector(_BF16, 2 * total.count)
     name = f"llvm.x86.avx512bf16.dpbf16ps.{32 * total.count}"
@@ -63,16 +61,14 @@ def add_pairs(isa: Isa, total: CodeValue, x: CodeValue, y: CodeValue) -> CodeVal
 def add_paired(total: CodeValue, x: CodeValue, y: CodeValue) -> CodeValue:
     """Add products of two rows with two columns, four numbers deep.
 
+    Reference: Arm's ``bfmmla``, which rounds to odd and takes subnormal numbers for 0.
+
     Parameters
     ----------
     total : CodeValue, vector of 4 float32
         Row by row.
     x, y : CodeValue, vectors of 16 bytes
         Four numbers of each row, and of each column.
-
-    References
-    ----------
-    Arm's ``bfmmla``, which rounds to odd and takes subnormal numbers for 0.
     """
     numbers = vector(_BF16, 8)
     name = "llvm.aarch64.neon.bfmmla"

@@ -76,8 +76,6 @@ def spread_pairs(isa: Isa) -> Dots:
 class ByteProducts(Dots):
     """Products by one instruction: unsigned times signed, or signed times signed.
 
-    Notes
-    -----
     Weights: for each column four signed bytes.
     """
 
@@ -114,8 +112,6 @@ class ByteProducts(Dots):
 class WordProducts(Dots):
     """Products of 16-bit integers, added in pairs.
 
-    Notes
-    -----
     Weights: a vector of pairs for the elements 0 and 2 of each group of four and all columns
     of a vector, then one for the elements 1 and 3: the elements are taken apart without moving
     them across lanes.
@@ -144,8 +140,6 @@ class WordProducts(Dots):
 class PairProducts(Dots):
     """Products of 16-bit elements by as few instructions as there are.
 
-    Notes
-    -----
     Weights: for each column two signed integers of 16 bits.
     """
 
@@ -165,15 +159,13 @@ class PairProducts(Dots):
 class LongProducts(Dots):
     """Products of 16-bit elements by an element that is the same for all lanes.
 
+    Weights: a register for each two elements, the first one's of all columns of a vector before the
+    second one's.
+
     Parameters
     ----------
     depth : {2, 4}
         Elements in each lane of what is multiplied: of 16 bits, or unsigned bytes.
-
-    Notes
-    -----
-    Weights: a register for each two elements, the first one's of all columns of a vector before the
-    second one's.
     """
 
     def __init__(self, isa: Isa, depth: int) -> None:

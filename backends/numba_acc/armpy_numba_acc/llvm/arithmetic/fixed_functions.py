@@ -95,9 +95,7 @@ def _logarithm_around_root(r: int) -> int:
 def inverse_square_root(value: int) -> tuple[int, int]:
     """``1 / sqrt(x)`` of a number below 2**31 as a multiplier and a left shift; of 0 as of 1.
 
-    References
-    ----------
-    TFLite ``GetInvSqrtQuantizedMultiplierExp``.
+    Reference: TFLite ``GetInvSqrtQuantizedMultiplierExp``.
     """
     if value <= 1:
         return _HIGHEST, 0

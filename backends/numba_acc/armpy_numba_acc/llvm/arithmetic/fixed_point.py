@@ -11,13 +11,9 @@ from armpy_numba_acc.llvm.primitives import compiled
 def rescaled(value: int, multiplier: int, shift: int) -> int:
     """An int64 below 2**32 times ``multiplier * 2**(shift - 31)``, rounded twice.
 
-    Notes
-    -----
     Left shifts of at most 30 bits are part of the first rounding, and overflow nothing.
 
-    References
-    ----------
-    TFLite ``MultiplyByQuantizedMultiplier``.
+    Reference: TFLite ``MultiplyByQuantizedMultiplier``.
     """
     left = max(shift, 0)
     high = (value * multiplier + (int64(1) << (30 - left))) >> (31 - left)

@@ -25,8 +25,6 @@ def matrix_unit(isa: Isa, code: Code, state: CodeValue) -> MatrixUnit:
 class Emulation(MatrixUnit):
     """The operations on memory: every processor can, and everything that AMX forbids is a trap.
 
-    Notes
-    -----
     Where the instructions raise an exception, so does this: for tiles that are not configured or
     given back, and for shapes that do not fit each other; and for a unit that is configured twice.
     What is loaded and stored is what a tile's shape says, not a byte more.
@@ -148,11 +146,9 @@ class Emulation(MatrixUnit):
 
     @property
     def _at_config(self) -> CodeValue:
-        """Address of the configuration."""
         return self.state + NUM_TILES * _TILE_BYTES
 
     def _config(self, kind: Kind, number: int) -> CodeValue:
-        """A part of the configuration."""
         return self._at_config.load(kind, number)
 
     def _shape(self, tile: int) -> tuple[CodeValue, CodeValue]:

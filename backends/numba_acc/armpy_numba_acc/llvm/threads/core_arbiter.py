@@ -131,7 +131,6 @@ class _ArbiterWords:
         return self[ACTIVE] < self[SEATS]
 
     def remember(self, num_executions: CodeValue, now: CodeValue) -> None:
-        """Remember how many executions there are now."""
         passed = now - self[SINCE]
 
         def begin_window() -> list[CodeValue]:
@@ -368,8 +367,6 @@ class _Visitor:
     def _invite(self, num_threads: CodeValue) -> CodeValue:
         """Tell workers that there is something to do; threads that the execution has then.
 
-        Notes
-        -----
         Those whom another execution has are left alone, and their share is given back.
         """
         for word in (PUBLISHED, DONE, JOINED):

@@ -45,8 +45,6 @@ def wait_for(address: Pointer, value: int, pause: Callable[[int], int]) -> None:
 def fail(failure: Pointer, size: int, index: int) -> None:
     """Say that an index does not lie in an axis; its command is the last one that is run.
 
-    Notes
-    -----
     Two words: 0, or the axis' size plus 1; and the index that was found first.
     """
     # Only the first thread that finds one tells it: two words cannot be written at once.

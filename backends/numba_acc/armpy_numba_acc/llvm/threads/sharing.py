@@ -32,8 +32,6 @@ def share_tiles(
 ) -> tuple[int, int, int, int]:
     """First and last (not included) of a thread's tiles, and of its panels of weights.
 
-    Notes
-    -----
     Threads share the tiles, or if there are fewer of them than threads, the panels.
     """
     if num_tiles < num_threads:

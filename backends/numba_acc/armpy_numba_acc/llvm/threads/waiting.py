@@ -113,5 +113,4 @@ def _pointer(address: CodeValue) -> CodeValue:
 
 
 def _is_windows(isa: Isa) -> bool:
-    """Whether the code is for Windows."""
     return "windows" in isa.triple

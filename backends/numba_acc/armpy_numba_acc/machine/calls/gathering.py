@@ -11,8 +11,6 @@ from armpy_numba_acc.machine.call import Call, Pointer
 class GatherCall(Call):
     """Arguments at the head of all kernels that gather runs of `run` bytes.
 
-    Notes
-    -----
     Every batch has `count` places, and `outers` slices, `outer_pitch` bytes apart, that they are
     looked up in one after the other.
     """
@@ -69,8 +67,6 @@ class ScatterByIndex(Call):
 class MoveElements(Call):
     """Move elements between where indices along an axis say, and their own order.
 
-    Notes
-    -----
     `indexed` has `size` elements along the axis, `ordered` and `indices` have `count`; `outers`
     stand in front, `inner` behind. If `writes` is 1, elements go from `ordered` to `indexed`,
     else the other way. Indices are `least` or more; those below 0 count from the end.
@@ -110,8 +106,6 @@ class PutRun(Call):
 class OneHot(Call):
     """Mark the positions along an axis that indices name; an index that names none marks none.
 
-    Notes
-    -----
     The axis of `depth` positions stands behind `outers` and in front of `inner` indices; `on` and
     `off` have one element each.
     """
@@ -133,8 +127,6 @@ class OneHot(Call):
 class TopK(Call):
     """Find the `k` largest elements of `rows` of `size`, in falling order.
 
-    Notes
-    -----
     `scratch` has room for `k` int64 per thread.
     """
 

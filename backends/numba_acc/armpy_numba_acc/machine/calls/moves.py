@@ -40,8 +40,6 @@ class NestedMove(Call):
 class MoveRuns(NestedMove):
     """Move runs of `run` bytes between two tensors with pitches of their own.
 
-    Notes
-    -----
     The inner two loops walk over rows and columns; all pitches are in bytes. The kernel is made
     for runs of `size` bytes, or for any if that is 0.
     """
@@ -62,8 +60,6 @@ class MoveRuns(NestedMove):
 class MoveTiles(NestedMove):
     """Transpose tensors by square tiles of `length` elements of `size` bytes.
 
-    Notes
-    -----
     `width` elements lie side by side in the source and `target_pitch` bytes apart in the target,
     `height` elements the other way round. Both are `length` at least.
     """
@@ -82,8 +78,6 @@ class MoveTiles(NestedMove):
 class ZipStreams(NestedMove):
     """Interleave streams of elements, or take them apart: `direction` is ``in`` or ``out``.
 
-    Notes
-    -----
     The `count` streams have `length` elements of `size` bytes each and begin `pitch` bytes apart
     on one side; on the other one, elements of all streams alternate.
     """

@@ -11,8 +11,6 @@ from armpy_numba_acc.machine.call import Call, Pointer
 class Rescaling(Call):
     """Rescaling of reduced elements.
 
-    Notes
-    -----
     Real sums are divided by `scale`, the bits of a float64; quantised ones less `offset` are
     multiplied by ``scale * 2**(shift - 31)``, and `zero_point` is added; means that are rounded
     down are divided by `offset`.

@@ -23,15 +23,13 @@ def network_corrections(
 ) -> dict[str, float]:
     """What the decisions of one network teach.
 
+    Only how ways compare with each other counts: the rest of what was measured is the same for all.
+
     Parameters
     ----------
-    decisions : sequence of sequence of (str, float, float)
+    decisions
         Of each decision the ways that were tried: what can be corrected, how long it takes as the
         figures say, and how long it took.
-
-    Notes
-    -----
-    Only how ways compare with each other counts: the rest of what was measured is the same for all.
     """
     errors: dict[str, list[float]] = {}
     for ways in decisions:

@@ -26,7 +26,6 @@ _KB, _MB = 1 << 10, 1 << 20
 
 
 def _finishes(cycle_ns: float, *finishes: FinishCost) -> tuple[FinishCost, ...]:
-    """Finishes that are given in cycles."""
     return tuple(finish.scaled(cycle_ns) for finish in finishes)
 
 

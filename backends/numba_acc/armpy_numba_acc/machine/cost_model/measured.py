@@ -46,25 +46,23 @@ def measured_model(
 ) -> MachineModel:
     """The figures that trials stand for.
 
+    What no trial tells (how the results of a tile are stored while the next one is computed, how
+    long threads take to wake up) is that of the built-in machine with the same family of
+    instruction sets which is most like this one, at this one's clock.
+
     Parameters
     ----------
-    isa : Isa
+    isa
         Whose trials they are.
-    times_ns : mapping of TimedLoop to float
+    times_ns
         Of a turn of each loop.
-    levels : sequence of Level
+    levels
         Of the cache, and the memory.
 
     Raises
     ------
     ImplausibleError
         If they cannot be right.
-
-    Notes
-    -----
-    What no trial tells (how the results of a tile are stored while the next one is computed, how
-    long threads take to wake up) is that of the built-in machine with the same family of
-    instruction sets which is most like this one, at this one's clock.
     """
     cycle_ns = times_ns[TimedLoop("chain")] / _CHAIN / _MULTIPLICATION_CYCLES
     low, high = _PLAUSIBLE_CYCLE_NS
@@ -162,8 +160,6 @@ def _distance(paces: Sequence[Pace], cycle_ns: float, model: MachineModel) -> fl
 def _with_tiles(model: MachineModel, isa: Isa, times_ns: Mapping[TimedLoop, float]) -> MachineModel:
     """The same with what steps of whole tiles take besides what they compute.
 
-    Notes
-    -----
     A tile of many registers waits for its products, one of many pixels for their elements. Small
     differences of large times are noise: they count as whole cycles, or by tenths.
     """

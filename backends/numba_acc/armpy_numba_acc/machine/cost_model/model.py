@@ -148,8 +148,6 @@ class MachineModel:
     def pace(self, instruction: str, vector_bytes: int) -> Pace:
         """How fast an instruction is on registers of a width.
 
-        Notes
-        -----
         Of widths that are not known the nearest one tells: wider registers take several of its
         steps, narrower ones no less. What is not known at all is taken for float32 at four times
         the time.
@@ -169,7 +167,7 @@ class MachineModel:
         ----------
         kind : {"f32", "bf16", "f16", "u8", "i16"}
             What: one, two, two, four or two elements for each lane of 32 bits.
-        vector_bytes : int
+        vector_bytes
             Width of the registers; those of the instruction set if left out.
         """
         vector_bytes = vector_bytes or isa.vector_bytes

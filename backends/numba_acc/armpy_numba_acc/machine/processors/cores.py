@@ -12,11 +12,16 @@ MOST_THREADS = 256
 def usable_cores(root: str | os.PathLike[str] = "/", cpus: Collection[int] | None = None) -> int:
     """Cores that this process may use.
 
+    Shares are rounded down: one thread more than there is time for stops with all others as soon
+    as the time of a period is used up, and those that wait for it burn the next one's. The least
+    limit of a group and of those around it holds. Sets of processors (cpuset) are a part of what
+    the operating system says.
+
     Parameters
     ----------
-    root : str or path-like
+    root
         Of the file system.
-    cpus : collection of int, optional
+    cpus
         Processors that its threads may run on; else the operating system is asked.
 
     Returns
@@ -24,13 +29,6 @@ def usable_cores(root: str | os.PathLike[str] = "/", cpus: Collection[int] | Non
     int
         At least 1. Processors that are threads of one core count once, and a control group
         that allows a part of the time counts as so many whole cores.
-
-    Notes
-    -----
-    Shares are rounded down: one thread more than there is time for stops with all others as soon
-    as the time of a period is used up, and those that wait for it burn the next one's. The least
-    limit of a group and of those around it holds. Sets of processors (cpuset) are a part of what
-    the operating system says.
     """
     if cpus is None:
         cpus = _processors()
@@ -79,7 +77,6 @@ def _with_parents(mount: str, path: str) -> Iterator[str]:
 
 
 def _share(quota: str = "", period: str = "") -> Iterator[float]:
-    """A limit, if there is one."""
     if quota.isdigit() and period.isdigit() and int(period) > 0:
         yield int(quota) / int(period)
 

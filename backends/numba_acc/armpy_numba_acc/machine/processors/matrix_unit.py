@@ -21,9 +21,9 @@ def configuration(first_rows: int, second_rows: int, block_bytes: int) -> bytes:
 
     Parameters
     ----------
-    first_rows, second_rows : int
+    first_rows, second_rows
         Rows of the tiles of elements, at least one each.
-    block_bytes : int
+    block_bytes
         Of a row that are multiplied at once.
     """
     words, rows = [0] * 8, [0] * 8
@@ -52,9 +52,7 @@ def has_matrix_unit() -> bool:
 def may_use_matrix_unit() -> bool:
     """Ask for the tiles, for all threads of the process; whether they may be used.
 
-    References
-    ----------
-    Linux, Documentation/arch/x86/xstate.rst
+    Reference: Linux, Documentation/arch/x86/xstate.rst
     """
     if not sys.platform.startswith("linux"):
         return False

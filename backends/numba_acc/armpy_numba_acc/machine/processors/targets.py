@@ -110,7 +110,7 @@ def named_target(name: str) -> Target:
 
     Parameters
     ----------
-    name : str
+    name
         Of `PROCESSORS`.
 
     Raises
@@ -137,7 +137,7 @@ def host_target(isa: Isa, num_threads: int, processor: Processor | None = None) 
 
     Parameters
     ----------
-    processor : Processor, optional
+    processor
         What this machine is; else it is looked at.
     """
     processor = processor or this_processor()
@@ -157,7 +157,7 @@ def runs_on(target: Target, processor: Processor | None = None) -> str:
 
     Parameters
     ----------
-    processor : Processor, optional
+    processor
         The one that this process runs on if left out, and then also whether the operating system
         lets the process use all of it.
     """
@@ -190,8 +190,6 @@ def _system_of(rest: str) -> str:
 def best_first(targets: Iterable[Target], processor: Processor | None = None) -> Sequence[Target]:
     """Those targets that a processor can run, the one first that makes most of it.
 
-    Notes
-    -----
     A better instruction set comes first; then what uses more of the processor, for `HOST` is this
     very machine or one like it; then the order that is given.
     """

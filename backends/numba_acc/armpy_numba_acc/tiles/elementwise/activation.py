@@ -26,9 +26,9 @@ def make_activate(lanes: int, name: str) -> Primitive:
 
     Parameters
     ----------
-    lanes : int
+    lanes
         Elements of the vector.
-    name : str
+    name
         Of an `armpy.ops.RecurrentActivation`.
     """
 

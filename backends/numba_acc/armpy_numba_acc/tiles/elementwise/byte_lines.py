@@ -20,7 +20,7 @@ def byte_lines_definition(isa: Isa, stages: str, clamping: str) -> str:
 
     Parameters
     ----------
-    stages, clamping : str
+    stages, clamping
         See `armpy_numba_acc.machine.calls.ByteLines`.
 
     Returns

@@ -71,13 +71,13 @@ def load_elements(
 
     Parameters
     ----------
-    address : CodeValue
+    address
         Of an array.
-    name : str
+    name
         Format of its elements.
-    index : CodeValue or int
+    index
         Of the first element.
-    mask : CodeValue, optional
+    mask
         The elements that are there.
     """
     stored = stored_kind(name)
@@ -102,9 +102,9 @@ def for_each_vector(isa: Isa, lanes: int, count: CodeValue, compute: Compute) ->
 
     Parameters
     ----------
-    lanes : int
+    lanes
         Elements of a vector.
-    count : CodeValue
+    count
         Number of elements.
     compute : callable
         See `Compute`.

@@ -330,7 +330,7 @@ def expression_named(name: str) -> Expression:
 
     Parameters
     ----------
-    name : str
+    name
         Of one function; or several tokens in postfix notation with dots in between: ``x0`` to
         ``x2`` for the inputs, ``p`` for the next parameter, and functions, which take what they
         need from the stack and from the parameters. ``x0.x0.sigmoid.mul`` is ``x sigmoid(x)``.

@@ -35,8 +35,6 @@ _SUM_BITS = 20
 def _rescaled(value: CodeValue, high: CodeValue, low: CodeValue, shift: CodeValue) -> CodeValue:
     """int32 times a multiplier, rounded twice, as int64.
 
-    Notes
-    -----
     Ties up, then ties away from zero, are one shift: see `Requantization`.
     """
     multiplier = (high.to_integer() << 16) | low.to_integer()
@@ -80,8 +78,6 @@ def exact_byte_sum(x: CodeValue, y: CodeValue, multipliers: Sequence[CodeValue])
 def _byte_sum_of(combine: Combine) -> Callable[..., CodeValue]:
     """A sum or a difference of bytes, in float32 unless that is near a tie.
 
-    Notes
-    -----
     The last parameters are the margin within which float32 may be wrong, and three multipliers.
     """
 
@@ -119,9 +115,9 @@ def _unless_near_tie(
 
     Parameters
     ----------
-    bounds : tuple of CodeValue
+    bounds
         Zero point, lowest and highest stored integer.
-    margin : CodeValue
+    margin
         How near a tie is, in steps: a power of two from 2**-12, which is twice what `steps` may
         be off by, to 2**-1, with which all are.
     """
@@ -178,8 +174,6 @@ def _product(a: CodeValue, b: CodeValue, *numbers: CodeValue) -> CodeValue:
 def _byte_product(a: CodeValue, b: CodeValue, *numbers: CodeValue) -> CodeValue:
     """Products of bytes less their zero points, in float32 unless that is near a tie.
 
-    Notes
-    -----
     The nudge is how far below a tie fixed point rounds up, as it rounds twice; the last three
     parameters are a multiplier as `requantize` takes it.
     """
@@ -218,7 +212,7 @@ def _byte_squared_difference_of(is_larger: tuple[bool, bool]) -> Callable[..., C
 
     Parameters
     ----------
-    is_larger : (bool, bool)
+    is_larger
         Which of them have the larger scale, twice which is the common one. They are exact in it.
     """
 

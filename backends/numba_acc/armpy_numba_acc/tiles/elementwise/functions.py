@@ -76,8 +76,6 @@ def to_low_bits(
 ) -> tuple[CodeValue, CodeValue]:
     """Stored integers of at most 16 bits, in the lower half of integers, and what was cut off.
 
-    Notes
-    -----
     For `steps` below 2**20, ties to even. `low` and `high` are stored integers. A float32 next
     to `_MAGIC` ends with the bits of what was added to it; those of `_MAGIC` itself end with 16
     zeros.
@@ -169,8 +167,6 @@ def requantize(
 ) -> CodeValue:
     """Stored integers of at most 16 bits in another quantisation, as fixed point has them.
 
-    Notes
-    -----
     ``factor + rest`` is the multiplier with its left shift, the divisor a power of two; `end`
     is one above the highest integer, which float32 may not hold. All steps are exact in
     float64: rounding to multiples of ``1 / divisor`` with ties up, then to integers with ties
@@ -258,7 +254,6 @@ def _scaled(x: CodeValue, exponent: CodeValue) -> CodeValue:
 
 
 def _nearly_reciprocal(x: CodeValue) -> CodeValue:
-    """Reciprocals, right to 2**-14."""
     return x.code.call("llvm.x86.avx512.rcp14.ps.512", x.kind, x, x, x.code.constant(I16, -1))
 
 
@@ -322,9 +317,7 @@ _ERF = (
 def _complement_of_erf(z: CodeValue) -> CodeValue:
     """``1 - erf(z)`` of numbers that are not negative, right to 1.5e-7.
 
-    References
-    ----------
-    Abramowitz, Stegun, "Handbook of Mathematical Functions", 1964, equation 7.1.26.
+    Reference: Abramowitz, Stegun, "Handbook of Mathematical Functions", 1964, equation 7.1.26.
     """
     t = 1.0 / z.times_plus(0.3275911, 1.0)
     return _polynomial(t, _ERFC) * t * exp_within(-(z * z))

@@ -11,13 +11,13 @@ def from_library(name: str, x: CodeValue, mask: CodeValue, others: CodeValue) ->
 
     Parameters
     ----------
-    name : str
+    name
         Of a function of float64, such as ``sin``.
-    x : CodeValue
+    x
         float32.
-    mask : CodeValue
+    mask
         Vectors where no bit is set skip all this.
-    others : CodeValue
+    others
         float32.
     """
     code = x.code

@@ -30,13 +30,16 @@ compute_rows = linked(ROWS_NAME, NUM_ROWS_ARGUMENTS)
 def elementwise_definition(isa: Isa, name: str, formats: Sequence[str], patterns: str) -> str:
     """Write the function that computes rows of neighbouring elements.
 
+    The output may be the same memory as an input of elements of the same size. Nothing
+    behind the elements is read.
+
     Parameters
     ----------
-    name : str
+    name
         Of an expression.
-    formats : sequence of str
+    formats
         How each input and the output are stored.
-    patterns : str
+    patterns
         A letter per input: ``v`` for an element per output's, ``s`` for one for all.
 
     Returns
@@ -47,11 +50,6 @@ def elementwise_definition(isa: Isa, name: str, formats: Sequence[str], patterns
         integers: addresses of the inputs (as many as there are), of the output, number of
         elements of a row, address of the parameters, one float32 in each 8 bytes; number of
         rows, bytes from one of them to the next.
-
-    Notes
-    -----
-    The output may be the same memory as an input of elements of the same size. Nothing
-    behind the elements is read.
     """
     *input_formats, output_format = formats
     # What is quicker is made of instructions on 64 bytes.

@@ -20,8 +20,6 @@ from armpy_numba_acc.tiles.products.engine import Finish, Shape, Tile
 class SumsFinish(Finish):
     """``bias + correction + sum`` in int32.
 
-    Notes
-    -----
     A panel's head is its bias as int32. Sums are exact, and wrap.
     """
 
@@ -88,15 +86,13 @@ class SumsFinish(Finish):
 class ByteFinish(SumsFinish):
     """``clamp(round((bias + correction + sum) * scale ± nudge) + zero_point, low, high)``.
 
+    A panel's head is its bias as int32, its scales and nudges as float32 and its exact factors of
+    8 bytes. Sums are exact in int32 (and wrap); see `ExactScaling` for the rest.
+
     Parameters
     ----------
     has_corrections : bool
         As for `SumsFinish`.
-
-    Notes
-    -----
-    A panel's head is its bias as int32, its scales and nudges as float32 and its exact factors of
-    8 bytes. Sums are exact in int32 (and wrap); see `ExactScaling` for the rest.
     """
 
     has_negatives: bool  # as for `ExactScaling`

@@ -28,6 +28,12 @@ MOST_VECTORS = 4
 class ExactScaling:
     """Turns sums into steps of the output, rounded as TFLite's arithmetic rounds them.
 
+    Scaled sums are moved to where the last bits of a float32 are fractions of one size, and by
+    one half, so that they are rounded by cutting fractions off. Where all bits of a fraction
+    are 0, float32 may have got it wrong: that is looked for by one instruction for each vector,
+    and what follows it is seldom run. Results that no byte holds are on the right side of what
+    one does, no more.
+
     Parameters
     ----------
     factors : CodeValue
@@ -45,14 +51,6 @@ class ExactScaling:
         As `armpy_numba_acc.packing.factors.Rounding`.
     has_large_scales : bool
         Whether scaled sums may be 2**31 or more.
-
-    Notes
-    -----
-    Scaled sums are moved to where the last bits of a float32 are fractions of one size, and by
-    one half, so that they are rounded by cutting fractions off. Where all bits of a fraction
-    are 0, float32 may have got it wrong: that is looked for by one instruction for each vector,
-    and what follows it is seldom run. Results that no byte holds are on the right side of what
-    one does, no more.
     """
 
     def __init__(
@@ -84,9 +82,9 @@ class ExactScaling:
 
         Parameters
         ----------
-        totals : sequence of CodeValue, int32 vectors
+        totals
             Up to four.
-        scales, nudges : sequence of CodeValue, float32 vectors
+        scales, nudges
             One for each of `totals`. Nudges may be None where all are 0 and negatives matter:
             sums are scaled and moved in one operation then, too.
         """
@@ -123,8 +121,6 @@ class ExactScaling:
     ) -> list[CodeValue]:
         """Results of which the lanes with a set bit are computed again.
 
-        Notes
-        -----
         One by one and without a call: vectors stay in their registers.
         """
         lanes, room = self._lanes, self._room

@@ -37,20 +37,18 @@ _LARGEST = 2.0**30
 def quantize_block(isa: Isa) -> Primitive:
     """Make the function that quantises four vectors of floats.
 
+    Floats are divided by the scale and rounded, ties away from zero or to even; NaN is 0.
+    Divisions take long: floats are multiplied instead, with which results of less than 256 are
+    off by less than ``2**-14``, the rounding of what is compared with included. Where they are
+    rounded by cutting fractions off, those may be wrong whose fractions are 0 then, and only
+    those: their vectors are computed again.
+
     Returns
     -------
     callable
         ``quantize(source, target, zero_point, flip, to_even, scale, inverse)`` for code that Numba
         compiles: addresses; of the unsigned output; what bytes are changed by in the end; whether
         ties go to the even integer; the scale, and 1 by it.
-
-    Notes
-    -----
-    Floats are divided by the scale and rounded, ties away from zero or to even; NaN is 0.
-    Divisions take long: floats are multiplied instead, with which results of less than 256 are
-    off by less than ``2**-14``, the rounding of what is compared with included. Where they are
-    rounded by cutting fractions off, those may be wrong whose fractions are 0 then, and only
-    those: their vectors are computed again.
     """
     kind = vector(F32, isa.lanes)
 

@@ -69,8 +69,6 @@ class RealFinish(Finish):
 class DynamicFinish(RealFinish):
     """``clamp(sum * scale * weight_scale + bias, low, high)`` of sums that are exact in int32.
 
-    Notes
-    -----
     A panel's head is its sums of weights, its scales and its bias. Each row has a range: a scale,
     and what the sums of weights are multiplied with, which makes up for the zero point.
     """

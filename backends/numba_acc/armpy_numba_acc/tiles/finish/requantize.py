@@ -14,7 +14,6 @@ class BytePacker:
 
     Parameters
     ----------
-    missing : CodeValue, int32
     low, high : CodeValue, int64
         Of the unsigned output.
     has_bounds : bool

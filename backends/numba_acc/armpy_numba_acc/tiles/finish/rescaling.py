@@ -26,6 +26,10 @@ _NUM_NUMBERS = {"real": 2, "plain": 3, "signed": 5}
 class WideFinish(Finish):
     """Sums, in int32 or int64, times a number per column, rounded and clamped.
 
+    All of it is exact. The reference's two roundings are one here: what it does is in the head,
+    five lines with a number for each column: factor, addend, shift, half and step; or else, for
+    ``real``, factor and addend as float64, then three that mean nothing.
+
     Parameters
     ----------
     output : {"i32", "i16", "u8"}
@@ -33,12 +37,6 @@ class WideFinish(Finish):
     rounding : {"plain", "signed", "real"}
         ``(sum * factor + addend) >> shift``; the same with ``half``, less `step` where that is
         negative, added before the shift; or in float64, ties away from zero.
-
-    Notes
-    -----
-    All of it is exact. The reference's two roundings are one here: what it does is in the head,
-    five lines with a number for each column: factor, addend, shift, half and step; or else, for
-    ``real``, factor and addend as float64, then three that mean nothing.
 
     References
     ----------

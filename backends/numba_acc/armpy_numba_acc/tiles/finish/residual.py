@@ -21,6 +21,10 @@ _FAR = 1 << 20
 class ResidualSum:
     """The sum of two quantised tensors in the quantisation of a third.
 
+    Computed in float32; what is so near a tie that TFLite's fixed-point arithmetic may round it the
+    other way is computed again, as `armpy_numba_acc.tiles.elementwise.fixed_expressions` does it
+    where nothing is fused, but lane by lane: that is seldom run, and has to be short.
+
     Parameters
     ----------
     parameters : CodeValue
@@ -31,12 +35,6 @@ class ResidualSum:
         What is missing in the first summand's elements, see `ExactScaling`.
     low, high : CodeValue, int32
         Bounds of the first summand.
-
-    Notes
-    -----
-    Computed in float32; what is so near a tie that TFLite's fixed-point arithmetic may round it the
-    other way is computed again, as `armpy_numba_acc.tiles.elementwise.fixed_expressions` does it
-    where nothing is fused, but lane by lane: that is seldom run, and has to be short.
     """
 
     def __init__(
@@ -62,9 +60,9 @@ class ResidualSum:
 
         Parameters
         ----------
-        elements : sequence of CodeValue, int32 vectors
+        elements
             Up to four, as `ExactScaling` gives them.
-        others : sequence of CodeValue
+        others
             Addresses of as many bytes each as there are lanes.
         """
         pairs = [self._centred(*pair) for pair in zip(elements, others, strict=True)]

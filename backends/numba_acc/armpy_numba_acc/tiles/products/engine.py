@@ -193,9 +193,9 @@ class Products(ABC):
 
         Parameters
         ----------
-        line : CodeValue
+        line
             Address of the panel's first line of weights.
-        totals : list of CodeValue
+        totals
             What sums begin with: a vector for each of a row's vectors, row by row.
         """
         call = tile.call
@@ -214,9 +214,9 @@ class Products(ABC):
 
         Parameters
         ----------
-        rows : sequence of CodeValue
+        rows
             Addresses of the tile's rows.
-        taps, num_taps : CodeValue
+        taps, num_taps
             Address of the taps' offsets, and how many there are: at least one.
         """
         code, shape = tile.code, tile.shape
@@ -250,7 +250,6 @@ class Products(ABC):
             return [index + self.steps_at_once * self.step_bytes, line, *sums]
 
         def steps(offset: CodeValue, line: CodeValue, sums: list[CodeValue]) -> list[CodeValue]:
-            """All steps of a tap."""
             turn = partial(step, end=offset + step_bytes)
             if self.steps_at_once == 1:
                 return loop_while(code, [offset, line, *sums], turn)
@@ -322,9 +321,9 @@ def product_definitions(
 
     Parameters
     ----------
-    record : type
+    record
         Of the kernel's calls.
-    shape : Shape
+    shape
         An accumulator for each row and vector, and the vectors of one step, must fit the
         registers.
 
@@ -375,8 +374,6 @@ def product_definitions(
 
 
 def _sources(call: CallFields, address: CodeValue, count: CodeValue, rows: int) -> list[CodeValue]:
-    """Addresses of a tile's rows in the source."""
-
     def table() -> list[CodeValue]:
         return [address.load(I64, row) for row in range(rows)]
 

@@ -21,8 +21,6 @@ gather_rows = linked(_NAME, 3)
 def gather_definition(isa: Isa, record: type[ProductCall]) -> Definition:
     """The function `gather_rows`.
 
-    Notes
-    -----
     Nothing is read that belongs to no tap. What is behind a tap, up to where the next one begins or
     the row ends, becomes zeros: anything may lie there in memory, also NaN.
     """

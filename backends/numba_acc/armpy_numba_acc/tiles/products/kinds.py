@@ -118,14 +118,12 @@ class WideProducts(IntegerProducts):
 class ChannelProducts(Products):
     """Products of one 16-bit element and one weight of each channel: channels stay apart.
 
+    Weights are as wide as sums. A step takes one element of every channel of a panel.
+
     Parameters
     ----------
     has_pieces : bool
         As of `WideProducts`.
-
-    Notes
-    -----
-    Weights are as wide as sums. A step takes one element of every channel of a panel.
     """
 
     def __init__(self, isa: Isa, *, has_pieces: bool) -> None:
@@ -178,9 +176,9 @@ def sums_in_pieces(
 
     Parameters
     ----------
-    rows : sequence of CodeValue
+    rows
         Addresses of the tile's rows.
-    line, totals : CodeValue, list of CodeValue
+    line, totals
         As of `Products.sums`.
     """
     call, code = tile.call, tile.code

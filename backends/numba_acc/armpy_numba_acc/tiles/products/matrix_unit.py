@@ -226,8 +226,6 @@ class MatrixProduct:
 def _for_rows(count: CodeValue, step: Callable[[CodeValue, CodeValue], None]) -> None:
     """``step(first, count)`` for some rows at a time.
 
-    Notes
-    -----
     The last ones begin early where there are more: some are done twice. What rows become depends on
     them alone, and nothing that is read is written.
     """

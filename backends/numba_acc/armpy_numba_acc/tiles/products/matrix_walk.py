@@ -46,9 +46,9 @@ def _next_run(call: ProductCall, walk: MatrixWalk, position: int, end: int) -> t
 
     Parameters
     ----------
-    position : int
+    position
         The first one, which may lie beside the output; as many as `end` if there is none.
-    end : int
+    end
         Behind the last one.
     """
     if walk.line_positions == 0:
@@ -104,8 +104,6 @@ def _finish(args: int, kept: Pointer, item: Pointer) -> None:
 def walk_matrix_tiles(args: int, thread: int, num_threads: int) -> None:
     """Compute a product by a matrix unit; what is linked with it is `MatrixProduct`'s.
 
-    Notes
-    -----
     The unit is configured when a thread's part begins, and released at its end. An item is a tile
     of the product: while the unit multiplies one, the last but one is finished, whose sums have
     come to the cache by then. The last tile begins early where there is no whole one left: rows

@@ -24,8 +24,6 @@ row, and one of its last two."""
 class PairedProducts(Products):
     """Products of unsigned and signed bytes, added up exactly in int32.
 
-    Notes
-    -----
     Weights: for each column eight signed bytes. Sums are in the instruction's order while they are
     added up, and row by row before and behind that.
     """
@@ -85,14 +83,12 @@ class PairedProducts(Products):
 class PairedBfloat16Products(PairedProducts):
     """Products of bfloat16, added up in float32.
 
+    Weights: for each column four numbers.
+
     Parameters
     ----------
     rest : int
         Elements that each tap has behind its last four.
-
-    Notes
-    -----
-    Weights: for each column four numbers.
     """
 
     def __init__(self, rest: int) -> None:
@@ -132,7 +128,6 @@ def _rearranged(rows: Sequence[Sequence[CodeValue]]) -> Blocks:
 
 
 def _by_row(blocks: Blocks, tile: Tile) -> list[CodeValue]:
-    """Blocks as sums row by row."""
     size, result = 2 * len(tile.shape.widths), []
     for first in range(0, len(blocks), size):
         some = blocks[first : first + size]

@@ -58,11 +58,11 @@ def place_rows(call: ProductCall, table: int, count: int, pixel: int) -> None:
 
     Parameters
     ----------
-    table : int
+    table
         Where the addresses are written.
-    count : int
+    count
         How many of the tile's rows there are: those behind repeat the last one.
-    pixel : int
+    pixel
         Number of the first one.
     """
     x, y, image = position_of(pixel, call.out_height, call.out_width)
@@ -83,8 +83,6 @@ def place_rows(call: ProductCall, table: int, count: int, pixel: int) -> None:
 def walk_tiles(args: int, thread: int, num_threads: int) -> None:
     """Compute a product; what is linked with it computes a tile: see `product_definitions`.
 
-    Notes
-    -----
     Of some panels all tiles are computed before the next ones: these panels stay in the cache.
     For threads see `share_tiles`.
     """

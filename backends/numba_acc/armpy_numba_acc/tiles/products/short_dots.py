@@ -22,9 +22,9 @@ def make_short_dot(formats: tuple[str, str], lanes: int) -> Callable[[Pointer, P
 
     Parameters
     ----------
-    formats : (str, str)
+    formats
         How the elements of both rows are stored.
-    lanes : int
+    lanes
         How many are multiplied at once; what is left is multiplied one by one.
 
     Returns

@@ -74,8 +74,6 @@ class VectorProducts(ABC):
     def elements(self, place: CodeValue) -> Any:
         """A step's elements in the first lane, those of the following steps in the next ones.
 
-        Notes
-        -----
         For weights by rows alone, as `last_elements`.
         """
         raise NotImplementedError
@@ -131,11 +129,11 @@ class VectorFinish(ABC):
 
         Parameters
         ----------
-        column : CodeValue
+        column
             Number of the first column.
-        begun : CodeValue
+        begun
             What `begin` has given.
-        count : CodeValue or None
+        count
             Columns that are wanted of one vector, maybe more than it has; None for all.
         """
 
@@ -148,8 +146,6 @@ def vector_kernel(
 ) -> LinkedKernel:
     """Make the kernel for a record of which only the parameters matter.
 
-    Notes
-    -----
     What is bound by reading weights takes as long as they are: no zeros fill up columns but those
     of one vector, and threads share whole panels.
     """

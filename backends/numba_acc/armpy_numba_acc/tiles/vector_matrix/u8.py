@@ -21,8 +21,6 @@ from armpy_numba_acc.tiles.vector_matrix.engine import VectorFinish, VectorProdu
 class VectorByteProducts(VectorProducts):
     """Products of bytes in groups of four.
 
-    Notes
-    -----
     The input's elements are changed by a vector in memory because LLVM would change groups before
     it spreads them if it knew that all are changed alike: from another kind of register they are
     spread slowly.
@@ -114,6 +112,5 @@ class VectorByteFinish(VectorFinish):
                 ByteStore(isa, count, isa.lanes).store(part_of(packed, 0, isa.lanes), place)
 
     def _factors(self, address: CodeValue, numbers: Sequence[int]) -> list[CodeValue]:
-        """Some vectors of the columns' factors."""
         kind, step = vector(F32, self.isa.lanes), self.call.factor_step
         return [address.load(kind, step * number) for number in numbers]

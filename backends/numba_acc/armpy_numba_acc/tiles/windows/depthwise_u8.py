@@ -23,16 +23,14 @@ from armpy_numba_acc.tiles.windows.loop import Block, block_definition
 def depthwise_block_u8(isa: Isa, tile: DepthwiseU8) -> str:
     """Write the function that computes some channels of a tile of pixels.
 
+    ``clamp(round((bias + sum) * scale ± nudge) + zero_point, low, high)``: exact in int32, then
+    in float32, and again exact by `ExactScaling` where that may round the wrong way. The block
+    is computed in two parts, so that sums and weights stay in registers.
+
     Parameters
     ----------
     tile : DepthwiseU8
         Of which only the parameters matter.
-
-    Notes
-    -----
-    ``clamp(round((bias + sum) * scale ± nudge) + zero_point, low, high)``: exact in int32, then
-    in float32, and again exact by `ExactScaling` where that may round the wrong way. The block
-    is computed in two parts, so that sums and weights stay in registers.
     """
     narrow = isa._replace(vector_bytes=_size(tile))
 
@@ -67,8 +65,6 @@ def _reach(tile: DepthwiseU8) -> int:
 class _ByteSums:
     """The sums of one half of a block's channels.
 
-    Notes
-    -----
     Four rows of the input serve all of the tile's rows at once: bytes are brought together once
     for each column of the input, and multiplied by the weights of each of the output's pixels
     that read them, which are 0 where such a pixel does not reach a row.

@@ -57,9 +57,9 @@ def block_definition(
 
     Parameters
     ----------
-    rows, columns : int
+    rows, columns
         Of a tile.
-    num_slots : int
+    num_slots
         0 if the call says it.
     compute : callable
         Writes what computes a `Block`.
@@ -133,15 +133,13 @@ def window_kernel(
 ) -> Callable[[int, int, int], None]:
     """Make a kernel that computes an output tile by tile; `block_definition` says what with.
 
+    Numba translates it once. Threads share the tiles, or if there are few of them the blocks.
+
     Parameters
     ----------
     prepare : callable
         ``prepare(args, factors, y, x)``, inlined by Numba, may write 8 bytes for each pixel of
         the tile whose first one is at (y, x) in the input.
-
-    Notes
-    -----
-    Numba translates it once. Threads share the tiles, or if there are few of them the blocks.
     """
     read = reader(Tiles)
 

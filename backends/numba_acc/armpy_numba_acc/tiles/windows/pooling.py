@@ -32,17 +32,15 @@ Fold = Callable[[CodeValue, CodeValue], CodeValue]
 def pooling_block_f32(lanes: int, columns: int, parts: int, algorithm: str) -> str:
     """Write the function that pools ``lanes * parts`` channels of some pixels.
 
-    Parameters
-    ----------
-    lanes, columns, parts : int
-        Elements of a vector, pixels, vectors of each.
-    algorithm : str
-        ``max``, ``average`` or ``l2``.
-
-    Notes
-    -----
     There is a slot for each tap and pixel. What a pixel's sum is multiplied by has been prepared,
     as float32.
+
+    Parameters
+    ----------
+    lanes, columns, parts
+        Elements of a vector, pixels, vectors of each.
+    algorithm
+        ``max``, ``average`` or ``l2``.
     """
     kind = vector(F32, lanes)
 
@@ -71,7 +69,6 @@ def pooling_block_f32(lanes: int, columns: int, parts: int, algorithm: str) -> s
 
 
 def _sum(total: CodeValue, value: CodeValue) -> CodeValue:
-    """Sum of the elements."""
     return total + value
 
 
@@ -104,15 +101,13 @@ def max_block_u8(width: int, columns: int) -> str:
 def mean_block_u8(width: int, columns: int, has_words: bool) -> str:
     """Write the function that computes means of windows of bytes; see `pooling_block_f32`.
 
-    Parameters
-    ----------
-    has_words : bool
-        Whether sums are kept in 16 bits: for 257 elements at most.
-
-    Notes
-    -----
     For each pixel it has been prepared what the sum is multiplied by, as float32, and what is
     added to it before, as int32. Rounds ties away from zero, then adds the zero point.
+
+    Parameters
+    ----------
+    has_words
+        Whether sums are kept in 16 bits: for 257 elements at most.
     """
     size = max(width, 16)
     octets, words, sums = vector(I8, size), vector(I16, size // 2), vector(I32, size // 4)
@@ -139,7 +134,6 @@ def mean_block_u8(width: int, columns: int, has_words: bool) -> str:
         return [interleave(value, zeros, half).bitcast(wider) for half in range(2)]
 
     def mean(total: CodeValue, factors: CodeValue, pixel: int) -> CodeValue:
-        """The mean as an integer."""
         factor = factors.load(F32, 2 * pixel).splat(sums.count)
         addend = factors.load(I32, 2 * pixel + 1).splat(sums.count)
         value = (total + addend).to_float() * factor
@@ -151,8 +145,6 @@ def mean_block_u8(width: int, columns: int, has_words: bool) -> str:
 def small_mean_block_u8(width: int, columns: int) -> str:
     """Write the function that computes means of few bytes, in 16 bits; see `pooling_block_f32`.
 
-    Notes
-    -----
     For each pixel it has been prepared: 2**15 by the number n of elements, rounded up, in 16 bits;
     n or n - 1, whichever is even, in 16 bits; what is added to the sum, as int32. ``2 |sum| + n``
     by ``2 n`` is the magnitude of the mean, ties away from zero. The quotient's error is below its
@@ -176,7 +168,6 @@ def small_mean_block_u8(width: int, columns: int) -> str:
             store_bytes(pack_bytes(means, call.low, call.high), block.place(pixel), width)
 
     def mean(total: CodeValue, factors: CodeValue, pixel: int) -> CodeValue:
-        """The mean as an integer."""
         inverse, even, addend = (
             factors.load(I16, 4 * pixel + number).splat(words.count) for number in range(3)
         )
@@ -194,8 +185,6 @@ def small_mean_block_u8(width: int, columns: int) -> str:
 def pooling_block_i16(lanes: int, columns: int, algorithm: str) -> str:
     """Write the function that pools 16-bit elements; see `pooling_block_f32`.
 
-    Notes
-    -----
     For each pixel it has been prepared how many elements its window has, as int32. Means round ties
     away from zero: float64 holds quotients of less than 2**31 by less than 2**15 so exactly that
     none reaches the next integer.
@@ -245,9 +234,9 @@ def _over_taps(
 
     Parameters
     ----------
-    kind : type
+    kind
         Record of the kernel's call.
-    initial : sequence of CodeValue or (type, number)
+    initial
         What each of a pixel's vectors begins with.
     load : callable
         Gives an element of the window, as so many vectors, from an address.

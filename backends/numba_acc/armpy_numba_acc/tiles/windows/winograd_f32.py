@@ -33,15 +33,12 @@ Pairs = tuple[float, ...]
 def ahead_bytes(vectors: int) -> int:
     """Of the next weights that are asked for with each value of a tile: a line at most.
 
-    Notes
-    -----
     Two tiles ask for all of the next ones, four for those that are four registers wide.
     """
     return 32 * min(vectors, 2)
 
 
 def _input_line(pairs: Pairs, elements: Sequence[CodeValue]) -> list[CodeValue]:
-    """Values of a line of the input at all points."""
     whole = _product_of_squares(pairs)
     values = [_weighted(whole, elements[:-1:2])]
     for pair in pairs:
@@ -93,8 +90,6 @@ def _product_of_squares(pairs: Sequence[float]) -> Sequence[float]:
 def input_tile(isa: Isa, down: Pairs, right: Pairs) -> Primitive:
     """Make ``transform(table, at, target, pitch)``.
 
-    Notes
-    -----
     `table` holds the address of each pixel that the tile reads, row by row; `at` is added to them.
     A vector of channels is transformed; its values are written `pitch` bytes from each other.
     """
@@ -121,8 +116,6 @@ def input_tile(isa: Isa, down: Pairs, right: Pairs) -> Primitive:
 def product_tile(isa: Isa, rows: int, vectors: int) -> Primitive:
     """Make ``multiply(values, weights, products, depth, pitch, product_pitch, ahead)``.
 
-    Notes
-    -----
     `rows` lines of `depth` values, `pitch` bytes from each other, times weights of which there are
     `vectors` for each value; the sums are written `product_pitch` bytes from each other. Meanwhile
     `ahead_bytes` behind `ahead` are brought nearer for each value.
@@ -167,8 +160,6 @@ def product_tile(isa: Isa, rows: int, vectors: int) -> Primitive:
 def output_tile(isa: Isa, down: Pairs, right: Pairs) -> Primitive:
     """Make ``transform(products, pitch, bias, outputs, residuals, at, low, high)``.
 
-    Notes
-    -----
     `products` are `pitch` bytes from each other. `outputs` and `residuals` hold the address of each
     pixel, row by row; `at` is added to them. Writes ``clamp(sum + bias + residual, low, high)``.
     """
