@@ -33,17 +33,10 @@ _TOO_LARGE = 2.0**32
 def multiply_high(lhs: Integers, rhs: Integers, bits: int = 32) -> Int64Array:
     """Saturating rounding doubling high multiply: the high half of twice the product.
 
+    Operands and result have 32 or 16 bits. Rounded half up; of all products only that of the
+    two lowest integers saturates.
+
     Reference: gemmlowp ``SaturatingRoundingDoublingHighMul``; Arm's SQRDMULH.
-
-    Parameters
-    ----------
-    lhs, rhs : int or ndarray, any integer dtype, shapes that broadcast
-        Of `bits` bits.
-
-    Returns
-    -------
-    ndarray, int64, shape of the operands together
-        Rounded half up. Of all products only that of the two lowest integers saturates.
     """
     product: Int64Array = np.asarray(lhs, np.int64) * np.asarray(rhs, np.int64)
     product += 1 << (bits - 2)
@@ -54,20 +47,11 @@ def multiply_high(lhs: Integers, rhs: Integers, bits: int = 32) -> Int64Array:
 def quantize_multiplier(real: float) -> tuple[int, int]:
     """Quantised multiplier of a real number: ``multiplier * 2**(shift - 31)``.
 
+    The number is at least 0 and not NaN. The multiplier is 0 or in [2**30, 2**31). The shift is
+    from -31 to 30; positive is to the left. Numbers too small to matter become (0, 0), and
+    those that are too large, infinity too, the largest pair.
+
     Reference: TFLite ``QuantizeMultiplier``.
-
-    Parameters
-    ----------
-    real
-        Not NaN; at least 0.
-
-    Returns
-    -------
-    multiplier : int
-        0, or in [2**30, 2**31).
-    shift : int
-        From -31 to 30; positive is to the left. Numbers too small to matter become (0, 0), and
-        those that are too large, infinity too, the largest pair.
     """
     if real >= _TOO_LARGE:
         return (1 << 31) - 1, 30
@@ -94,19 +78,11 @@ def short_multiplier(real: float) -> tuple[int, int]:
 
 
 def mean_multiplier(multiplier: int, shift: int, count: int) -> tuple[int, int]:
-    """Quantised multiplier divided by the number of elements of a mean.
+    """Quantised multiplier divided by the number of elements of a mean, which is at least 1.
+
+    The multiplier keeps as many bits as the shift has room for; it is rounded down.
 
     Reference: TFLite ``reference_ops::QuantizedMeanOrSum``.
-
-    Parameters
-    ----------
-    count
-        At least 1.
-
-    Returns
-    -------
-    multiplier, shift : int
-        The multiplier keeps as many bits as the shift has room for; it is rounded down.
     """
     left = min(count.bit_length() - 1, 32, 31 + shift)
     return (multiplier << left) // count, shift - left
@@ -141,14 +117,8 @@ class Multiplier:
     def from_pairs(cls, pairs: Sequence[tuple[int, int]], shape: tuple[int, ...]) -> Multiplier:
         """Take multipliers and shifts as `quantize_multiplier` gives them.
 
-        A shift that is too large gives the largest multiplier.
-
-        Parameters
-        ----------
-        pairs
-            Multipliers may have been negated, and shifts changed.
-        shape
-            () or (channels,).
+        Multipliers may have been negated, and shifts changed. A shift that is too large gives
+        the largest multiplier. `shape` is () or (channels,).
         """
         columns = np.array(pairs, np.int64).reshape(-1, 2)
         multiplier, shift = columns[:, 0].reshape(shape), columns[:, 1].reshape(shape)
@@ -157,26 +127,17 @@ class Multiplier:
         return cls(multiplier, np.maximum(shift, 0), np.maximum(-shift, 0))
 
     def apply(self, accumulators: Any, out: Int64Array | None = None) -> Int64Array:
-        """Multiply integers by the quantised multiplier, rounding twice.
+        """Multiply integers, shape (..., channels), by the quantised multiplier, rounding twice.
 
-        Double rounding: the doubled high product rounds half up, the right shift half
-        away from zero. Left shifts are part of the former: for integers,
-        ``(v 2**l m + 2**30) >> 31`` is ``(v m + 2**(30 - l)) >> (31 - l)``, which needs 63 bits.
+        Magnitudes are below 2**32; floats that are integers are taken, too. Returns `out`,
+        which may be `accumulators`, or a new array; not saturated. Nothing overflows: integers
+        below 2**32 times multipliers below 2**31 and what is added need 63 bits.
+
+        Double rounding: the doubled high product rounds half up, the right shift half away from
+        zero. Left shifts are part of the former: for integers, ``(v 2**l m + 2**30) >> 31`` is
+        ``(v m + 2**(30 - l)) >> (31 - l)``, which needs 63 bits.
 
         Reference: TFLite ``MultiplyByQuantizedMultiplier``.
-
-        Parameters
-        ----------
-        accumulators : int or ndarray, any integer dtype, shape (..., channels)
-            Their magnitude is below 2**32. Floats that are integers are taken, too.
-        out : ndarray, int64, shape of `accumulators`, optional
-            Is written; may be `accumulators`.
-
-        Returns
-        -------
-        ndarray, int64, shape of `accumulators`
-            `out`, or else a new array; not saturated. Nothing overflows: integers below 2**32
-            times multipliers below 2**31 and what is added need 63 bits.
         """
         if out is None:
             values = np.array(accumulators, np.int64)

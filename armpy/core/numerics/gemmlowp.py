@@ -46,15 +46,10 @@ _EXP_FACTORS = (
 def exp_on_negative_values(values: Integers, integer_bits: int, bits: int = 32) -> Int64Array:
     """Exponential function in fixed point, ``exp(x)`` for ``x <= 0``.
 
-    A polynomial of degree 4 around -1/8 for the part of `x` in [-1/4, 0), times a constant
-    per binary digit of the rest.
+    A polynomial of degree 4 around -1/8 for the part of `x` in [-1/4, 0), times a constant per
+    binary digit of the rest.
 
     Reference: gemmlowp ``exp_on_negative_values``.
-
-    Parameters
-    ----------
-    values : int or ndarray, any integer dtype, shape (...)
-        Stored with `integer_bits`; none above 0.
     """
     stored = np.asarray(values, np.int64)
     fraction_bits = bits - 1 - integer_bits
@@ -107,24 +102,14 @@ def one_over_one_plus(values: Integers, bits: int = 32) -> Int64Array:
 
 
 def inverse_sqrt_multiplier(values: Integers) -> tuple[Int64Array, Int64Array]:
-    """Reciprocal square root, ``1 / sqrt(x)``, as quantised multipliers.
+    """Reciprocal square root, ``1 / sqrt(x)``, as quantised multipliers of int32 range.
 
-    Five Newton steps from 1 on the argument, brought to three integer bits by an even
-    shift, as the root halves it. Arguments of 2**29 and above lose their last two bits.
+    Arguments have int32 range and are at least 0; 0 counts as 1. Shifts are at most 0: the
+    result is ``multiplier * 2**(shift - 31)``. Five Newton steps from 1 on the argument,
+    brought to three integer bits by an even shift, as the root halves it. Arguments of 2**29
+    and above lose their last two bits.
 
     Reference: TFLite ``GetInvSqrtQuantizedMultiplierExp``.
-
-    Parameters
-    ----------
-    values : int or ndarray, any integer dtype, shape (...)
-        At least 0, of int32 range; 0 counts as 1.
-
-    Returns
-    -------
-    multiplier : ndarray, int64, shape of `values`
-        Of int32 range.
-    shift : ndarray, int64, shape of `values`
-        At most 0: the result is ``multiplier * 2**(shift - 31)``.
     """
     stored = np.maximum(np.asarray(values, np.int64), 1)
     is_one = stored == 1

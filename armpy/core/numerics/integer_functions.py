@@ -57,17 +57,8 @@ _LARGEST_FACTOR = 2.0**40
 def shifted_rescaling(factor: float, source: QuantizationParameters, left: int) -> StoredFunction:
     """Rescale differences from the zero point with more bits, as before sums and comparisons.
 
-    Parameters
-    ----------
-    factor
-        At least 0.
-    left
-        Bits that differences are shifted left by; 32 bits hold them.
-
-    Returns
-    -------
-    callable
-        Of stored integers; results are neither moved to a zero point nor saturated.
+    Differences are shifted left by `left` bits, which 32 bits hold. Results are neither moved
+    to a zero point nor saturated.
     """
     multiplier = Multiplier.from_real(factor)
 
@@ -95,12 +86,9 @@ def clamped_rescaling(
 ) -> StoredFunction:
     """Requantise with the ratio of scales in float32 and clamp, as RELU and its kin do.
 
-    Reference: TFLite ``activations.cc`` (``ReluXEvalQuantized``).
+    `bounds` are the lowest and highest real number; None where there is no bound.
 
-    Parameters
-    ----------
-    bounds
-        Lowest and highest real number; None where there is no bound.
+    Reference: TFLite ``activations.cc`` (``ReluXEvalQuantized``).
     """
     with np.errstate(all="ignore"):  # of odd scales
         ratio = float(source.scale / target.scale)
@@ -145,16 +133,10 @@ def converted(
 ) -> StoredFunction:
     """Requantise in float64, as MINIMUM and MAXIMUM do before they choose.
 
-    Stored integers are rounded, half away from 0: those of a signed type are not those of an
-    unsigned one moved. NNAPI's reference does so; TFLite's kernels that choose elements expect
-    equal quantisations and copy.
-
-    Parameters
-    ----------
-    source, target
-        Scale and zero point.
-    bounds
-        Lowest and highest stored integer of the target's type.
+    `source` and `target` are (scale, zero point), `bounds` the range of stored integers. Stored
+    integers are rounded, half away from 0: those of a signed type are not those of an unsigned
+    one moved. NNAPI's reference does so; TFLite's kernels that choose elements expect equal
+    quantisations and copy.
     """
 
     def compute(stored: Stored) -> Int64Array:
@@ -258,16 +240,11 @@ def hard_swish(source: QuantizationParameters, target: QuantizationParameters) -
 
 
 def logistic16(source: QuantizationParameters) -> StoredFunction:
-    """LOGISTIC of 16 bits, with the output scale 2**-15.
+    """LOGISTIC of int16 with the zero point 0, with the output scale 2**-15.
 
     Interpolates samples of the function at multiples of 1/24, for absolute arguments.
 
     Reference: TFLite ``integer_ops/logistic.h``.
-
-    Parameters
-    ----------
-    source
-        Of int16, with the zero point 0.
     """
     multiplier, shift = _argument_multiplier(source, exact_shifts=(0,))
 
@@ -281,16 +258,11 @@ def logistic16(source: QuantizationParameters) -> StoredFunction:
 
 
 def tanh16(source: QuantizationParameters) -> StoredFunction:
-    """TANH of 16 bits, with the output scale 2**-15.
+    """TANH of int16 with the zero point 0, with the output scale 2**-15.
 
     ``2 sigmoid(2 x) - 1`` with the samples of `logistic16`.
 
     Reference: TFLite ``integer_ops/tanh.h``; ``activations.cc`` (``TanhPrepare``).
-
-    Parameters
-    ----------
-    source
-        Of int16, with the zero point 0.
     """
     multiplier, shift = _argument_multiplier(source, exact_shifts=(0, 1))
 

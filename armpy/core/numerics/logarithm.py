@@ -39,19 +39,10 @@ _QUARTER = 1 << (_SUM_FRACTION_BITS - 2)
 def reciprocal(values: Integers, integer_bits: int) -> tuple[Int64Array, Int64Array]:
     """Reciprocal in fixed point: a number in [1/2, 1] and a power of two.
 
+    Arguments are in [1, 2**31), stored with `integer_bits` and 31 bits in all. ``1 / x`` is
+    ``fraction / 2**bits_over_unit``, the fraction stored with 31 fraction bits.
+
     Reference: TFLite ``GetReciprocal``.
-
-    Parameters
-    ----------
-    values : int or ndarray, int64, shape (...)
-        In [1, 2**31), stored with `integer_bits` and 31 bits in all.
-
-    Returns
-    -------
-    fraction : ndarray, int64, shape of `values`
-        Stored with 31 fraction bits.
-    bits_over_unit : ndarray, int64, shape of `values`
-        ``1 / x`` is ``fraction / 2**bits_over_unit``.
     """
     stored, headroom = np.asarray(values, np.int64), leading_zeros(values)
     return one_over_one_plus((stored << headroom) - (1 << 31)), integer_bits - headroom
@@ -60,20 +51,11 @@ def reciprocal(values: Integers, integer_bits: int) -> tuple[Int64Array, Int64Ar
 def logarithm(values: Integers, integer_bits: int) -> Int64Array:
     """Natural logarithm in fixed point, of numbers of at least 1.
 
+    Arguments are stored with `integer_bits` and 31 bits in all, results with 5 integer bits.
     Writes x as ``2**k r`` with r around the fourth root of 1/2, where a rational function
     approximates the logarithm of r.
 
     Reference: TFLite ``log_x_for_x_greater_than_or_equal_to_1_impl``.
-
-    Parameters
-    ----------
-    values : int or ndarray, int64, shape (...)
-        Stored with `integer_bits` and 31 bits in all.
-
-    Returns
-    -------
-    ndarray, int64, shape of `values`
-        Stored with 5 integer bits and 31 bits in all.
     """
     headroom_a = leading_zeros(values) - 1
     normalized = saturating_shift_left(values, headroom_a)

@@ -40,13 +40,10 @@ _STEPS = 512
 def total_functions(target: QuantizationParameters) -> dict[str, RealFunction]:
     """Unary functions of float32 for tables, by NNAPI's names, made total and correctly rounded.
 
-    Reference: TFLite ``elementwise.cc`` (``LogPrepare``, ``RsqrtPrepare``), ``exp.cc``.
+    Undefined logarithms are the lowest real number of the output, undefined reciprocal roots
+    the highest.
 
-    Parameters
-    ----------
-    target
-        Where a logarithm is not defined it is the lowest real number of the output, where a
-        reciprocal root is not it is the highest.
+    Reference: TFLite ``elementwise.cc`` (``LogPrepare``, ``RsqrtPrepare``), ``exp.cc``.
     """
     lowest, highest = target.real_range
     return {
@@ -61,21 +58,12 @@ def by_table(
 ) -> StoredFunction:
     """Entries of the lookup table of a function of 8-bit integers.
 
-    float32 throughout: multiplied by the inverse of the output's scale, rounded half away
-    from zero, saturated; NaN becomes real 0.
+    float32 throughout: multiplied by the inverse of the output's scale, rounded half away from
+    zero, saturated; NaN becomes real 0. Elementary functions within `function` should be
+    rounded correctly, as those of `armpy.core.numerics.elementary.ROUNDED` are, where tables
+    are compared bit by bit.
 
     Reference: TFLite ``LUTPopulate`` for 8 bits.
-
-    Parameters
-    ----------
-    function : callable
-        Of float32 arrays. Its elementary functions ought to be rounded correctly, as of
-        `armpy.core.numerics.elementary.ROUNDED`, where tables are compared bit by bit.
-
-    Returns
-    -------
-    callable
-        Of stored integers; for a table, of all of them.
     """
 
     def compute(stored: Stored) -> Int64Array:
@@ -92,16 +80,9 @@ def by_table(
 def by_interpolation(
     function: RealFunction, source: QuantizationParameters, target: QuantizationParameters
 ) -> StoredFunction:
-    """Function of 16-bit integers by interpolation between 513 samples.
+    """Function of int16 by interpolation between 513 samples of a function of float32.
 
     Reference: TFLite ``LUTPopulate`` and ``LUTLookup`` for 16 bits.
-
-    Parameters
-    ----------
-    function : callable
-        Of float32 arrays.
-    source, target
-        Of int16.
     """
     table = interpolation_table(
         function,
@@ -123,22 +104,11 @@ def interpolation_table(
 ) -> npt.NDArray[np.int16]:
     """Lookup table of 16 bits: samples of a function for `interpolate`.
 
+    `source` and `target` are (scale, zero point) of the 16-bit argument and result; samples are
+    computed in `dtype`. The result has shape (513,): each sample but the last is moved by half
+    the error that interpolation makes in the middle of its step.
+
     Reference: TFLite ``LUTPopulateInt16``.
-
-    Parameters
-    ----------
-    function : callable
-        Of arrays of `dtype`.
-    source, target
-        Scale and zero point of the 16-bit argument and result.
-    dtype
-        What the samples are computed in.
-
-    Returns
-    -------
-    ndarray, int16, shape (513,)
-        Each sample is moved by half the error that interpolation makes in the middle of its
-        step, but the last one.
     """
     lowest, highest = -32768, 32767
     scale, zero_point = dtype(source[0]), source[1]
@@ -169,20 +139,11 @@ def interpolation_table(
 
 
 def interpolate(table: npt.NDArray[np.int16], stored: Integers) -> Int64Array:
-    """Linear interpolation between the samples of a 16-bit table, rounded half up.
+    """Linear interpolation between the 513 samples of a 16-bit table, rounded half up.
+
+    Arguments and results have int16 range.
 
     Reference: TFLite ``LUTLookup(int16_t, ...)``.
-
-    Parameters
-    ----------
-    table : ndarray, int16, shape (513,)
-    stored : int or ndarray, any integer dtype, shape (...)
-        Arguments of int16 range.
-
-    Returns
-    -------
-    ndarray, int64, shape of `stored`
-        Of int16 range.
     """
     arguments = np.asarray(stored, np.int64)
     index = (arguments >> 7) + 256

@@ -39,17 +39,12 @@ def quotients(
     target: QuantizationParameters,
     bounds: tuple[int, int],
 ) -> PairFunction:
-    """DIV of 8 bits, as a product with a fixed-point reciprocal.
+    """DIV of 8 bits, as a product with a fixed-point reciprocal, clamped to `bounds`.
 
-    The numerator is shifted left as far as it goes. A quotient by 0 saturates, 0 / 0 is 0;
-    the reference refuses to compute them.
+    The numerator is shifted left as far as it goes. A quotient by 0 saturates, 0 / 0 is 0; the
+    reference refuses to compute them.
 
     Reference: TFLite ``reference_ops::DivElementwise``.
-
-    Parameters
-    ----------
-    bounds
-        Lowest and highest stored integer of the output, its fused activation included.
     """
     lhs, rhs = operands
     with np.errstate(all="ignore"):  # of odd scales

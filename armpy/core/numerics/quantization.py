@@ -51,47 +51,23 @@ class QuantizationParameters:
         return self.clamped(steps, self.lowest, self.highest)
 
     def clamped(self, steps: Integers, lowest: int, highest: int) -> Int64Array:
-        """Add the zero point and clamp.
-
-        Parameters
-        ----------
-        lowest, highest
-            Stored integers; where they have changed places, results are `highest`.
-        """
+        """Add the zero point and clamp; where the bounds changed places, to `highest`."""
         moved: Int64Array = np.add(steps, self.zero_point)
         return np.clip(moved, lowest, highest)
 
     def nearest(self, real: float) -> int:
-        """Quantise a real number, without saturation.
+        """Quantise a real number, not NaN, without saturation.
 
-        Parameters
-        ----------
-        real
-            Not NaN. It is divided by the scale in float32.
-
-        Returns
-        -------
-        int
-            Halves away from zero; the number may lie outside of the range.
+        It is divided by the scale in float32; halves go away from zero.
         """
         with np.errstate(over="ignore", divide="ignore"):
             steps = round_half_away(np.float32(real) / self.scale)
         return self.zero_point + int(np.clip(steps, -_FAR, _FAR))
 
     def clamp_of(self, bounds: tuple[float | None, float | None]) -> tuple[int, int]:
-        """Quantise the clamp of an activation function.
+        """Quantise the clamp of an activation function; a bound of None is the range's.
 
         Reference: TFLite ``CalculateActivationRangeQuantized``.
-
-        Parameters
-        ----------
-        bounds
-            Lowest and highest real number; None where there is no bound.
-
-        Returns
-        -------
-        lowest, highest : int
-            Stored integers within the range on their side.
         """
         low, high = bounds
         return (

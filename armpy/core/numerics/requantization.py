@@ -52,12 +52,8 @@ class Requantization:
     ) -> Requantization:
         """Round as for 32-bit accumulators: halves up, then halves away from zero.
 
-        Parameters
-        ----------
-        bias : ndarray, int64, shape () or (channels,)
-            Magnitudes of at most 2**30.
-        keeps_negatives
-            Whether results below 0 matter; without, they may be one too high.
+        `bias` has shape () or (channels,) and magnitudes of at most 2**30. Without
+        `keeps_negatives` results below 0 may be one too high.
         """
         left, right, factor = multiplier.left_shift, multiplier.right_shift, multiplier.multiplier
         addend = bias * factor + np.left_shift(1, 30 - left)
@@ -71,30 +67,17 @@ class Requantization:
     def rounding_once(cls, multiplier: Multiplier, bias: Int64Array) -> Requantization:
         """Round as for 64-bit accumulators: a multiplier of 16 bits, halves up.
 
-        Parameters
-        ----------
-        multiplier
-            Shifted left by 14 bits at most.
-        bias : ndarray, int64, shape () or (channels,)
-            With the sums, magnitudes of at most 2**47.
+        The multiplier is shifted left by 14 bits at most; sums with the bias, of shape () or
+        (channels,), have magnitudes of at most 2**47.
         """
         factor, shift = reduced_multiplier(multiplier)
         return cls(factor, bias * factor + np.left_shift(1, shift - 1), shift)
 
     def apply(self, sums: npt.NDArray[Any], out: Int64Array | None = None) -> Int64Array:
-        """Requantise sums, without saturation.
+        """Requantise sums, shape (..., channels), without saturation.
 
-        Parameters
-        ----------
-        sums : ndarray, any integer dtype, shape (..., channels)
-            Floats that are integers are taken, too.
-        out : ndarray, int64, shape of `sums`, optional
-            Is written; may be `sums`.
-
-        Returns
-        -------
-        ndarray, int64, shape of `sums`
-            `out`, or else a new array.
+        Sums may be floats that are integers. Returns `out`, which may be `sums`, or a new
+        array.
         """
         values = np.empty(np.shape(sums), np.int64) if out is None else out
         np.copyto(values, sums, casting="unsafe")

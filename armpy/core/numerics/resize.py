@@ -39,16 +39,11 @@ def real_samples(
 ) -> Samples:
     """Neighbours of bilinear interpolation, with weights in float32.
 
-    Reference: TFLite ``ComputeInterpolationValues``.
+    `size` and `out_size` count elements along the axis before and after. `align_corners` lays
+    the first and the last elements of both upon each other; with `half_pixel_centers` elements
+    lie in the middle of their pixels.
 
-    Parameters
-    ----------
-    size, out_size
-        Along the axis, before and after; at least 1.
-    align_corners
-        Whether the first and the last elements of both lie upon each other.
-    half_pixel_centers
-        Whether elements lie in the middle of their pixels.
+    Reference: TFLite ``ComputeInterpolationValues``.
     """
     positions = np.arange(out_size, dtype=np.float32)
     scale = _scale(size, out_size, align_corners)
@@ -86,13 +81,9 @@ def integer_samples(
 def nearest_positions(
     size: int, out_size: int, *, align_corners: bool, half_pixel_centers: bool
 ) -> Int64Array:
-    """Positions of nearest neighbours; parameters as of `real_samples`.
+    """Positions of nearest neighbours, shape (out,); parameters as of `real_samples`.
 
     Reference: TFLite ``GetNearestNeighbor``.
-
-    Returns
-    -------
-    ndarray, int64, shape (out,)
     """
     offset = np.float32(0.5 if half_pixel_centers else 0)
     scale = _scale(size, out_size, align_corners)

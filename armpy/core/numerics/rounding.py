@@ -26,13 +26,7 @@ Integers: TypeAlias = npt.NDArray[Any] | int  # Any: of every integer type
 
 
 def round_half_away(values: Any) -> Any:  # Any: a scalar or an array of either float type
-    """Round half away from zero to whole floats, as C's ``round`` does.
-
-    Returns
-    -------
-    float or ndarray, dtype and shape of `values`
-        A new array. Infinities and NaN stay what they are.
-    """
+    """Round half away from zero to whole floats, as C's ``round`` does; NaN and infinities stay."""
     half = np.asarray(values).dtype.type(0.5)
     # The largest number below one half: added to 0.49999997 it does not round up to 1.
     below_half = np.nextafter(half, half.dtype.type(0))
@@ -44,19 +38,10 @@ def rounding_shift_right(
 ) -> Int64Array:
     """Rounding right shift: divide by a power of two, rounding half away from zero.
 
+    Exponents are from 0 to 62 and broadcast to the values. Returns `out`, which may be
+    `values`, or a new array.
+
     Reference: gemmlowp ``RoundingDivideByPOT``.
-
-    Parameters
-    ----------
-    exponent : int or ndarray, any integer dtype, shape that broadcasts to that of `values`
-        From 0 to 62.
-    out : ndarray, int64, shape of `values`, optional
-        Is written; may be `values`.
-
-    Returns
-    -------
-    ndarray, int64, shape of `values`
-        `out`, or else a new array.
     """
     stored, exponents = np.asarray(values, np.int64), np.asarray(exponent, np.int64)
     half = np.where(exponents > 0, np.left_shift(1, np.maximum(exponents - 1, 0)), 0)
@@ -70,13 +55,7 @@ def rounding_shift_right(
 
 
 def saturate(values: Integers, bits: int = 32) -> Int64Array:
-    """Saturate: clamp to the range of a signed integer of so many bits.
-
-    Parameters
-    ----------
-    bits
-        From 1 to 63.
-    """
+    """Saturate: clamp to the range of a signed integer of 1 to 63 bits."""
     highest = (1 << (bits - 1)) - 1
     return np.clip(np.asarray(values, np.int64), -highest - 1, highest)
 
@@ -99,17 +78,6 @@ def saturating_shift_left(values: Integers, exponent: Integers, bits: int = 32) 
 
 
 def leading_zeros(values: Integers) -> Int64Array:
-    """Count leading zeros of unsigned 32-bit integers.
-
-    Parameters
-    ----------
-    values : int or ndarray, any integer dtype, shape (...)
-        In [0, 2**32).
-
-    Returns
-    -------
-    ndarray, int64, shape of `values`
-        From 0 to 32.
-    """
+    """Count leading zeros of unsigned 32-bit integers, 0 to 32."""
     # The exponent of a float64 is the bit length, as it holds 53 bits exactly.
     return 32 - np.frexp(np.asarray(values, np.float64))[1].astype(np.int64)

@@ -32,17 +32,10 @@ ARGUMENT_STEP = 10.0 / 65535
 def argument_multiplier(scale: float, beta: float) -> tuple[int, int]:
     """Quantised multiplier from differences of 8-bit integers to arguments of the exponential.
 
+    `scale` of the input and `beta` are taken as float32. Arguments have `ARGUMENT_INTEGER_BITS`
+    and 32 bits in all.
+
     Reference: TFLite ``PreprocessSoftmaxScaling``.
-
-    Parameters
-    ----------
-    scale, beta
-        Of the input; of the operation. Taken as float32.
-
-    Returns
-    -------
-    multiplier, shift : int
-        As of `quantize_multiplier`; arguments have `ARGUMENT_INTEGER_BITS` and 32 bits in all.
     """
     real = float(np.float32(beta)) * float(np.float32(scale)) * (1 << (31 - ARGUMENT_INTEGER_BITS))
     # The reference's own limit, for large scales.
@@ -52,14 +45,9 @@ def argument_multiplier(scale: float, beta: float) -> tuple[int, int]:
 def input_radius(shift: int, integer_bits: int = ARGUMENT_INTEGER_BITS) -> int:
     """Largest difference of 8-bit integers whose argument fits its integer bits.
 
-    Reference: TFLite ``CalculateInputRadius``.
+    `shift` is that of `argument_multiplier`.
 
-    Parameters
-    ----------
-    shift
-        Of `argument_multiplier`.
-    integer_bits
-        Of arguments.
+    Reference: TFLite ``CalculateInputRadius``.
     """
     highest = (1 << integer_bits) - 1
     return math.floor(highest * 2.0 ** (31 - integer_bits - shift))
@@ -116,11 +104,8 @@ class Exponentials:
 def softmax16_tables() -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int16]]:
     """Lookup tables of the softmax of 16-bit rows, for `lookup_table.interpolate`.
 
-    Returns
-    -------
-    exponentials, reciprocals : ndarray, int16, shape (513,)
-        Of ``exp(x)`` for x in [-10, 0], and of ``1 / (1 + x)`` for x in [0, 1]; with 15 fraction
-        bits. They are computed in float64.
+    Tables of 513 samples of ``exp(x)`` for x in [-10, 0] and of ``1 / (1 + x)`` for x in [0,
+    1], with 15 fraction bits, computed in float64.
     """
     target = (2.0 / 65535, 0)
     exponentials = interpolation_table(np.exp, (ARGUMENT_STEP, 32767), target, np.float64)
