@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import dataclasses
 import inspect
 import textwrap
 from pathlib import Path
@@ -31,7 +32,8 @@ def field_texts(kind: type) -> dict[str, str]:
     """Texts of a class's fields by name: the strings that stand below them in its source."""
     body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0]
     assert isinstance(body, ast.ClassDef)
-    texts = {}
+    base = kind.__base__
+    texts = field_texts(base) if dataclasses.is_dataclass(base) and isinstance(base, type) else {}
     for field, text in zip(body.body, body.body[1:], strict=False):
         match field, text:
             case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(ast.Constant(str() as words)):

@@ -49,6 +49,5 @@ from armpy.ops.text import *
 from armpy.ops.text_features import *
 from armpy.ops.transpose_convolution import *
 from armpy.ops.trees import *
-from armpy.ops.volumes import *
 
 __all__: list[str]

@@ -1,4 +1,4 @@
-"""Operations that multiply and accumulate with weights over image windows."""
+"""Operations that multiply and accumulate with weights over windows of images and volumes."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from armpy.ops.shapes import (
     Padding,
     PaddingSpec,
     check_padding,
+    check_step,
     image_shape,
     padded_bytes,
     spatial,
@@ -20,7 +21,7 @@ from armpy.ops.shapes import (
 from armpy.tensor import Dimension, Shape, TensorInfo
 from armpy.types import DataLayout, DataType
 
-__all__ = ["Convolution2d", "DepthwiseConvolution2d"]
+__all__ = ["Convolution2d", "Convolution3d", "DepthwiseConvolution2d"]
 
 _BYTES = (DataType.QASYMM_U8, DataType.QASYMM_S8)
 _S8_WEIGHTS = (DataType.QASYMM_S8, DataType.QSYMM_S8)
@@ -45,9 +46,8 @@ WEIGHTED_RULES: tuple[TypeRule, ...] = (
 The last one but one is TFLite's hybrid form; in the last one the output is the sums themselves.
 """
 
-_IMAGE = Operand("input", ranks=(4,))
-_WEIGHTS = Operand("weights", ranks=(4,))
 BIAS = Operand("bias", optional=True, ranks=(1,))
+_VOLUME_LAYOUTS = (DataLayout.NDHWC, DataLayout.NCDHW)
 
 
 def check_bias(inputs: Sequence[TensorInfo], channels: Dimension) -> None:
@@ -113,8 +113,96 @@ def splits_into_groups(channels: int, depth: int) -> bool:
     return channels == depth or (channels > 0 and depth > 0 and channels % depth == 0)
 
 
+def operands_of_rank(rank: int) -> tuple[Operand, ...]:
+    """Input and weights of a rank, and the bias."""
+    return Operand("input", ranks=(rank,)), Operand("weights", ranks=(rank,)), BIAS
+
+
+def check_weighted(
+    activation: FusedActivation,
+    inputs: Sequence[TensorInfo],
+    outputs: Sequence[TensorInfo],
+    axis: int = 0,
+) -> None:
+    """Check plain sums, the bias and the scales of weights with the output channels at `axis`."""
+    check_sums(activation, outputs[0])
+    check_bias(inputs, (inputs[1].shape or ())[axis])
+    check_weight_quantization(inputs, axes=(axis,))
+
+
+def check_groups(channels: Dimension, weights: Shape) -> None:
+    """Check that the weights' depth splits the channels, and the groups the filters."""
+    filters, depth = weights[0], weights[-1]
+    if channels is None or depth is None:
+        return
+    require(
+        splits_into_groups(channels, depth),
+        "the weights' depth does not divide the input's channels",
+        expected=f"a divisor of {channels} at the last axis of the weights",
+        actual=depth,
+    )
+    groups = count_groups(channels, depth)
+    require(
+        filters is None or filters % groups == 0,
+        "the filters do not split into the groups",
+        expected=f"a multiple of {groups} filters",
+        actual=filters,
+    )
+
+
 @dataclass(frozen=True, slots=True)
-class Convolution2d(Operation):
+class WindowedConvolution(Operation):
+    """Base of convolutions over windows along two or three spatial axes."""
+
+    stride: tuple[int, ...] = (1, 1)
+    dilation: tuple[int, ...] = (1, 1)
+    """`stride` and `dilation`: along each spatial axis, the outermost first."""
+    padding: PaddingSpec = Padding.VALID
+    """SAME, VALID, or (before, after) per spatial axis. Padding elements are real 0."""
+    activation: FusedActivation = FusedActivation.NONE
+    data_layout: DataLayout = DataLayout.NHWC
+    """Of input and output. The weights' layout does not depend on it."""
+
+    inputs: ClassVar[tuple[Operand, ...]] = operands_of_rank(4)
+    type_rules: ClassVar[tuple[TypeRule, ...]] = WEIGHTED_RULES
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """(n, ..., o); sizes as in `window_output`."""
+        image, weights = inputs[0].shape or (), inputs[1].shape or ()
+        check_groups(image[self.data_layout.channel_axis], weights)
+        return (self._shape(image, weights[1:-1], weights[0]),)
+
+    def _shape(self, image: Shape, kernel: Shape, channels: Dimension) -> Shape:
+        """Shape of the output for the spatial sizes of the filters."""
+        check_padding(self.padding, len(kernel))
+        axes = enumerate(zip(spatial(image, self.data_layout), kernel, strict=True))
+        sizes = [
+            None
+            if k is None
+            else window_output(self.padding, size, k, self.stride[i], self.dilation[i], i)
+            for i, (size, k) in axes
+        ]
+        return image_shape(self.data_layout, image[0], sizes, channels)
+
+    def scratch_bytes(
+        self, inputs: Sequence[TensorInfo | None], outputs: Sequence[TensorInfo]
+    ) -> int:
+        """One image or volume with its padding."""
+        image, weights = inputs[0], inputs[1]
+        assert image is not None
+        assert weights is not None
+        kernel = weights.known_shape[1:-1]
+        return padded_bytes(
+            image, kernel, self.stride, self.dilation, self.padding, self.data_layout
+        )
+
+    def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
+        """Bias length, axis of the weights' scales, no activation of plain sums."""
+        check_weighted(self.activation, inputs, outputs)
+
+
+@dataclass(frozen=True, slots=True)
+class Convolution2d(WindowedConvolution):
     """Convolve an image with filters.
 
     Notes
@@ -131,64 +219,20 @@ class Convolution2d(Operation):
 
     stride: tuple[int, int] = (1, 1)
     dilation: tuple[int, int] = (1, 1)
-    """`stride` and `dilation`: vertical, horizontal."""
-    padding: PaddingSpec = Padding.VALID
-    """SAME, VALID, or ((top, bottom), (left, right)). Padding elements are real 0."""
-    activation: FusedActivation = FusedActivation.NONE
-    data_layout: DataLayout = DataLayout.NHWC
-    """NHWC or NCHW, of input and output. The weights' layout does not depend on it."""
     rounds_once: bool = False
     """Whether 8-bit sums are multiplied by the real factor between the scales and rounded once,
     half away from zero, as those of `FullyConnected` are. TFLite's convolutions round in fixed
     point, twice.
     """
 
-    inputs: ClassVar[tuple[Operand, ...]] = (_IMAGE, _WEIGHTS, BIAS)
-    type_rules: ClassVar[tuple[TypeRule, ...]] = WEIGHTED_RULES
-
-    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
-        """(n, oh, ow, o); sizes as in `window_output`."""
-        image, weights = inputs[0].shape or (), inputs[1].shape or ()
-        channels, depth = image[self.data_layout.channel_axis], weights[3]
-        require(
-            channels is None or depth is None or splits_into_groups(channels, depth),
-            "the weights' depth does not divide the input's channels",
-            expected=f"a divisor of {channels} at the last axis of the weights",
-            actual=depth,
-        )
-        if channels and depth and weights[0] is not None:
-            groups = channels // depth
-            require(
-                weights[0] % groups == 0,
-                "the filters do not split into the groups",
-                expected=f"a multiple of {groups} filters",
-                actual=weights[0],
-            )
-        sizes = conv_sizes(self, image, weights[1:3])
-        return (image_shape(self.data_layout, image[0], sizes, weights[0]),)
-
-    def scratch_bytes(
-        self, inputs: Sequence[TensorInfo | None], outputs: Sequence[TensorInfo]
-    ) -> int:
-        """One image with its padding."""
-        image, weights = inputs[0], inputs[1]
-        assert image is not None
-        assert weights is not None
-        kernel = weights.known_shape[1:3]
-        return padded_bytes(
-            image, kernel, self.stride, self.dilation, self.padding, self.data_layout
-        )
-
     def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
         """Bias length, axis of the weights' scales, no activation of plain sums, rounding."""
         check_rounding(self.rounds_once, inputs[0])
-        check_sums(self.activation, outputs[0])
-        check_bias(inputs, (inputs[1].shape or ())[0])
-        check_weight_quantization(inputs, axes=(0,))
+        check_weighted(self.activation, inputs, outputs)
 
 
 @dataclass(frozen=True, slots=True)
-class DepthwiseConvolution2d(Operation):
+class DepthwiseConvolution2d(WindowedConvolution):
     """Convolve each channel of an image with filters of its own.
 
     Notes
@@ -205,16 +249,8 @@ class DepthwiseConvolution2d(Operation):
 
     stride: tuple[int, int] = (1, 1)
     dilation: tuple[int, int] = (1, 1)
-    padding: PaddingSpec = Padding.VALID
-    activation: FusedActivation = FusedActivation.NONE
-    data_layout: DataLayout = DataLayout.NHWC
     rounds_once: bool = False
-    """`stride`, `dilation`, `padding`, `activation`, `data_layout` and `rounds_once`: as for
-    `Convolution2d`.
-    """
-
-    inputs: ClassVar[tuple[Operand, ...]] = (_IMAGE, _WEIGHTS, BIAS)
-    type_rules: ClassVar[tuple[TypeRule, ...]] = WEIGHTED_RULES
+    """As for `Convolution2d`."""
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
         """(n, oh, ow, o); sizes as in `window_output`."""
@@ -232,41 +268,59 @@ class DepthwiseConvolution2d(Operation):
             expected=f"a multiple of {channels}",
             actual=filters,
         )
-        sizes = conv_sizes(self, image, weights[1:3])
-        return (image_shape(self.data_layout, image[0], sizes, filters),)
-
-    def scratch_bytes(
-        self, inputs: Sequence[TensorInfo | None], outputs: Sequence[TensorInfo]
-    ) -> int:
-        """One image with its padding."""
-        image, weights = inputs[0], inputs[1]
-        assert image is not None
-        assert weights is not None
-        kernel = weights.known_shape[1:3]
-        return padded_bytes(
-            image, kernel, self.stride, self.dilation, self.padding, self.data_layout
-        )
+        return (self._shape(image, weights[1:3], filters),)
 
     def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
         """Bias length, axis of the weights' scales, no activation of plain sums, rounding."""
         check_rounding(self.rounds_once, inputs[0])
-        check_sums(self.activation, outputs[0])
-        check_bias(inputs, (inputs[1].shape or ())[3])
-        check_weight_quantization(inputs, axes=(3,))
+        check_weighted(self.activation, inputs, outputs, axis=3)
 
 
-def conv_sizes(
-    operation: Convolution2d | DepthwiseConvolution2d, image: Shape, kernel: Shape
-) -> tuple[Dimension, ...]:
-    """Output sizes along the spatial axes; None where not known."""
-    check_padding(operation.padding, len(kernel))
-    return tuple(
-        None
-        if k is None
-        else window_output(
-            operation.padding, size, k, operation.stride[axis], operation.dilation[axis], axis
-        )
-        for axis, (size, k) in enumerate(
-            zip(spatial(image, operation.data_layout), kernel, strict=True)
-        )
+@dataclass(frozen=True, slots=True)
+class Convolution3d(WindowedConvolution):
+    """Convolve a volume with filters.
+
+    Notes
+    -----
+    input (n, d, h, w, i); weights (o, kd, kh, kw, i / groups); bias (o); output
+    (n, od, oh, ow, o). Fewer channels in the weights than in the input make a grouped
+    convolution. A quantised bias is int32 (int64 with 16-bit inputs) of scale
+    ``input scale * weight scale``.
+
+    References
+    ----------
+    Arm NN Convolution3d; TFLite CONV_3D, whose weights are (kd, kh, kw, i, o).
+    """
+
+    stride: tuple[int, int, int] = (1, 1, 1)
+    dilation: tuple[int, int, int] = (1, 1, 1)
+    data_layout: DataLayout = DataLayout.NDHWC
+    """NDHWC or NCDHW, of input and output. The weights' layout does not depend on it."""
+
+    inputs: ClassVar[tuple[Operand, ...]] = operands_of_rank(5)
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """(n, od, oh, ow, o); sizes as in `window_output`."""
+        check_volume(self)
+        return WindowedConvolution.infer_shapes(self, inputs)
+
+
+def check_volume(operation: WindowedConvolution) -> None:
+    """Check that layout, padding, strides and dilations are those of volumes."""
+    require(
+        operation.data_layout in _VOLUME_LAYOUTS,
+        "the data layout is not a volume's",
+        expected=" or ".join(layout.name for layout in _VOLUME_LAYOUTS),
+        actual=operation.data_layout.name,
     )
+    check_padding(operation.padding, 3)
+    for what in ("stride", "dilation"):
+        steps: tuple[int, ...] = getattr(operation, what)
+        require(
+            len(steps) == 3 and min(steps) >= 1,
+            f"the {what} cannot be used",
+            expected="3 numbers of 1 or more",
+            actual=steps,
+        )
+        for step in steps:
+            check_step(what, step)

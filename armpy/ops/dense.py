@@ -10,9 +10,7 @@ from armpy.ops.activations import FusedActivation
 from armpy.ops.convolution import (
     BIAS,
     WEIGHTED_RULES,
-    check_bias,
-    check_sums,
-    check_weight_quantization,
+    check_weighted,
 )
 from armpy.ops.operation import Operand, Operation, TypeRule, require, rule, same
 from armpy.ops.shapes import broadcast_shapes, product
@@ -81,9 +79,7 @@ class FullyConnected(Operation):
 
     def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
         """Bias length, axis of the weights' scales, no activation of plain sums."""
-        check_sums(self.activation, outputs[0])
-        check_bias(inputs, (inputs[1].shape or ())[0])
-        check_weight_quantization(inputs, axes=(0,))
+        check_weighted(self.activation, inputs, outputs)
 
 
 def _num_vectors(shape: Shape, depth: Dimension) -> Dimension:

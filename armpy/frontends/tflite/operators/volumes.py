@@ -8,8 +8,9 @@ from armpy.frontends.tflite.node import BoundOperator, ConverterTable, fused_act
 from armpy.frontends.tflite.operators.windows import padding_of
 from armpy.frontends.tflite.reader import TableReader
 from armpy.graph import Value
+from armpy.ops.convolution import Convolution3d
 from armpy.ops.movement import Transpose
-from armpy.ops.volumes import Convolution3d, TransposeConvolution3d
+from armpy.ops.transpose_convolution import TransposeConvolution3d
 
 _OUTPUT_CHANNELS_FIRST = (4, 0, 1, 2, 3)
 """Of weights (kd, kh, kw, i, o)."""

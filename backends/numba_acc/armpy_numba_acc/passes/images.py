@@ -16,7 +16,7 @@ from armpy.core.symbolic import is_traced
 from armpy.errors import ArmpyError
 from armpy.graph import Layer, SubgraphView, Value
 from armpy.ops.activation_layers import Activation, Softmax
-from armpy.ops.convolution import Convolution2d, DepthwiseConvolution2d
+from armpy.ops.convolution import Convolution2d, Convolution3d, DepthwiseConvolution2d
 from armpy.ops.dense import FullyConnected
 from armpy.ops.elementwise import ElementwiseBinary, ElementwiseUnary, Prelu
 from armpy.ops.joining import Concat
@@ -27,8 +27,7 @@ from armpy.ops.quantizing import Dequantize, Quantize
 from armpy.ops.reduction import Reduce
 from armpy.ops.reshaping import Reshape
 from armpy.ops.resizing import Resize
-from armpy.ops.transpose_convolution import TransposeConvolution2d
-from armpy.ops.volumes import Convolution3d, TransposeConvolution3d
+from armpy.ops.transpose_convolution import TransposeConvolution2d, TransposeConvolution3d
 from armpy_numba_acc.machine.cost_model.model import MachineModel
 
 _WITH_WEIGHTS = (

@@ -17,7 +17,7 @@ import numpy as np
 
 from armpy.graph import Layer, SubgraphView, Value
 from armpy.ops.activation_layers import L2Normalization, LogSoftmax, Softmax
-from armpy.ops.convolution import Convolution2d, DepthwiseConvolution2d
+from armpy.ops.convolution import Convolution2d, Convolution3d, DepthwiseConvolution2d
 from armpy.ops.movement import Transpose
 from armpy.ops.normalization import (
     InstanceNormalization,
@@ -29,8 +29,7 @@ from armpy.ops.pooling import Pooling2d
 from armpy.ops.quantizing import Cast
 from armpy.ops.resizing import Resize
 from armpy.ops.shapes import normalize_axes
-from armpy.ops.transpose_convolution import TransposeConvolution2d
-from armpy.ops.volumes import Convolution3d, TransposeConvolution3d
+from armpy.ops.transpose_convolution import TransposeConvolution2d, TransposeConvolution3d
 from armpy.tensor import TensorInfo
 from armpy.types import DataLayout, DataType
 from armpy_numba_acc.program.registry import refusal_of

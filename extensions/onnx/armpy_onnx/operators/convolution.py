@@ -7,10 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from armpy.graph import Value
 from armpy.ops.activation_layers import Activation, ActivationFunction
-from armpy.ops.convolution import Convolution2d, DepthwiseConvolution2d
+from armpy.ops.convolution import Convolution2d, Convolution3d, DepthwiseConvolution2d
 from armpy.ops.elementwise import BinaryOperation
 from armpy.ops.movement import Pad
-from armpy.ops.volumes import Convolution3d
 from armpy_onnx.blocks import binary, joined, taken, transposed
 from armpy_onnx.images import (
     WindowAttributes,

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from armpy.graph import Value
 from armpy.ops.movement import Pad, ReverseV2
 from armpy.ops.slicing import Slice
-from armpy.ops.transpose_convolution import TransposeConvolution2d
-from armpy.ops.volumes import TransposeConvolution3d
+from armpy.ops.transpose_convolution import TransposeConvolution2d, TransposeConvolution3d
 from armpy_onnx.blocks import reshaped, transposed
 from armpy_onnx.images import (
     WindowAttributes,
