@@ -19,10 +19,10 @@ from armpy.profiling.events import (
     ProfilingEvent as ProfilingEvent,
     ProfilingStatistics as ProfilingStatistics,
 )
+from armpy.profiling.exports import read_summary as read_summary
 from armpy.profiling.naming import short_names as short_names
 from armpy.profiling.phases import TracePhase as TracePhase
 from armpy.profiling.profiler import Profiler as Profiler
-from armpy.profiling.saved import read_summary as read_summary
 from armpy.profiling.shares import Share as Share
 from armpy.profiling.summary import Summary as Summary
 

@@ -1,21 +1,27 @@
-"""Profiles as files: JSON with everything, and traces for Chrome's and Perfetto's viewers."""
+"""Profiles as files: JSON with everything, traces for viewers, and summaries read from both."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
+from armpy.errors import ParserError
 from armpy.profiling.counters import CounterSample
 from armpy.profiling.events import EventKind, ProfilingEvent, statistics_of
 from armpy.profiling.phases import phase_of
-from armpy.profiling.saved import OTHER_DATA, other_data
-from armpy.profiling.summary import summarize
+from armpy.profiling.shares import Share
+from armpy.profiling.summary import Summary, summarize
 
 if TYPE_CHECKING:
     from armpy.profiling.recorded import ProfileRecord
 
 _Document = dict[str, Any]  # Any: whatever JSON can hold
+_OTHER_DATA = "otherData"  # where traces have what viewers leave alone
+
+_PARTS = ("layers", "operations", "overhead", "waiting", "beside", "load")
 
 
 def profile_json(recorded: ProfileRecord) -> str:
@@ -48,7 +54,7 @@ def chrome_trace(recorded: ProfileRecord) -> str:
         traced += _queued(number, event) if event.kind is EventKind.QUEUED else [_complete(event)]
     traced += map(_counted, recorded.counter_samples)
     summary = summarize(recorded.events, recorded.load_events, recorded.num_dropped)
-    return json.dumps({"traceEvents": traced, OTHER_DATA: other_data(summary)})
+    return json.dumps({"traceEvents": traced, _OTHER_DATA: {"armpy_summary": asdict(summary)}})
 
 
 def _complete(event: ProfilingEvent) -> _Document:
@@ -98,3 +104,57 @@ def _category(event: ProfilingEvent) -> str:
     if event.kind in (EventKind.WAITING, EventKind.LOAD):
         return event.kind.value
     return event.backend or "armpy"
+
+
+def read_summary(path: str | os.PathLike[str]) -> Summary:
+    """Read where all of the time went from a file.
+
+    Parameters
+    ----------
+    path : path
+        A trace of ``armpy run --profile FILE.json`` or `Profiler.to_chrome_trace`, or what
+        `Profiler.to_json` gives.
+
+    Raises
+    ------
+    ParserError
+        If there is none in it.
+    OSError
+        If it cannot be read.
+    """
+    where = os.fspath(path)
+    with open(path, "rb") as file:
+        text = file.read()
+    try:
+        document = json.loads(text)
+        found = document.get("summary") or document.get(_OTHER_DATA, {})["armpy_summary"]
+        return _summary(found)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ParserError(
+            "there is no profile in the file",
+            where=where,
+            expected="a file that 'armpy run MODEL --profile FILE.json' has written",
+            fix="Write it anew: files of earlier versions have events only",
+        ) from error
+
+
+def _summary(document: Mapping[str, Any]) -> Summary:
+    """A summary of what `asdict` has made of one."""
+    known = {field.name for field in fields(Summary)}
+    values = {name: value for name, value in document.items() if name in known}
+    for name in _PARTS:
+        values[name] = tuple(map(_share, values[name]))
+    summary = Summary(**values)
+    numbers = (summary.num_executions, summary.wall_ns, summary.elapsed_ns, summary.load_ns)
+    if not all(type(number) is int and number >= 0 for number in numbers):
+        raise ValueError("a time is no number")
+    return summary
+
+
+def _share(document: Mapping[str, Any]) -> Share:
+    """A part of the time."""
+    share = Share(**document)
+    texts = (share.name, share.backend, share.operation, share.layer)
+    if not all(type(text) is str for text in texts) or type(share.total_ns) is not int:
+        raise TypeError("a part of the time is not as it should be")
+    return share

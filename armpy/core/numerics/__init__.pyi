@@ -6,7 +6,6 @@ from armpy.core.numerics import (
     resize as resize,
     softmax as softmax,
 )
-from armpy.core.numerics.bfloat16 import *
 from armpy.core.numerics.fixed_point import *
 from armpy.core.numerics.integer_functions import *
 from armpy.core.numerics.lookup_table import *

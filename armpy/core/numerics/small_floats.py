@@ -1,4 +1,4 @@
-"""Floats of 8 and 4 bits: what their bit patterns stand for, and the nearest ones."""
+"""Floats of 16 (bfloat16), 8 and 4 bits: values of bit patterns, and the nearest patterns."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from armpy.core.numerics.bfloat16 import bfloat16_bits, bfloat16_values
-
-__all__ = ["float_bits", "float_values"]
+__all__ = ["bfloat16_bits", "bfloat16_values", "float_bits", "float_values"]
 
 Reals = npt.NDArray[Any]  # Any: reals of any width
 
@@ -147,3 +145,18 @@ def _table(name: str) -> npt.NDArray[np.float32]:
         made[form.nan] = np.nan
     made.flags.writeable = False
     return made
+
+
+def bfloat16_bits(values: npt.NDArray[Any]) -> npt.NDArray[np.uint16]:  # Any: any real type
+    """Bit patterns of the nearest bfloat16 numbers, ties to even; NaN stays NaN.
+
+    bfloat16 is the upper half of a float32, to which values are converted first.
+    """
+    bits = values.astype(np.float32).view(np.uint32)
+    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+    return np.where(np.isnan(values), 0x7FC0, rounded).astype(np.uint16)
+
+
+def bfloat16_values(bits: npt.NDArray[np.uint16]) -> npt.NDArray[np.float32]:
+    """The numbers that bit patterns of bfloat16 stand for, exactly."""
+    return (bits.astype(np.uint32) << 16).view(np.float32)
