@@ -96,13 +96,7 @@ def cached_preparation(
     request: PreparationRequest,
     caching: CompilationCaching,
 ) -> Callable[[], OptimizationViews]:
-    """What lets a backend that keeps files prepare a part, as `prepare` does.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If the environment says something about the cache that cannot be.
-    """
+    """What lets a backend that keeps files prepare a part, as `prepare` does."""
     part = CachedPart(graph, backend, view, request)
     parts = CompiledParts.of(caching, backend.get_id())
     if parts is None:
@@ -126,22 +120,15 @@ class CachedPart(NamedTuple):
     def prepare(self, parts: CompiledParts, token: bytes | None = None) -> OptimizationViews:
         """Let the backend prepare it, from files if it has been prepared before.
 
+        Of all processes and threads that prepare the same part at a time, one compiles. The others
+        wait, and load what it wrote.
+
         Parameters
         ----------
         parts : CompiledParts
             Where files are.
         token : bytes, optional
             By which the application names the model.
-
-        Raises
-        ------
-        ArmpyError
-            As from `offer`: nothing that is wrong with files is an error.
-
-        Notes
-        -----
-        Of all processes and threads that prepare the same part at a time, one compiles. The others
-        wait, and load what it wrote.
         """
         try:
             key = key_of(*self, token)
@@ -213,13 +200,6 @@ def key_of(
 ) -> Key:
     """The key of a part.
 
-    Raises
-    ------
-    UnknownContentsError
-        If it cannot be told what the part consists of.
-
-    Notes
-    -----
     The contents are all that the backend's answer may depend on: layers, shapes and constants,
     options of runtime and network, preference and priority, the backend with its version, armpy's,
     and the machine. By themselves they name the part. With a token, the name is NNAPI's: a chain
@@ -257,11 +237,6 @@ def files_of(
 
     None if the backend does not keep one of its programs, has given layers back (which may be
     otherwise the next time), or has put no programs in their place.
-
-    Raises
-    ------
-    BackendError
-        If what it writes cannot be kept.
     """
     if backend.get_programs() is None or views.failed:
         return None
@@ -422,8 +397,6 @@ class CompiledParts:
 class TokenEntries(Entries):
     """Entries in a folder of the application's, with NNAPI's names and no limit.
 
-    Notes
-    -----
     The folder is not made. Nothing is deleted there that was not written under the same name.
     """
 

@@ -54,13 +54,7 @@ class Programs:
         return self._programs is not None
 
     def why_unfit(self, about: Mapping[str, object]) -> str:
-        """Why the backend does not take a program of this description; empty if it does.
-
-        Raises
-        ------
-        ArmpyError
-            If it fails to say.
-        """
+        """Why the backend does not take a program of this description; empty if it does."""
         check = ask_method(
             self._backend_id, ProgramCheck, self._programs, "check", about, self._options
         )

@@ -39,11 +39,6 @@ def saved_program(
         As it was compiled for this machine.
     view : SubgraphView, optional
         The program's layers, which are compiled again for other targets.
-
-    Raises
-    ------
-    ArmpyError
-        If it fails, or what it writes cannot be in a file.
     """
     kinds: tuple[type[Any], ...] = (SavedProgram, type(None))  # Any: no common name
     asked = ("save", program) if target == HOST_TARGET else ("save_for", view, target)

@@ -1,7 +1,5 @@
 """Lazy exports of packages: a name's module is imported when the name is first asked for.
 
-Notes
------
 A process pays for what it uses: a model of three kinds of layers needs the definitions of three
 operations. What a package exports stands once, in the stub that type checkers read in its place
 (the form of the lazy-loader package): ``__init__.pyi`` has a line for each name, or one for all
@@ -35,15 +33,13 @@ from typing import Any
 def offer(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Lazy ``__getattr__`` and ``__dir__`` of a package that exports what its stub says.
 
+    ``__all__`` is among what can be asked for, and so are the package's modules. ``dir`` tells
+    what the stub exports, and nothing of the modules and helpers that are loaded so far.
+
     Parameters
     ----------
     package : str
         Its name.
-
-    Notes
-    -----
-    ``__all__`` is among what can be asked for, and so are the package's modules. ``dir`` tells
-    what the stub exports, and nothing of the modules and helpers that are loaded so far.
     """
     contents = vars(sys.modules[package])
     exports: _Exports | None = None
@@ -130,16 +126,14 @@ class _Exports:
 class ModuleTables:
     """Tables of one name in a package's modules.
 
+    A module without a text is imported to see: a package may hold compiled files alone.
+
     Parameters
     ----------
     table : str
         What each module calls its table. A table begins a line and ends before an empty one.
     modules : iterable of str, optional
         Names of modules in the package; all of them by default.
-
-    Notes
-    -----
-    A module without a text is imported to see: a package may hold compiled files alone.
     """
 
     def __init__(self, package: str, table: str, modules: Iterable[str] | None = None) -> None:
@@ -151,14 +145,12 @@ class ModuleTables:
     def entry(self, key: object, word: str) -> Any:  # Any: whatever the tables hold
         """What stands for a key in the one table that has it; None if none has.
 
+        Every table must be a mapping. What has been found once is kept.
+
         Parameters
         ----------
         word : str
             What the table's text has for it, see `mentioning`.
-
-        Notes
-        -----
-        Every table must be a mapping. What has been found once is kept.
         """
         if key not in self._entries:
             tables = (getattr(module, self._table) for module in self.mentioning(word))
@@ -210,13 +202,7 @@ class ModuleTables:
 
 
 def package_file(package: str, name: str) -> bytes:
-    """The bytes of a file in an imported package, be it a folder or a zip file.
-
-    Raises
-    ------
-    OSError
-        If there is no such file.
-    """
+    """The bytes of a file in an imported package, be it a folder or a zip file."""
     module = sys.modules[package]
     path = os.path.join(os.path.dirname(str(module.__file__)), name)
     content: bytes = module.__spec__.loader.get_data(path)  # type: ignore[union-attr]

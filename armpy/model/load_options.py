@@ -49,9 +49,10 @@ class OptionInfo(NamedTuple):
         return value is None or value == self.usual
 
 
-def _option(info: OptionInfo, default: object = None) -> Any:  # Any: of the field's type
+# Any: `OptionInfo` names the properties, and the field has a type of its own.
+def _option(help: str, *, default: object = None, **properties: Any) -> Any:
     """Dataclass field whose metadata holds the option's properties."""
-    return field(default=default, metadata={_INFO: info})
+    return field(default=default, metadata={_INFO: OptionInfo(help, **properties)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,135 +60,109 @@ class LoadOptions:
     """Options of `armpy.load`, which documents them; None for what is left out."""
 
     backends: Sequence[str] | None = _option(
-        OptionInfo(
-            "Ids in order of preference; may be repeated; all installed ones if left out.",
-            cache="key",
-            needs_network="other backends are wanted",
-            is_saved=True,
-            of_runtime=True,
-            beside_runtime=False,
-            flags=("--backends", "--backend"),
-            metavar="A,B",
-            many=True,
-        )
+        "Ids in order of preference; may be repeated; all installed ones if left out.",
+        cache="key",
+        needs_network="other backends are wanted",
+        is_saved=True,
+        of_runtime=True,
+        beside_runtime=False,
+        flags=("--backends", "--backend"),
+        metavar="A,B",
+        many=True,
     )
     num_threads: int | None = _option(
-        OptionInfo(
-            "For backends that have threads of their own.",
-            cache="key",
-            of_runtime=True,
-            beside_runtime=False,
-            flags=("--num-threads", "--threads"),
-            least=1,
-        )
+        "For backends that have threads of their own.",
+        cache="key",
+        of_runtime=True,
+        beside_runtime=False,
+        flags=("--num-threads", "--threads"),
+        least=1,
     )
     signature: str | None = _option(
-        OptionInfo(
-            "Use this signature of the model.",
-            cache="never",
-            needs_network="a signature is asked for",
-            flags=("--signature",),
-            metavar="NAME",
-        )
+        "Use this signature of the model.",
+        cache="never",
+        needs_network="a signature is asked for",
+        flags=("--signature",),
+        metavar="NAME",
     )
     front_end: str | None = _option(
-        OptionInfo(
-            "What parses the model; its contents and suffix tell it if left out.",
-            cache="never",
-            needs_network="front-ends do not read it",
-            usual="",
-            flags=("--front-end",),
-            metavar="NAME",
-        )
+        "What parses the model; its contents and suffix tell it if left out.",
+        cache="never",
+        needs_network="front-ends do not read it",
+        usual="",
+        flags=("--front-end",),
+        metavar="NAME",
     )
     front_end_options: Mapping[str, object] | None = _option(
-        OptionInfo(
-            "An option of the front-end; may be repeated.",
-            cache="never",
-            needs_network="front-ends do not read it",
-            usual={},
-            flags=("--front-end-option",),
-            metavar="NAME=VALUE",
-            many=True,
-        )
+        "An option of the front-end; may be repeated.",
+        cache="never",
+        needs_network="front-ends do not read it",
+        usual={},
+        flags=("--front-end-option",),
+        metavar="NAME=VALUE",
+        many=True,
     )
     on_fallback: str | None = _option(
-        OptionInfo(
-            "What to do when a layer does not run on the first preferred backend.",
-            cache="never",
-            needs_network="fallback is watched",
-            usual="allow",
-            of_runtime=True,
-            beside_runtime=False,
-            flags=("--on-fallback",),
-            choices=("allow", "warn", "error"),
-        )
+        "What to do when a layer does not run on the first preferred backend.",
+        cache="never",
+        needs_network="fallback is watched",
+        usual="allow",
+        of_runtime=True,
+        beside_runtime=False,
+        flags=("--on-fallback",),
+        choices=("allow", "warn", "error"),
     )
     preference: str | None = _option(
-        OptionInfo(
-            "Place layers by the backends' order, or by what their devices cost.",
-            cache="key",
-            needs_network="another preference is wanted",
-            usual="preference",
-            is_saved=True,
-            of_runtime=True,
-            beside_runtime=False,
-            flags=("--preference",),
-            choices=("preference", "fastest", "low_power", "sustained"),
-        )
+        "Place layers by the backends' order, or by what their devices cost.",
+        cache="key",
+        needs_network="another preference is wanted",
+        usual="preference",
+        is_saved=True,
+        of_runtime=True,
+        beside_runtime=False,
+        flags=("--preference",),
+        choices=("preference", "fastest", "low_power", "sustained"),
     )
     trusted_keys: Sequence[KeySource] | None = _option(
-        OptionInfo(
-            "A public key, as PEM file or ed25519:BASE64, whose holder's prepared files may bring "
-            "code; may be repeated.",
-            cache="never",
-            of_runtime=True,
-            beside_runtime=False,
-            flags=("--trusted-key",),
-            metavar="KEY",
-            many=True,
-        )
+        "A public key, as PEM file or ed25519:BASE64, whose holder's prepared files may bring "
+        "code; may be repeated.",
+        cache="never",
+        of_runtime=True,
+        beside_runtime=False,
+        flags=("--trusted-key",),
+        metavar="KEY",
+        many=True,
     )
     code: str | None = _option(
-        OptionInfo(
-            "Use code in prepared files of your own places and of trusted keys, of trusted keys "
-            "alone, or none.",
-            cache="never",
-            usual="trusted",
-            of_runtime=True,
-            beside_runtime=False,
-            flags=("--code",),
-            choices=("trusted", "signed", "never"),
-        )
+        "Use code in prepared files of your own places and of trusted keys, of trusted keys "
+        "alone, or none.",
+        cache="never",
+        usual="trusted",
+        of_runtime=True,
+        beside_runtime=False,
+        flags=("--code",),
+        choices=("trusted", "signed", "never"),
     )
     memory_limit_bytes: int | None = _option(
-        OptionInfo(
-            "Refuse a model that takes more; 4 GiB if left out.", cache="key", of_runtime=True
-        )
+        "Refuse a model that takes more; 4 GiB if left out.", cache="key", of_runtime=True
     )
     quantize_inputs: bool = _option(
-        OptionInfo("Quantise real numbers given for quantised inputs.", cache="any", usual=False),
-        default=False,
+        "Quantise real numbers given for quantised inputs.", cache="any", usual=False, default=False
     )
     dequantize_outputs: bool = _option(
-        OptionInfo("Hand over real numbers for quantised outputs.", cache="any", usual=False),
-        default=False,
+        "Hand over real numbers for quantised outputs.", cache="any", usual=False, default=False
     )
     compile: str | None = _option(
-        OptionInfo(
-            "Wait until all is compiled, or let other backends answer until then.",
-            cache="any",
-            usual="wait",
-            choices=("wait", "background"),
-        )
+        "Wait until all is compiled, or let other backends answer until then.",
+        cache="any",
+        usual="wait",
+        choices=("wait", "background"),
     )
     runtime: Runtime | None = _option(
-        OptionInfo("Load on this runtime.", cache="never", needs_network="a runtime is given")
+        "Load on this runtime.", cache="never", needs_network="a runtime is given"
     )
     properties: NetworkProperties | None = _option(
-        OptionInfo(
-            "How the network is loaded.", cache="never", needs_network="properties are given"
-        )
+        "How the network is loaded.", cache="never", needs_network="properties are given"
     )
 
     @property

@@ -51,13 +51,7 @@ class LoadRequest:
 
 
 def as_source(given: object) -> ModelSource:
-    """What `armpy.load` was given, as a path or as bytes.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If it is neither, nor a file that can be read.
-    """
+    """What `armpy.load` was given, as a path or as bytes."""
     if isinstance(given, str | os.PathLike):
         if not os.fspath(given):
             raise _no_source("the path is empty", given)
@@ -136,13 +130,7 @@ def file_state(source: object) -> FileState:
 
 
 def check_unchanged(state: FileState) -> None:
-    """Check that a model's files are what they were.
-
-    Raises
-    ------
-    ParserError
-        If one has been changed, replaced, or is gone.
-    """
+    """Check that a model's files are what they were."""
     for path, before in state.items():
         now = _stamp(path)
         if now != before:

@@ -54,9 +54,6 @@ class Model:
     closes_runtime : bool
         Whether the runtime is the model's own and is closed with it; always so for one that
         it makes.
-    quantize_inputs, dequantize_outputs
-        As for `armpy.load`. Arrays that are given for dequantised outputs take real numbers; what
-        `bind` gives is stored elements.
     shares_state_with : Model, optional
         A model on the same runtime whose variables it shares: those of the same keys.
     signatures : Signatures, optional
@@ -232,8 +229,6 @@ class Model:
 
         Parameters
         ----------
-        inputs, outputs
-            As for `run`; arrays are not to be changed before the end.
         priority : Priority
             Which of the runs that wait for a thread come first. Networks that wait with the same
             priority get equal shares of the time.
@@ -304,10 +299,6 @@ class Model:
         inputs : mapping of str to ndarray
             Every input. Each run reads what is in the arrays by then. Other libraries' tensors
             (``__dlpack__``) and buffers are read in place as well.
-        outputs : mapping of str to ndarray, or sequence of str, optional
-            As for `run`; each run writes to the same arrays.
-        debug : callable, optional
-            As for `run`.
         priority : Priority
             Of runs that are started and not called; see `start`.
         deadline_s : float, optional
@@ -440,8 +431,6 @@ class Model:
 
         Parameters
         ----------
-        shapes : mapping of str to tuple of int, or several of them, optional
-            As for `prepare`.
         timeout_s : float, optional
             How long to wait at most for what is compiled in the background.
 

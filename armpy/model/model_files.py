@@ -46,11 +46,6 @@ def load_file(request: LoadRequest, load: Callable[..., object]) -> Model:
     ----------
     load : callable
         `armpy.load`, for another process that is to compile.
-
-    Raises
-    ------
-    ArmpyError
-        As from `armpy.load`.
     """
     begin_system_trace()
     asked = request.options
@@ -164,13 +159,7 @@ class ModelOrigin:
             return self.front_end.parse(file, settings)
 
     def read_again(self, signature: str | None, state: FileState) -> Graph:
-        """The graph of the file, or of one of its signatures, unless the file has changed.
-
-        Raises
-        ------
-        ParserError
-            If it has.
-        """
+        """The graph of the file, or of one of its signatures, unless the file has changed."""
         check_unchanged(state)
         network = self.parse(open_model_file(self.source), signature)
         return network.build() if isinstance(network, Network) else network

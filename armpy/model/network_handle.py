@@ -152,8 +152,6 @@ class NetworkHandle:
         ----------
         make_network : callable
             Makes what runs; is told what loads the whole network.
-        load_whole : callable
-            As of the class; the handle takes over what it returns.
         """
         handle = cls(None, load_whole=load_whole)
         handle.current = make_network(handle._become_whole)
@@ -245,13 +243,7 @@ class NetworkHandle:
         return network.graph if self._read_source is None else self._read_source()
 
     def id_on(self, runtime: Runtime) -> int:
-        """The network's id, on a runtime that has to be its own.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If it is on another one.
-        """
+        """The network's id, on a runtime that has to be its own."""
         if self.runtime is not runtime:
             raise InvalidArgumentError(
                 "models on two runtimes cannot share variables", fix="Give both one runtime"
@@ -261,8 +253,6 @@ class NetworkHandle:
     def close(self) -> None:
         """Unload the network and its memory; the runtime is closed as well where that is its own.
 
-        Notes
-        -----
         The network stays open if a backend's context refused to unload it.
         """
         with self._lock:  # another thread may be loading the whole network

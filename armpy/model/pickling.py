@@ -37,13 +37,7 @@ class FileRecipe:
     options: RuntimeOptions | None  # of the runtime that it was loaded on, if that was not its own
 
     def make(self) -> Any:
-        """Load it.
-
-        Raises
-        ------
-        ParserError
-            If the file is not the same any more.
-        """
+        """Load it."""
         # Stamps of files mean nothing on another machine: only what they hold tells.
         for path, digest in self.digests.items():
             if (actual := _digest(path)) != digest:
@@ -144,23 +138,12 @@ def loaded_recipe(
         Without the runtime.
     files : mapping of str to FileStamp
         What the model's files were like.
-
-    Raises
-    ------
-    ParserError
-        If a file has changed since, or is gone.
     """
     return ModelRecipe(replace(_file_recipe(load, request, Provenance(files)), options=options))
 
 
 def waiting(recipe: ModelRecipe) -> ModelRecipe:
-    """The same for a process that is to compile: the model waits for that.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If the model has something that cannot be copied.
-    """
+    """The same for a process that is to compile: the model waits for that."""
     first = recipe.first
     if isinstance(first, FileRecipe):
         options = first.options
@@ -213,11 +196,5 @@ def _digest(path: str) -> str:
 
 
 def make(recipe: ModelRecipe) -> Any:
-    """Make a model again.
-
-    Raises
-    ------
-    ArmpyError
-        As from `armpy.load`.
-    """
+    """Make a model again."""
     return recipe()

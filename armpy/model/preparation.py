@@ -22,11 +22,6 @@ def input_shapes(
     ----------
     shapes : mapping of str to tuple of int, optional
         Those that differ from the default.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If there is no such input, a shape does not fit it, or an input has none.
     """
     given = shapes or {}
     names = [value.name for value in graph.inputs]

@@ -60,8 +60,6 @@ class Provenance:
     def is_one_file(self) -> bool:
         """Whether the model is known to be made of the file that it was loaded from alone.
 
-        Notes
-        -----
         A model that names its own file is not: under another name it would be another model.
         """
         return self.are_all and len(self.files) == 1 and not self.data_files

@@ -54,13 +54,7 @@ class Signatures(Generic[ModelT]):
         return tuple(self._read_names())
 
     def get(self, name: str, asked: ModelT) -> ModelT:
-        """The model for a name, asked of a model of the same file that is open.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If there is no such signature.
-        """
+        """The model for a name, asked of a model of the same file that is open."""
         with self._lock:
             first = self._first = self._first or asked  # there are no others before the first asks
             if name == self.first_name:

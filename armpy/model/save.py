@@ -74,8 +74,6 @@ def save_model(
 
     Parameters
     ----------
-    path, targets, sign
-        As there.
     shares : bool
         Whether constants are read out of what programs have packed.
     entry : str, optional
@@ -160,6 +158,9 @@ def compiled_views(network: LoadedNetwork) -> Iterator[tuple[BackendId, Subgraph
 def save_interface(contents: ModelContents, path: str | os.PathLike[str], entry: str) -> int:
     """Write what calls of a model see of it before it is prepared for any shapes.
 
+    The network is not in it. Front-ends leave layers for later where shapes are not known yet, and
+    what makes these is in no file.
+
     Parameters
     ----------
     contents : ModelContents
@@ -171,11 +172,6 @@ def save_interface(contents: ModelContents, path: str | os.PathLike[str], entry:
     -------
     int
         Bytes of the file.
-
-    Notes
-    -----
-    The network is not in it. Front-ends leave layers for later where shapes are not known yet, and
-    what makes these is in no file.
     """
     network = contents.network
     manifest: dict[str, object] = {

@@ -36,11 +36,6 @@ def digest_of(*parts: object, origin: bytes = b"") -> bytes:
     bytes, 32
         SHA-256. Equal ones mean equal parts: constants are a part with all of their elements, and
         layers' names, which programs show to people.
-
-    Raises
-    ------
-    UnknownContentsError
-        If something is of another kind.
     """
     digest = hashlib.sha256(origin)
     for part in parts:
@@ -121,8 +116,6 @@ class _DigestWriter:
     def _view(self, view: SubgraphView) -> None:
         """A region: layers with attributes, tensors, constants, and how all is joined.
 
-        Notes
-        -----
         Names are a part of it, because programs tell people which layers they compute.
         """
         self._words("region", str(len(view.layers)))

@@ -77,19 +77,6 @@ class LookupResult:
 class Entries(IForgettingCache):
     """Entries in a folder, by kind and key; the one that was used longest ago goes first.
 
-    Parameters
-    ----------
-    folder : Path
-        Made when something is written.
-    limit_bytes : int
-        Of all entries together.
-    name : str
-        What they are, for people.
-    prefix : str
-        Which of them are listed, checked and cleared: those of kinds that begin so.
-
-    Notes
-    -----
     Files appear whole, by renaming, so that processes need not know of each other. What is
     read is believed only if the file belongs to the user, nobody else can write to it, its
     checksum is right, and it says of itself that it is the entry that was asked for. Keys
@@ -105,6 +92,17 @@ class Entries(IForgettingCache):
     a fourth of the limit. A large entry beyond that is not written, unless it takes the place of
     others that have not been used for a day; of small ones, those go that were used longest ago,
     when the folder is listed.
+
+    Parameters
+    ----------
+    folder : Path
+        Made when something is written.
+    limit_bytes : int
+        Of all entries together.
+    name : str
+        What they are, for people.
+    prefix : str
+        Which of them are listed, checked and cleared: those of kinds that begin so.
     """
 
     def __init__(
@@ -287,8 +285,6 @@ class Entries(IForgettingCache):
     def _make_room(self) -> int:
         """Drop what was used longest ago, if a limit is exceeded; how much may now be added.
 
-        Notes
-        -----
         What has to be dropped makes room for a while, too: a full folder would be listed at
         every write otherwise.
         """

@@ -20,18 +20,8 @@ class IForgettingCache(IBackendCache):
     def forget(self, names: Collection[str]) -> int:
         """Delete entries.
 
-        Parameters
-        ----------
-        names : collection of str
-            As `CacheEntry.name` gives them; others are left out.
-
         Returns
         -------
         int
             How many were deleted.
-
-        Raises
-        ------
-        OSError
-            If one cannot be deleted.
         """

@@ -56,6 +56,9 @@ if hasattr(os, "register_at_fork"):
 def locked(path: Path, deadline_s: float | None = None) -> Iterator[bool]:
     """Run a block while no other process, nor another thread, runs one with the same file.
 
+    The system takes a lock from a process that dies. A lock is no recursive one. A forked child
+    does not hold the locks of its parent.
+
     Parameters
     ----------
     path : Path
@@ -69,11 +72,6 @@ def locked(path: Path, deadline_s: float | None = None) -> Iterator[bool]:
     bool
         Whether it is held. The block runs in any case: where files cannot be written, or the
         holder takes too long, work is done twice instead of not at all.
-
-    Notes
-    -----
-    The system takes a lock from a process that dies. A lock is no recursive one. A forked child
-    does not hold the locks of its parent.
     """
     handle = _acquired(path, math.inf if deadline_s is None else deadline_s)
     owner = os.getpid()
@@ -155,8 +153,6 @@ def _holding(handle: int) -> tuple[int, int, int]:
 def _why_stuck(handle: int) -> str:
     """Why the holder of a lock will not release it soon; empty if that is not known.
 
-    Notes
-    -----
     Processes of other containers are not seen from here: a suspended one is waited for once, until
     the limit. If another process here has its id and is stopped, the work is done twice.
     """

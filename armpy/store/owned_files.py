@@ -75,11 +75,6 @@ def replacing(path: str | os.PathLike[str], *, is_private: bool = False) -> Iter
         Its folder has to be there.
     is_private : bool
         Whether only the user can read it; else the process's mask decides.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written. Nothing is left of the new file then, nor after an interrupt.
     """
     mode = 0o600 if is_private else 0o666
     # In the same folder, as a file is only renamed in one step within one file system.
@@ -114,8 +109,6 @@ def read_checked(path: str | os.PathLike[str]) -> bytes | None:
 def write_checked(path: str | os.PathLike[str], contents: bytes) -> None:
     """Write a file with its checksum and the folder for it, if that can be done.
 
-    Notes
-    -----
     It keeps a result that can be computed again: without it only time is lost.
     """
     with suppress(OSError):

@@ -22,13 +22,7 @@ _ODD_FLOATS = ("nan", "inf", "-inf")
 
 
 def plain(value: object) -> object:
-    """What JSON can hold of a record or an attribute.
-
-    Raises
-    ------
-    TypeError
-        If it is of no type that is read again.
-    """
+    """What JSON can hold of a record or an attribute."""
     # In front of numbers, as a truth value is an Integral.
     if value is None or isinstance(value, (bool, str)):
         return value
@@ -70,13 +64,7 @@ class PlainReader:
         self._special = special or {}
 
     def read(self, kind: type[T], value: object, where: str) -> T:
-        """Make a record of a type.
-
-        Raises
-        ------
-        ParserError
-            If the value is of another form.
-        """
+        """Make a record of a type."""
         return self.value(kind, value, where)  # type: ignore[return-value]  # as declared
 
     def value(self, declared: Any, value: object, where: str) -> object:  # Any: a type, or a form
@@ -177,13 +165,7 @@ def _bytes(text: str, where: str) -> bytes:
 
 
 def read_key(value: object, where: str) -> Hashable:
-    """The key of a variable: text, an integer, None, or a tuple of these.
-
-    Raises
-    ------
-    ParserError
-        If it is something else.
-    """
+    """The key of a variable: text, an integer, None, or a tuple of these."""
     if isinstance(value, list):
         return tuple([read_key(item, where) for item in value])
     if value is not None and type(value) not in (str, int):

@@ -68,11 +68,6 @@ def read_contents(
         `OptimizedNetwork`, which stands above the files that it is kept in.
     section : str
         Where the network is.
-
-    Raises
-    ------
-    ParserError
-        If it holds something else.
     """
     with _located(container.where):
         document = container.document(section)

@@ -50,17 +50,13 @@ _log = logging.getLogger("armpy.execution")
 def keep_model(path: str, model: Model, request: LoadRequest) -> None:
     """Keep a model that was loaded, if that can be done.
 
-    Parameters
-    ----------
-    path : str
-        As `armpy.model.archive.model_cache.cached_path` gave it.
-    request : LoadRequest
-        What it was loaded for.
-
-    Notes
-    -----
     `path` names what the file held before it was loaded. Another may have taken its place until it
     was read, or it was written to while it was: nothing is kept then.
+
+    Parameters
+    ----------
+    request : LoadRequest
+        What it was loaded for.
     """
     # Elements in other files have contents of their own, which name nothing.
     if not model.provenance.is_one_file:
@@ -76,13 +72,7 @@ def keep_model(path: str, model: Model, request: LoadRequest) -> None:
 
 
 def keep_shapes(path: str, model: Model, request: LoadRequest) -> None:
-    """Keep what a model is prepared for from now on, if it takes several shapes.
-
-    Parameters
-    ----------
-    path, model, request
-        As of `keep_model`.
-    """
+    """Keep what a model is prepared for from now on, if it takes several shapes."""
     network = model.handle.loaded
     if takes_many_shapes(network):
         network.keeper = ShapesKeeper(path, model, request.settled())
@@ -147,8 +137,6 @@ def _write(path: str, key: str, request: LoadRequest, save: Callable[..., int]) 
 
     Parameters
     ----------
-    key : str
-        As `cached_path` gave it for the request; nothing is kept if it gives another by now.
     save : callable
         Is told a path and the name of the entry, and gives the bytes of the file; 0 if there is
         none.

@@ -89,8 +89,6 @@ def load_cached(
 
     Parameters
     ----------
-    path : str
-        As `cached_path` gave it.
     load_original : callable
         Loads the model file, for whatever a light model does not do.
     is_original : callable
@@ -140,11 +138,6 @@ def open_prepared(request: LoadRequest, kind: str = KIND_MODEL) -> PreparedFile:
     ----------
     kind : str
         What the file has to be.
-
-    Raises
-    ------
-    ParserError
-        If it is damaged, or may not be loaded.
     """
     asked = request.options
     if asked.runtime is None:
@@ -192,11 +185,6 @@ def light_model(file: PreparedFile, load_original: Callable[[], Model] | None = 
     load_original : callable, optional
         Loads the model file that it was made from, where that is still what it was; the ordinary
         network is made from the prepared file if left out.
-
-    Raises
-    ------
-    NeedsCompilerError
-        If it takes an ordinary network.
     """
     options, record = file.request.options, file.container.manifest.get("quick")
     _check_request(options, file)
@@ -219,15 +207,7 @@ def light_model(file: PreparedFile, load_original: Callable[[], Model] | None = 
 
 
 def _open_model(file: PreparedFile, path: str, load_original: Callable[[], Model]) -> Model:
-    """A model of the cache that takes several shapes, whose programs lie beside it.
-
-    Parameters
-    ----------
-    path : str
-        Its own.
-    load_original : callable
-        As of `light_model`.
-    """
+    """A model of the cache that takes several shapes, whose programs lie beside it."""
     _check_request(file.request.options, file)
     interface = file.container.manifest["interface"]
     graph, first = _parts(file, interface, file.container.manifest.get("quick"))

@@ -20,13 +20,7 @@ if TYPE_CHECKING:
 
 
 def signature_record(file: PreparedFile, name: str | None) -> Mapping[str, Any]:
-    """The record of a signature; the first one for None.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If there is no such signature.
-    """
+    """The record of a signature; the first one for None."""
     records = signature_records(file.container)
     if name is None:
         return records[0]
@@ -44,11 +38,6 @@ def read_placement(file: PreparedFile, *, is_cached: bool = False) -> Placement:
     ----------
     is_cached : bool
         Whether it was kept by armpy itself when the model was loaded before.
-
-    Raises
-    ------
-    ParserError
-        If it cannot be read.
     """
     container = file.container
     if PLACEMENT in container.sections:
@@ -65,13 +54,7 @@ def read_placement(file: PreparedFile, *, is_cached: bool = False) -> Placement:
 
 
 def read_metadata(container: Container) -> ModelMetadata:
-    """What the original file said of itself.
-
-    Raises
-    ------
-    ParserError
-        If it cannot be read.
-    """
+    """What the original file said of itself."""
     from armpy.plugins.hooks.metadata import ModelMetadata  # noqa: PLC0415 - brings pluggy
 
     if METADATA not in container.sections:

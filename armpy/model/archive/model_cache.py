@@ -1,7 +1,5 @@
 """Model cache: what has been loaded before starts from a prepared file the next time.
 
-Notes
------
 A file of the cache is named by everything that what is loaded depends on: the contents of the
 model file, the arguments of `armpy.load`, armpy and the environment that it finds backends and
 options in, and the machine. So none is ever out of date; what is not asked for any more goes when
@@ -62,8 +60,6 @@ def is_on() -> bool:
 def cached_path(request: LoadRequest) -> str | None:
     """Where the prepared file of a request is or would be; None if it is not kept.
 
-    Notes
-    -----
     Only what is loaded by a path and without objects of the application's own is kept. The path
     depends on the model file's contents, which are read at each call: nothing else tells surely
     whether a file is what it was.

@@ -33,13 +33,7 @@ class PreparedFile(NamedTuple):
 
     @property
     def programs(self) -> Sequence[Mapping[str, Any]]:
-        """Records of the programs in it.
-
-        Raises
-        ------
-        ParserError
-            If they are of another form.
-        """
+        """Records of the programs in it."""
         records = self.container.manifest.get("programs", [])
         if not isinstance(records, list) or not all(isinstance(r, dict) for r in records):
             self.container.refuse("its programs cannot be read")
@@ -114,11 +108,6 @@ def signatures_of(
         Opens the model of another signature, given its name, all of them and the first model.
     name : str, optional
         The signature that the first model is for; the file's first network if left out.
-
-    Raises
-    ------
-    ParserError
-        If they cannot be read.
     """
     records = signature_records(file.container)
     names = tuple([str(one["name"]) for one in records if one["name"] is not None])

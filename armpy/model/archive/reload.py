@@ -115,13 +115,7 @@ def read_signature(
     container: Container,
     record: Mapping[str, Any],  # Any: one of `signature_records`
 ) -> NetworkContents[OptimizedNetwork]:
-    """The network of a signature, for all shapes and as it was saved.
-
-    Raises
-    ------
-    ParserError
-        If it cannot be read.
-    """
+    """The network of a signature, for all shapes and as it was saved."""
     contents = read_contents(container, OptimizedNetwork, record["section"])
     if "inputs" not in record:
         return contents

@@ -1,7 +1,5 @@
 """Container of prepared files: a header, a manifest and sections, each with its checksum.
 
-Notes
------
 ``prepared_files.md`` describes the layout byte by byte. What is imported here is paid for at
 every start of a prepared model: the standard library's small modules and NumPy.
 """
@@ -114,13 +112,7 @@ class Container:
         self.sections = self._sections(self._begin)
 
     def section(self, name: str) -> Bytes:
-        """The bytes of a section, without checking them; see `check`.
-
-        Raises
-        ------
-        ParserError
-            If there is no such section.
-        """
+        """The bytes of a section, without checking them; see `check`."""
         found = self.sections.get(name)
         if found is None:
             self.refuse(f"it has no section '{name[:80]}'")
@@ -129,8 +121,6 @@ class Container:
     def checked(self, name: str) -> bytes:
         """A copy of a section's bytes, whose checksum is right.
 
-        Notes
-        -----
         The copy is what was checked: whatever happens to the file cannot change it any more.
         """
         copied = self.section(name).tobytes()
@@ -162,11 +152,6 @@ class Container:
         ----------
         leave_out : sequence of str
             Sections that are checked otherwise.
-
-        Raises
-        ------
-        ParserError
-            If one is wrong.
         """
         others, end = set(leave_out), self._begin
         for name, section in self.sections.items():
@@ -268,11 +253,6 @@ def open_container(source: Source, where: str = "", *, is_mapped: bool = True) -
         What messages call it; the path if left out.
     is_mapped : bool
         Whether a file is mapped; else it is read, and may be changed or cut while it is used.
-
-    Raises
-    ------
-    ParserError
-        If it cannot be read, is damaged or of another version.
     """
     if not isinstance(source, str | os.PathLike):
         return Container(_copied(source), where or "a prepared file in memory")
@@ -368,11 +348,6 @@ def write_container(
     -------
     int
         Bytes of the file.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If it cannot be written.
     """
     payloads = {name: np.frombuffer(data, np.uint8) for name, data in sections.items()}
     text, places = _laid_out(manifest, payloads)
@@ -409,8 +384,6 @@ def _laid_out(
 ) -> tuple[bytes, dict[str, int]]:
     """The manifest's text with the table of sections, and where each section begins.
 
-    Notes
-    -----
     Offsets are in the text, and depend on its length: room for it is guessed, and made larger as
     long as it is too small.
     """

@@ -28,13 +28,7 @@ class PasswordError(ValueError):
 
 
 def public_key(pem: bytes) -> bytes:
-    """The 32 bytes of a public key.
-
-    Raises
-    ------
-    UnreadableKeyError, OtherKeyError
-        If it is none.
-    """
+    """The 32 bytes of a public key."""
     try:
         key = serialization.load_pem_public_key(pem)
     except (ValueError, UnsupportedAlgorithm) as error:

@@ -1,7 +1,5 @@
 """Kernel packs: files with the compiled code that models of many kinds have in common.
 
-Notes
------
 A pack is a container (`armpy.store.archive.container`) for one target of one backend. Its section
 ``code`` holds every kernel's code, each compressed by itself (zlib, RFC 1950), and ``index`` a
 record for each, in the order of their keys: 16 bytes of the name's SHA-256, the place and size of
@@ -102,23 +100,11 @@ class KernelPack:
         return self._container.data.size
 
     def names(self) -> Sequence[str]:
-        """The names of all kernels, in the order of the alphabet.
-
-        Raises
-        ------
-        ParserError
-            If the file is damaged.
-        """
+        """The names of all kernels, in the order of the alphabet."""
         return [str(name) for name in self._container.document(_NAMES)]
 
     def find(self, name: str) -> bytes | None:
-        """A kernel's code; None if it is not there.
-
-        Raises
-        ------
-        ParserError
-            If the file is damaged.
-        """
+        """A kernel's code; None if it is not there."""
         key = _key(name)
         number = bisect_left(range(len(self)), key, key=self._key_at)
         if number == len(self) or self._key_at(number) != key:
@@ -131,13 +117,7 @@ class KernelPack:
         return self._inflated(packed, inflated, name)
 
     def check(self) -> None:
-        """Read every kernel.
-
-        Raises
-        ------
-        ParserError
-            If the file is damaged.
-        """
+        """Read every kernel."""
         names = self.names()
         if {_key(name) for name in names} != {self._key_at(n) for n in range(len(self))}:
             self._container.refuse("its names are not those of its index")
@@ -189,11 +169,6 @@ def write_pack(
     -------
     int
         Bytes of the file.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If it cannot be written.
     """
     code, records = bytearray(), []
     for name in sorted(kernels, key=_key):
@@ -218,8 +193,6 @@ def write_pack(
 def packs_of(backend_id: BackendId) -> tuple[KernelPack, ...]:
     """The packs with a backend's kernels: those of the environment variable, then installed ones.
 
-    Notes
-    -----
     What cannot be used is left out, with a warning: the kernels are compiled then. Code is taken
     from files that nobody else can have written, as from prepared ones.
     """

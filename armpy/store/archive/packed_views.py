@@ -181,13 +181,7 @@ def _pieces(
 
 
 def checked(recipe: object, size_bytes: int) -> PackedView:
-    """What a recipe says, of which nothing reads outside some bytes.
-
-    Raises
-    ------
-    ParserError
-        As `read_view`.
-    """
+    """What a recipe says, of which nothing reads outside some bytes."""
     if type(recipe) is not dict or recipe.keys() != _KEYS:
         _refuse(f"an object with {', '.join(sorted(_KEYS))}", recipe)
     name, stored_bytes = recipe["dtype"], recipe["stored_bytes"]

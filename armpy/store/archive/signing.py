@@ -1,7 +1,5 @@
 """Signatures of prepared files: Ed25519 (RFC 8032), by the ``cryptography`` package.
 
-Notes
------
 What is signed is a file's first 64 bytes, which hold the SHA-256 of its manifest, and so of
 everything. Other uses of a key sign other messages, as each begins with what it is for.
 

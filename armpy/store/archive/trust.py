@@ -1,7 +1,5 @@
 """Trust in the code of a prepared file.
 
-Notes
------
 Whoever can write to a file that is loaded can make the process do anything, so code is taken from
 files that nobody else can have written: by where they lie, as with backends, or by a signature.
 What is judged is what was opened, by its descriptor and by the header that is in memory already;
@@ -63,6 +61,11 @@ def judge(
 ) -> CodeVerdict:
     """Judge whether the code in a file may be used.
 
+    A signature by a trusted key has to be right, wherever the file lies: it says that the file is
+    what its signer has made, and it is not. One by another key says nothing, as everybody can make
+    keys. Without one, files in the user's own places are still taken: keys add places that files
+    may come from, and take none away unless `code` is "signed".
+
     Parameters
     ----------
     container : Container
@@ -75,13 +78,6 @@ def judge(
     UnimplementedError
         If there is a signature by a trusted key, and the ``cryptography`` package is not
         installed.
-
-    Notes
-    -----
-    A signature by a trusted key has to be right, wherever the file lies: it says that the file is
-    what its signer has made, and it is not. One by another key says nothing, as everybody can make
-    keys. Without one, files in the user's own places are still taken: keys add places that files
-    may come from, and take none away unless `code` is "signed".
     """
     return _judged(container, _why_exposed(container), trusted_keys, code)
 
@@ -93,15 +89,13 @@ def open_judged(
 ) -> tuple[Container, CodeVerdict]:
     """Open a file, and judge whether its code may be used; parameters and errors as of `judge`.
 
+    What others can write to is read and not mapped, so that they can no longer change or truncate
+    what a signature is over.
+
     Raises
     ------
     ParserError
         If the file cannot be read, is damaged or of another version; not if it is refused.
-
-    Notes
-    -----
-    What others can write to is read and not mapped, so that they can no longer change or truncate
-    what a signature is over.
     """
     container = open_container(source)
     # Before it may be read anew from memory, which nobody owns.
