@@ -22,13 +22,6 @@ def offer(
 ) -> OptimizationViews:
     """Let a backend optimise a subgraph and check its answer.
 
-    Parameters
-    ----------
-    graph : Graph
-    backend : IBackendInternal
-    view : SubgraphView
-    request : PreparationRequest, optional
-
     Returns
     -------
     OptimizationViews
@@ -54,12 +47,10 @@ def check_answer(
 
     Parameters
     ----------
-    graph : Graph
     where : str
         Backend and method, for messages.
     view : SubgraphView
         What it was offered.
-    views : OptimizationViews
     """
     try:
         return _checked(graph, view, views)
@@ -169,7 +160,6 @@ class SubstitutedGraph:
 
     Parameters
     ----------
-    graph : Graph
     made_from : dict of int to tuple of Layer
         By id of each new layer, the layers in whose place it stands.
     """

@@ -29,12 +29,7 @@ _WIDER: Mapping[DataType, DataType] = {
 
 
 class Layers:
-    """Adds layers, with wider types where an operation does not take the given ones.
-
-    Parameters
-    ----------
-    build : LayerBuilder
-    """
+    """Adds layers, with wider types where an operation does not take the given ones."""
 
     def __init__(self, build: LayerBuilder) -> None:
         self._build = build

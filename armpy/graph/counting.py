@@ -43,7 +43,6 @@ class LoopCount:
 
     Parameters
     ----------
-    num_turns : int
     counters : mapping of int to LoopCounter
         By the number of the carried value.
     """

@@ -20,7 +20,6 @@ class Value:
     ----------
     id : int
         Unique in its graph, given in order of creation.
-    info : TensorInfo
     name : str
         Name in the model file or of the layer that makes it.
     data : ndarray, optional
@@ -91,11 +90,8 @@ class Layer:
     ----------
     id : int
         Unique in its graph; kept when optimisation changes the layer's surroundings.
-    name : str
-    operation : Operation
     inputs : tuple of (Value or None)
         None for an optional operand that is left out.
-    outputs : tuple of Value
     origins : tuple of str
         Names of the layers that this one was made from, if optimisation made it.
     """

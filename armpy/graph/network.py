@@ -208,7 +208,6 @@ class Network:
 
         Parameters
         ----------
-        operation : Operation
         *inputs : Value or None
             In the order of ``operation.inputs``; None for an optional one left out.
         name : str

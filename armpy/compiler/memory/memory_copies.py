@@ -60,7 +60,6 @@ class PlacedGraph:
         With a MemCopy layer per copy; the one that was given if none is needed.
     backend_ids : dict of int to str
         By layer id; a copy belongs to the backend that it copies for, `HOST` for the caller.
-    num_copies : int
     factory_ids : dict of Value to str
         What makes the handle of each value that a layer writes.
     imports : dict of (Value, str) to PlannedImport
@@ -164,7 +163,6 @@ def hands_on(
 
     Parameters
     ----------
-    writer, reader : HandleFactoryProxy
     is_imported : bool
         Whether the handles are of memory that the writer has imported.
 

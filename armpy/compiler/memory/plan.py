@@ -41,7 +41,6 @@ class PlannedTensor:
 
     Parameters
     ----------
-    arena : ArenaId
     offset_bytes : int
         From the arena's beginning.
     lifetime : (int, int)

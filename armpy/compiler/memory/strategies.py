@@ -162,10 +162,6 @@ def _first_bins(order: Iterable[int], near: Sequence[Sequence[int]]) -> list[int
 class StrategyValidator(IMemoryOptimizerStrategy):
     """Another strategy, with every answer checked.
 
-    Parameters
-    ----------
-    strategy : IMemoryOptimizerStrategy
-
     References
     ----------
     Arm NN StrategyValidator.
@@ -299,8 +295,6 @@ def pack(
 
     Parameters
     ----------
-    blocks : sequence of MemBlock
-    strategy : IMemoryOptimizerStrategy
     block_bytes : int
         Sizes are rounded up to multiples of it; itself one of `ALIGNMENT_BYTES`.
 

@@ -77,9 +77,6 @@ class _Scores:
 
     Parameters
     ----------
-    product : BatchMatMul
-    factor : float
-    terms : tuple of _ScoreTerm
     layers : tuple of Layer
         What computes them, the last one first.
     """
@@ -110,7 +107,6 @@ class _FoundAttention:
 
     Parameters
     ----------
-    operation : Attention
     operands : tuple of _Operand
         Query, key and value.
     terms : tuple of _ScoreTerm

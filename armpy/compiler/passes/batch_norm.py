@@ -39,7 +39,6 @@ class _FoldedNorm:
     layers : tuple of Layer
         The elementwise ones, in order.
     weights, bias : ndarray of float64
-    activation : FusedActivation
     """
 
     layers: tuple[Layer, ...]

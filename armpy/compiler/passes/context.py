@@ -19,7 +19,6 @@ class PassContext:
 
     Parameters
     ----------
-    options : OptimizerOptions
     backends : sequence of IBackendInternal
         Most preferred first.
     """
@@ -45,9 +44,6 @@ class PassContext:
 
         Parameters
         ----------
-        layer : Layer
-        operation : Operation
-        inputs : sequence of (Value or None)
         outputs : sequence of TensorInfo, optional
             As they are if left out.
 
@@ -83,9 +79,6 @@ def layer_like(
     ----------
     layer : Layer
         The one in whose place it would be.
-    operation : Operation
-    inputs : sequence of (Value or None)
-    outputs : sequence of TensorInfo
     """
     try:
         infos = operation.infer([v.info if v is not None else None for v in inputs], outputs)

@@ -32,8 +32,6 @@ class _FusedLayer:
 
     Parameters
     ----------
-    operation : Operation
-    inputs : tuple of (Value or None)
     layers : tuple of Layer
         Those that it stands for, the last one first.
     """

@@ -24,7 +24,6 @@ class PermutedLayer:
 
     Parameters
     ----------
-    operation : Operation
     inputs : tuple of (tuple of int or None)
         The order of each operand; None for one that stays as it is.
     outputs : tuple of (tuple of int)
@@ -69,7 +68,6 @@ def permuted_from_input(layer: Layer, perm: Permutation) -> PermutedLayer | None
 
     Parameters
     ----------
-    layer : Layer
     perm : tuple of int
         Of the first input.
 

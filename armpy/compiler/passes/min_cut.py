@@ -15,7 +15,6 @@ class Cost:
 
     Parameters
     ----------
-    weight : int
     chosen, other : tuple of hashable
         An empty one stands for something that is always so.
     """

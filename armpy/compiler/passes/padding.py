@@ -22,13 +22,7 @@ _Windows = Convolution2d | DepthwiseConvolution2d | Pooling2d
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _FoldedPadding:
-    """A layer together with the padding that it reads.
-
-    Parameters
-    ----------
-    pad : Layer
-    operation : Operation
-    """
+    """A layer together with the padding that it reads."""
 
     pad: Layer
     operation: Operation

@@ -88,13 +88,7 @@ def _follows_transpose(graph: Graph, layer: Layer) -> bool:
 
 @dataclass(eq=False)
 class _Region:
-    """Layers that can be computed with their axes in other orders, together.
-
-    Parameters
-    ----------
-    orders : dict of Value to tuple of int
-    permuted_layers : dict of Layer to PermutedLayer
-    """
+    """Layers that can be computed with their axes in other orders, together."""
 
     orders: dict[Value, Permutation] = field(default_factory=dict)
     permuted_layers: dict[Layer, PermutedLayer] = field(default_factory=dict)
@@ -275,13 +269,7 @@ def _costs_of(graph: Graph, region: _Region, value: Value, perm: Permutation) ->
 
 
 class _PermutationMover:
-    """A graph in which some layers are computed with their axes in another order.
-
-    Parameters
-    ----------
-    graph : Graph
-    permuted_layers : dict of Layer to PermutedLayer
-    """
+    """A graph in which some layers are computed with their axes in another order."""
 
     def __init__(self, graph: Graph, permuted_layers: Mapping[Layer, PermutedLayer]) -> None:
         self._graph = graph

@@ -89,7 +89,6 @@ def converter_for(
 
     Parameters
     ----------
-    operator : str
     inputs, outputs : sequence of bool
         Which of them are complex.
     converters : mapping of str to Converter

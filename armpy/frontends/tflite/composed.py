@@ -29,8 +29,6 @@ class ComposedOperator(Layers):
 
     Parameters
     ----------
-    build : LayerBuilder
-    inputs : sequence of (Value or None)
     outputs : sequence of TensorInfo
         Types and quantisations that the file declares.
     options : bytes
@@ -186,8 +184,6 @@ def composed(
 
     Parameters
     ----------
-    node : BoundOperator
-    expansion : callable
     decides : sequence of int
         Inputs whose elements must be known: what says *how*.
     options : bytes

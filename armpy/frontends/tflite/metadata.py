@@ -54,7 +54,6 @@ def read_metadata(file: ModelFile, signature: str | None) -> ModelMetadata:
 
     Parameters
     ----------
-    file : ModelFile
     signature : str or None
         The signature whose names inputs and outputs have.
 

@@ -42,7 +42,6 @@ class BoundOperator:
         Types and quantisations; shapes are inferred.
     intermediates : sequence of TensorInfo
         Tensors that exist only for their quantisation.
-    output_names : sequence of str
     table : TableReader
         The operator in the file.
     graph : callable

@@ -40,7 +40,6 @@ def read_outline(file: ModelFile, signature: str | None) -> FileOutline:
 
     Parameters
     ----------
-    file : ModelFile
     signature : str or None
         Whose subgraph is the main one.
 

@@ -96,10 +96,6 @@ def _damage_told(where: str = "packed files") -> Iterator[None]:
 class _MemoryFile:
     """File object over memory, through which `zipfile` reads without a copy.
 
-    Parameters
-    ----------
-    data : memoryview of uint8
-
     Attributes
     ----------
     left_bytes : int or None

@@ -98,10 +98,6 @@ def parse_file(
 def signatures(source: ModelSource) -> dict[str, TfliteSignature]:
     """The signatures of a .tflite file by name; empty if it has none.
 
-    Parameters
-    ----------
-    source : path or bytes-like
-
     Raises
     ------
     ParserError
@@ -135,8 +131,6 @@ class _ModelParser:
 
     Parameters
     ----------
-    model : TableReader
-    memory_limit_bytes : int
     stands_in : bool
         Whether operators that armpy does not have become StandIn layers.
     custom : mapping of str to callable
@@ -182,12 +176,10 @@ class _SubgraphParser:
 
     Parameters
     ----------
-    model : _ModelParser
     index : int
         Of the subgraph.
     name : str
         Of the network.
-    signature : TfliteSignature, optional
     shapes : sequence of (Shape or None), optional
         Of the inputs, for a subgraph that control flow runs; the file says them otherwise.
     network : Network, optional

@@ -62,7 +62,6 @@ def read_element_type(
 
     Parameters
     ----------
-    tensor : TableReader
     type_name : str
         As `read_type` gives it.
     shape : tuple of int, or None

@@ -96,7 +96,6 @@ class Schema:
     ----------
     tables : mapping of str to mapping
         As in `armpy.frontends.tflite.schema`.
-    enumerations : mapping of str to str
     """
 
     __slots__ = ("enumerations", "num_slots", "tables")
@@ -125,7 +124,6 @@ class TableReader:
         Where the table is.
     kind : str
         Name of the table in the schema.
-    ledger : Ledger
     where : str
         The thing that the table describes, for messages.
 

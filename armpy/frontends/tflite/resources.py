@@ -35,8 +35,6 @@ class Resources:
 
     Parameters
     ----------
-    network : Network
-    subgraphs : Subgraphs
     limit_bytes : int
         How much all variables together may take up.
     """
@@ -184,8 +182,6 @@ class Hashtables:
 
     Parameters
     ----------
-    network : Network
-    subgraphs : Subgraphs
     limit_bytes : int
         Limit of what all tables together may take up.
 

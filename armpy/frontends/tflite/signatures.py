@@ -17,7 +17,6 @@ class TfliteSignature:
 
     Parameters
     ----------
-    name : str
     subgraph : int
         Index of the subgraph that it calls.
     inputs, outputs : mapping of str to int

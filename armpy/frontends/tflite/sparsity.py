@@ -49,7 +49,6 @@ def densified(
     ----------
     where : TableReader
         The tensor, for messages.
-    sparsity : TableReader
     shape : tuple of int
     stored : ndarray, shape (n,)
         The elements that are stored.

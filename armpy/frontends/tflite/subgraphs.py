@@ -39,7 +39,6 @@ class SubgraphOperator:
         Its place in the subgraph.
     name : str
         In the schema; a custom operator's with its custom code.
-    table : TableReader
     """
 
     number: int
@@ -61,7 +60,6 @@ class Subgraphs:
 
     Parameters
     ----------
-    model : TableReader
     memory_limit_bytes : int
         How much one tensor may take up.
     """
@@ -117,8 +115,6 @@ class Subgraphs:
 
         Parameters
         ----------
-        main : int
-        supported, custom : collection of str
         outside : collection of str
             Operators that are supported where control flow does not run them.
         stands_in : bool

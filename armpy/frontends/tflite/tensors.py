@@ -33,9 +33,6 @@ class Tensor:
         Empty if the file has none.
     shape : tuple of int, or None
         As the file was written for; None if the rank is not known.
-    data_type : DataType
-    quantization : Quantization, optional
-    is_variable : bool
     table : TableReader
         For messages and for what is read later.
     is_packed : bool
@@ -104,7 +101,6 @@ class Tensors:
 
     Parameters
     ----------
-    tensors, buffers : Tables
     memory_limit_bytes : int
         How much one tensor may take up.
     """

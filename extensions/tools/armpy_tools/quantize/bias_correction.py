@@ -29,8 +29,6 @@ def corrected_biases(
 
     Parameters
     ----------
-    plan : QuantizationPlan
-    scales : Scales
     means : mapping of Value to ndarray, float64, shape (channels)
         Mean of each channel of what the layers read.
     per_channel : bool

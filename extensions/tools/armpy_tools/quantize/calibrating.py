@@ -29,7 +29,6 @@ class Calibration:
 
     Parameters
     ----------
-    ranges : mapping of Value to Range
     means : mapping of Value to ndarray, float64, shape (channels)
         Mean of each index of the last axis (of axis 1 for those of `channels_first`).
     """

@@ -47,7 +47,6 @@ def read_samples(graph: Graph, data: Data, limit: int | None = None) -> list[lis
 
     Parameters
     ----------
-    graph : Graph
     data : path, mapping of str to array_like, or iterable of mappings
         A path leads to an ``.npz`` file with an array for each input, or to a folder of ``.npy``
         files, each a sample or several along the first axis.

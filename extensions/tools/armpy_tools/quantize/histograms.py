@@ -32,7 +32,6 @@ def narrowed(found: Range, counts: _Numbers, options: QuantizeOptions) -> Range:
         The whole one.
     counts : ndarray, float64, shape (bins)
         How many elements lie in each of as many equal parts of it.
-    options : QuantizeOptions
     """
     total = counts.sum()
     if not total or not found.low < found.high:

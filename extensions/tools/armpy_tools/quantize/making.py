@@ -75,7 +75,6 @@ class QuantizedModel:
 
         Parameters
         ----------
-        path : path
         runtime : Runtime, optional
             Whose backends it is prepared for; every installed one if left out.
         like : path, optional
@@ -127,7 +126,6 @@ def quantize(
         with N samples along the first axis of each array; or the path of an ``.npz`` file that
         holds the latter, or of a folder of ``.npy`` files. Not needed for ``float16`` and
         ``dynamic``; there it serves the report.
-    options : QuantizeOptions, optional
     backends : sequence of str, optional
         That run the models; every installed one if left out.
     runtime : Runtime, optional

@@ -180,8 +180,6 @@ def choose_scales(graph: Graph, plan: QuantizationPlan, ranges: Mapping[Value, R
 
     Parameters
     ----------
-    graph : Graph
-    plan : QuantizationPlan
     ranges : mapping of Value to Range
         Of the tensors that `plan` observes.
 

@@ -21,7 +21,6 @@ class LayerAccuracy:
 
     Parameters
     ----------
-    layer, operation, tensor : str
     precision : str
         What its output is stored as: ``int8``, ``int16``, ``float32``.
     reason : str
@@ -52,7 +51,6 @@ class OutputAccuracy:
 
     Parameters
     ----------
-    name : str
     sqnr_db, max_error, mean_error, cosine : float
         As of `LayerAccuracy`.
     top1_agreement : float or None
@@ -77,14 +75,12 @@ class QuantizeReport:
 
     Parameters
     ----------
-    scheme, method : str
     num_samples : int
         That ranges were found in.
     num_judged : int
         That both models were run on.
     layers : tuple of LayerAccuracy
         In order of execution.
-    outputs : tuple of OutputAccuracy
     float_bytes, quantized_bytes : int
         Of the constants of both.
     """
@@ -123,7 +119,6 @@ class Pair:
 
     Parameters
     ----------
-    before, after : Graph
     values : mapping of Value to Value
         Tensors of `after` that stand for those of `before`.
     refused : mapping of Layer to str
@@ -149,10 +144,8 @@ def judge(
 
     Parameters
     ----------
-    runtime : Runtime
     before : TensorTrace
         The float graph, `judged_values` at least.
-    pair : Pair
     samples : sequence of sequence of ndarray
         Arrays for the float graph's inputs, in order.
     """

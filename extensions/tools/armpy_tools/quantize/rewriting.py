@@ -30,7 +30,6 @@ class Rewritten:
 
     Parameters
     ----------
-    graph : Graph
     values : dict of Value to Value
         What each tensor of the float graph became; integers where there are both.
     refused : dict of Layer to str

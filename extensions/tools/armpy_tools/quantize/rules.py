@@ -132,7 +132,6 @@ def rule_of(layer: Layer, data_type: DataType) -> Rule | None:
 
     Parameters
     ----------
-    layer : Layer
     data_type : DataType
         Of the activations: QASYMM_S8 or QSYMM_S16.
     """

@@ -37,7 +37,6 @@ def activation_scale(found: Range, data_type: DataType) -> Quantization:
 
     Parameters
     ----------
-    found : Range
     data_type : DataType
         QASYMM_S8, or QSYMM_S16, whose zero point is 0.
     """
