@@ -6,7 +6,7 @@ import importlib
 import logging
 import re
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -306,8 +306,16 @@ class HookPlugins:
                         else open_plugin(candidate, self._trust.check(candidate).module)
                     )
                 hooks = check_plugin(record.plugin)
-                _check_hooks(candidate, hooks.values())
-                guarded = self._guarded(record, hooks)
+                others = sorted({*hooks.values()} - {candidate.hook}) if candidate.hook else []
+                if others:
+                    raise RejectionError(
+                        f"it implements {', '.join(others)}, but its entry point is for "
+                        f"{candidate.hook} alone. Use the group 'armpy.plugins'"
+                    )
+                guarded = _GuardedPlugin()
+                for name, hook in hooks.items():
+                    function = getattr(record.plugin, name)
+                    setattr(guarded, name, self._guard(candidate, hook, function))
             # A stand-in, as pluggy ends a hook for all plugins with the first exception of one.
             self._manager.register(guarded, candidate.backend_id)
 
@@ -317,13 +325,6 @@ class HookPlugins:
         else:
             record.plugin = None
             leave_out(candidate, *failed)
-
-    def _guarded(self, record: _PluginRecord, hooks: Mapping[str, str]) -> _GuardedPlugin:
-        """A plugin whose implementations raise nothing; `hooks` has their hooks by name."""
-        shown = _GuardedPlugin()
-        for name, hook in hooks.items():
-            setattr(shown, name, self._guard(record.candidate, hook, getattr(record.plugin, name)))
-        return shown
 
     def _guard(
         self, candidate: Candidate, hook: str, function: Callable[..., object]
@@ -336,11 +337,15 @@ class HookPlugins:
             # A hook that loads a model would be asked for that one as well, without end.
             if key in _running.get():
                 return None
+
+            def answer() -> object:
+                value = function(*arguments)
+                # Several as a plain list, so that to go through them runs no code of the plugin.
+                return list(value) if isinstance(value, (list, tuple)) else value
+
             token = _running.set(_running.get() | {key})
             try:
-                value = self.contained(
-                    candidate, hook, lambda: _plain(function(*arguments)), default=None
-                )
+                value = self.contained(candidate, hook, answer, default=None)
             finally:
                 _running.reset(token)
             return None if value is None else Answer(candidate, value)
@@ -354,17 +359,3 @@ class _GuardedPlugin:
     def __dir__(self) -> list[str]:
         # pluggy looks at everything that is listed; members of `object` are none of its business.
         return [*vars(self)]
-
-
-def _check_hooks(candidate: Candidate, hooks: Iterable[str]) -> None:
-    others = sorted({*hooks} - {candidate.hook}) if candidate.hook else []
-    if others:
-        raise RejectionError(
-            f"it implements {', '.join(others)}, but its entry point is for {candidate.hook} "
-            "alone. Use the group 'armpy.plugins'"
-        )
-
-
-def _plain(value: object) -> object:
-    """An answer; of several a plain list, so that to go through them runs no code of the plugin."""
-    return list(value) if isinstance(value, (list, tuple)) else value

@@ -253,7 +253,13 @@ class FrontEndProxy:
 
         has_checked = self.is_own and self.front_end.signatures is not None  # its parser does
         if settings.signature is not None and not has_checked:
-            self._check_signature(file, settings.signature)
+            names = [signature.name for signature in self.signatures(file)]
+            if settings.signature not in names:
+                raise ParserError(
+                    f"the model has no signature '{settings.signature}'",
+                    where=file.label,
+                    expected=", ".join(f"'{n}'" for n in names) or "none, as it has no signatures",
+                )
         return self._contained(file, parse)
 
     def signatures(self, file: ModelFile) -> tuple[ModelSignature, ...]:
@@ -268,7 +274,14 @@ class FrontEndProxy:
         tell = self.front_end.describe
         if tell is None:
             return {}
-        return self._contained(file, lambda: _facts(tell(file)))
+
+        def facts() -> dict[str, str]:
+            # Inside the guarded call: the texts may be of classes whose methods are code.
+            return {
+                plain_text(str(name)): plain_text(str(fact)) for name, fact in tell(file).items()
+            }
+
+        return self._contained(file, facts)
 
     def metadata(self, file: ModelFile, signature: str | None) -> ModelMetadata:
         """What a file says of itself; errors as for `parse`."""
@@ -298,18 +311,15 @@ class FrontEndProxy:
             )
         return self._contained(file, lambda: bytes(rename(file, names)))
 
-    def _check_signature(self, file: ModelFile, name: str) -> None:
-        names = [signature.name for signature in self.signatures(file)]
-        if name not in names:
-            raise ParserError(
-                f"the model has no signature '{name}'",
-                where=file.label,
-                expected=", ".join(f"'{n}'" for n in names) or "none, as it has no signatures",
-            )
-
     def _contained(self, file: ModelFile, call: Callable[[], T]) -> T:
         """Call the front-end; whatever it raises is a ParserError that names it and the file."""
-        self._check_requirements(file)
+        install = f"Run: {self.front_end.install}" if self.front_end.install else ""
+        if missing := self.missing_modules:
+            raise ParserError(
+                f"the front-end needs {', '.join(missing)}, which is not installed",
+                where=f"{file.label} / {self.where}",
+                fix=install,
+            )
         try:
             with self._around_calls():
                 return call()
@@ -317,13 +327,10 @@ class FrontEndProxy:
             self._raise(file, error)
         except BaseException as error:
             let_user_interrupt(error)
-            fix = ""
-            if isinstance(error, ModuleNotFoundError) and self.front_end.install:
-                fix = f"Run: {self.front_end.install}"
             raise ParserError(
                 f"the front-end raised {describe(error)}",
                 where=f"{file.label} / {self.where}",
-                fix=fix,
+                fix=install if isinstance(error, ModuleNotFoundError) else "",
             ) from error
 
     def _raise(self, file: ModelFile, error: ArmpyError) -> NoReturn:
@@ -342,22 +349,6 @@ class FrontEndProxy:
             actual=named.actual,
             fix=named.fix,
         ) from error
-
-    def _check_requirements(self, file: ModelFile) -> None:
-        missing = self.missing_modules
-        if missing:
-            install = self.front_end.install
-            raise ParserError(
-                f"the front-end needs {', '.join(missing)}, which is not installed",
-                where=f"{file.label} / {self.where}",
-                fix=f"Run: {install}" if install else "",
-            )
-
-
-def _facts(given: Mapping[str, str]) -> dict[str, str]:
-    """What a front-end tells of a file, as plain text."""
-    # Inside the guarded call: the texts may be of classes whose methods are code.
-    return {plain_text(str(name)): plain_text(str(fact)) for name, fact in given.items()}
 
 
 def _by_magic(front_ends: Iterable[FrontEndProxy], file: ModelFile) -> FrontEndProxy | None:
