@@ -1,4 +1,4 @@
-"""Compares how many pictures a second `armpy run` gets through in two source trees.
+"""Compares how many pictures a second `armpy pictures` gets through in two source trees.
 
 Pictures of ordinary size are made in a temporary folder: crops of random textures, as JPEG. Both
 trees run the command on all of them, in turns whose order changes every round, so that whatever
@@ -81,7 +81,16 @@ def run_once(tree: Tree, model: Path, pictures: Path, output: Path) -> Turn:
     """Run the command once; what it says of its rate, and what it has taken."""
     before = os.times()
     done = subprocess.run(
-        [sys.executable, "-m", "armpy", "run", str(model), str(pictures), "--output", str(output)],
+        [
+            sys.executable,
+            "-m",
+            "armpy",
+            "pictures",
+            str(model),
+            str(pictures),
+            "--output",
+            str(output),
+        ],
         env=tree.environment(),
         capture_output=True,
         text=True,

@@ -19,7 +19,7 @@ _SHORT_HELPS = {
     "keys": "Make keys to sign prepared files with, or show them.",
     "new-backend": "Write the project of a new backend.",
     "profile": "Profile a model, show saved profiles, and compare two.",
-    "run": "Run a model on pictures, on arrays, or on random numbers.",
+    "run": "Run a model on a picture, on arrays, or on random numbers.",
     "tune": "Measure what is fastest for a model on this machine, and keep it.",
 }
 

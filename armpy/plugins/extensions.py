@@ -10,6 +10,7 @@ COMMANDS: Mapping[str, str] = {
     "conformance": "armpy-conformance",
     "diff": "armpy-conformance",
     "export-triton": "armpy-serving",
+    "pictures": "armpy-tools",
     "quantize": "armpy-tools",
     "ray-resources": "armpy-serving",
     "report": "armpy-tools",

@@ -79,35 +79,22 @@ def test_the_run_as_json(armpy_command: Command) -> None:
     assert len(output["classes"]) == 2
 
 
-def test_several_pictures_are_run_one_by_one(armpy_command: Command, tmp_path: Path) -> None:
-    pictures = [str(DIGITS / "pictures" / f"{name}.png") for name in ("seven", "three")]
-    options = ["--labels", LABELS, "--output", str(tmp_path)]
-    for picture in pictures:
-        options += ["--image", picture]
-    lines = succeed(armpy_command, "run", MODEL, *options).splitlines()
-    folder = DIGITS / "pictures"
-    assert lines[0] == f"pictures: 2 in {folder}, each as QASYMM_S8(1, 16, 16, 1)"
-    assert [line.split() for line in lines[1:4]] == [
-        ["file", "class", "score", "label"],
-        ["seven.png", "7", "0.9961", "seven"],
-        ["three.png", "3", "0.9961", "three"],
-    ]
-    for name, digit in (("seven", 7), ("three", 3)):
-        stored = np.load(tmp_path / name / "StatefulPartitionedCall_1_0.npy")
-        assert int(stored.argmax()) == digit
-    code, out, _ = armpy_command("run", MODEL, "--json", *options)
-    assert code == 0
-    document = json.loads(out)
-    found = [one["outputs"][0]["classes"][0]["label"] for one in document["pictures"]]
-    assert found == ["seven", "three"]
-    assert document["placement"]["layers_by_backend"] == {"NumbaAcc": 10}
-
-
-def test_a_profile_is_of_all_pictures(armpy_command: Command) -> None:
-    three = str(DIGITS / "pictures" / "three.png")
-    code, out, _ = armpy_command("run", MODEL, SEVEN, three, "--profile", "--json")
-    assert code == 0
-    assert json.loads(out)["profile"]["runs"] == 2
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([SEVEN, SEVEN], "Expected a file; got"),
+        ([str(DIGITS / "pictures")], "the command takes one picture. Expected a file"),
+        (["--image", f"{DIGITS}/*.png"], "the command takes one picture"),
+        ([SEVEN, "--output", "results.csv"], "--output names a file of results"),
+    ],
+)
+def test_many_pictures_are_for_the_command_of_an_extension(
+    armpy_command: Command, arguments: list[str], message: str
+) -> None:
+    code, out, err = armpy_command("run", MODEL, *arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert "Use armpy pictures, which pip install armpy-tools" in err
 
 
 def test_json_has_null_where_a_number_is_not_finite(

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from armpy.cli.files import file_stems, read_inputs, read_npy, split_input
-from armpy.cli.pictures.masks import palette
 from armpy.cli.run.output_files import write_outputs
 from armpy.errors import InvalidArgumentError
 
@@ -95,26 +94,11 @@ def test_file_names_are_plain_and_differ(names: list[str], stems: list[str]) -> 
     assert file_stems(names) == stems
 
 
-def test_outputs_and_masks_are_written(tmp_path: Path) -> None:
-    image = pytest.importorskip("PIL.Image")
+def test_outputs_are_written(tmp_path: Path) -> None:
     stored = np.arange(6, dtype=np.int8).reshape(1, 2, 3)
-    mask = np.array([[0, 1, 255], [256, 257, -1]], np.int64)
-    written = write_outputs(str(tmp_path / "new" / "folder"), {"a/b": stored}, {"a/b": mask})
-    assert [Path(path).name for path in written] == ["a_b.npy", "a_b.png"]
+    written = write_outputs(str(tmp_path / "new" / "folder"), {"a/b": stored, "a_b": stored})
+    assert [Path(path).name for path in written] == ["a_b.npy", "a_b_1.npy"]
     np.testing.assert_array_equal(np.load(written[0]), stored)
-    with image.open(written[1]) as picture:
-        assert picture.mode == "P"
-        assert np.asarray(picture).tolist() == [[0, 1, 255], [0, 1, 255]]
-        assert picture.convert("RGB").getpixel((0, 0)) == (0, 0, 0)
-
-
-def test_every_colour_of_the_palette_differs() -> None:
-    colours = np.array(palette()).reshape(256, 3)
-    assert len(np.unique(colours, axis=0)) == 256
-    assert colours[0].tolist() == [0, 0, 0]
-    first = colours[:8].astype(int)
-    distances = np.abs(first[:, None] - first[None]).sum(axis=-1) + 1000 * np.eye(8, dtype=int)
-    assert distances.min() > 100
 
 
 def test_a_header_that_ends_early_is_told(tmp_path: Path) -> None:

@@ -32,7 +32,8 @@ _OF_OTHER_TYPES = {
     ("benchmark", "--num-threads"): "several counts are measured beside each other",
     ("benchmark", "--threads"): "several counts are measured beside each other",
     ("benchmark", "--batch"): "several sizes are measured beside each other",
-    ("run", "--image"): "a pattern too; it may be repeated",
+    ("pictures", "--image"): "a pattern too; it may be repeated",
+    ("run", "--image"): "as of pictures, which it names for several",
 }
 """Options that take more than those of the same name, and why."""
 

@@ -46,7 +46,7 @@ def test_an_output_of_the_input_s_shape_is_no_classification(tmp_path: Path) -> 
     assert not report.outputs[0].classes
 
 
-def test_a_picture_over_an_image_input_gives_a_mask_and_its_files(tmp_path: Path) -> None:
+def test_a_picture_over_an_image_input_gives_a_mask_and_a_file(tmp_path: Path) -> None:
     image = pytest.importorskip("PIL.Image")
     picture = np.zeros((8, 8), np.uint8)
     picture[:2] = 2
@@ -63,7 +63,7 @@ def test_a_picture_over_an_image_input_gives_a_mask_and_its_files(tmp_path: Path
     )
     regions = report.outputs[0].regions
     assert [(r.label, r.pixels) for r in regions] == [("sea", 48), ("ship", 16)]
-    assert [Path(path).name for path in report.files] == ["y.npy", "y.png"]
+    assert [Path(path).name for path in report.files] == ["y.npy"]
 
 
 def test_real_numbers_for_a_quantised_input_need_a_word(tmp_path: Path) -> None:

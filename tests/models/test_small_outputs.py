@@ -83,6 +83,6 @@ def test_the_command_line_writes_bits_to_files(tmp_path: Path) -> None:
     small = pytest.importorskip("ml_dtypes")
     from armpy.cli.run.output_files import write_outputs
 
-    write_outputs(str(tmp_path), {"f": X.astype(small.bfloat16), "i": X.astype(small.int4)}, {})
+    write_outputs(str(tmp_path), {"f": X.astype(small.bfloat16), "i": X.astype(small.int4)})
     np.testing.assert_array_equal(np.load(tmp_path / "f.npy"), X.view(np.uint32) >> 16)
     np.testing.assert_array_equal(np.load(tmp_path / "i.npy"), X.astype(np.int8))

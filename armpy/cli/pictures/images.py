@@ -6,17 +6,22 @@ import os
 import stat
 import threading
 import warnings
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from armpy.cli.pictures.image_layout import MODES, ImageLayout, image_layout
-from armpy.cli.pictures.normalization import Normalization, normalized
+from armpy.cli.pictures.normalization import Normalization, normalization_of, normalized
+from armpy.cli.pictures.options import PictureOptions
 from armpy.errors import InvalidArgumentError
-from armpy.tensor import TensorInfo
+from armpy.tensor import TensorInfo, format_shape
 from armpy.types import DataLayout
+
+if TYPE_CHECKING:
+    from armpy.cli.pictures.file_metadata import FileMetadata
+    from armpy.model import Model
 
 Pixels: TypeAlias = npt.NDArray[np.uint8]
 
@@ -164,3 +169,37 @@ def image_input(
     elif layout.data_layout is DataLayout.NCHW:
         elements = elements.transpose(2, 0, 1)
     return np.ascontiguousarray(elements)[np.newaxis], hint
+
+
+def picture_inputs(
+    model: Model, path: str, options: PictureOptions, metadata: FileMetadata | None
+) -> tuple[dict[str, Array], str, list[str]]:
+    """A picture as the model's only input, where it is from, and hints.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the model has several inputs, or the picture does not go with it.
+    """
+    if len(model.inputs) != 1:
+        raise InvalidArgumentError(
+            "a picture can only be given to a model with one input",
+            where="--image",
+            actual=f"{len(model.inputs)}: " + ", ".join(f"'{s.name}'" for s in model.inputs),
+            fix="Give each input with --input name=file.npy",
+        )
+    spec = model.inputs[0]
+    image = open_image(path)
+    normalization = normalization_of(options)
+    if normalization is None and metadata is not None:
+        normalization = metadata.normalization(spec)
+    array, hint = image_input(
+        image,
+        spec.name,
+        spec.info,
+        size=options.size,
+        resize=options.resize,
+        normalization=normalization,
+    )
+    origin = f"{path}, {image.width}x{image.height} pixels, as {spec.data_type.name}"
+    return {spec.name: array}, origin + format_shape(array.shape), [hint] if hint else []

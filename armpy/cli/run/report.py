@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,6 @@ from armpy.cli.printer import Printer, print_json
 from armpy.tensor import format_shape
 
 if TYPE_CHECKING:
-    from armpy.cli.pictures.detections import Findings
     from armpy.cli.placement_table import PlacementReport
     from armpy.cli.run.results import OutputReport
     from armpy.cli.run.run_model import RunReport, RunTiming
@@ -22,23 +21,31 @@ _KIB = 1024
 
 def show_run(path: str, result: RunReport, *, as_json: bool = False) -> None:
     """Print what a run of a model file has shown, and what was assumed without knowing."""
-    if sys.stderr is not None:
-        for hint in dict.fromkeys(result.hints):
-            print(f"armpy: hint: {hint}", file=sys.stderr)
+    show_hints(result.hints)
     if as_json:
         print_json(run_document(path, result))
     else:
         print_run(result)
 
 
-def print_run(report: RunReport) -> None:
-    """Print what a run has shown: the answer first, then where it was computed."""
+def show_hints(hints: Sequence[str]) -> None:
+    """Print what was assumed without knowing, each once."""
+    if sys.stderr is not None:
+        for hint in dict.fromkeys(hints):
+            print(f"armpy: hint: {hint}", file=sys.stderr)
+
+
+def print_run(report: RunReport, print_more: Callable[[Printer], None] | None = None) -> None:
+    """Print what a run has shown: the answer first, then where it was computed.
+
+    `print_more` prints what a caller has found in the outputs, and comes after them.
+    """
     printer = Printer()
     printer.line(f"inputs: {report.inputs}")
     for output in report.outputs:
         _print_output(printer, output)
-    if report.findings is not None:
-        _print_findings(printer, report.findings)
+    if print_more is not None:
+        print_more(printer)
     if report.timing is not None:
         print_timing(printer, report.timing)
     if report.metadata:
@@ -51,28 +58,6 @@ def print_run(report: RunReport) -> None:
         print_profile(printer, report.profile)
     for path in report.files:
         printer.line(f"written: {path}")
-
-
-def _print_findings(printer: Printer, found: Findings) -> None:
-    """Print the objects or people that were found, each with its place in pixels."""
-    number = len(found.poses) if found.kind == "people" else len(found.detections)
-    printer.heading(f"Found: {number} {found.kind}")
-    if found.detections:
-        columns = ["class>", "score>", "left>", "top>", "right>", "bottom>", "label"]
-        rows = [
-            (
-                one.index,
-                f"{one.score:.4f}",
-                *(f"{edge:.0f}" for edge in (one.left, one.top, one.right, one.bottom)),
-                one.label,
-            )
-            for one in found.detections
-        ]
-        printer.table(*without_empty_last(columns, rows))
-    for person, pose in enumerate(found.poses):
-        printer.line(f"person {person}: score {pose.score:.4f}")
-        points = [(f"{p.score:.4f}", f"{p.x:.0f}", f"{p.y:.0f}", p.name) for p in pose.points]
-        printer.table(["score>", "x>", "y>", "point"], points)
 
 
 def print_timing(printer: Printer, timing: RunTiming) -> None:

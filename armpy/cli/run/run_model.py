@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,14 +13,13 @@ import numpy as np
 from armpy.cli.pictures.labels import read_labels
 from armpy.cli.pictures.options import PictureOptions
 from armpy.cli.placement_table import PlacementReport
-from armpy.cli.run.output_reader import OutputReader
+from armpy.cli.run.output_reader import OutputReader, ReadOutputs
 from armpy.cli.run.results import Array, OutputReport
 from armpy.errors import InvalidArgumentError, LayerValidationError
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 
 if TYPE_CHECKING:
-    from armpy.cli.pictures.detections import Findings
     from armpy.cli.pictures.file_metadata import FileMetadata
     from armpy.cli.profile_report import ProfileReport, StepReport
     from armpy.compiler import Alternative
@@ -58,10 +57,6 @@ class RunRequest:
         File for a trace, where the model was loaded with profiling; none if it is empty.
     softmax : bool
         Whether scores of classes become probabilities.
-    min_score : float
-        Least score of an object or a person that counts.
-    save_pictures : str, optional
-        Folder for the picture with what was found in it.
     """
 
     image: str | None = None
@@ -74,14 +69,10 @@ class RunRequest:
     seed: int = 0
     trace: str | None = None
     softmax: bool = False
-    min_score: float = 0.3
-    save_pictures: str | None = None
 
     def __post_init__(self) -> None:
         if self.image is not None and self.inputs:
             raise InvalidArgumentError("--image and --input do not go together")
-        if self.image is None and self.save_pictures is not None:
-            raise InvalidArgumentError("--save-pictures needs pictures to draw on")
         if self.inputs and self.picture.size:
             raise InvalidArgumentError("--size does not go with --input")
         if self.image is None and self.picture.is_normalizing:
@@ -131,8 +122,6 @@ class RunReport:
         What was taken from the metadata of the model's file.
     placed : PlacementReport, optional
         The placement as data; None if it is not known.
-    findings : Findings, optional
-        Objects or people, where the model looks for such in a picture.
     """
 
     inputs: str
@@ -147,11 +136,34 @@ class RunReport:
     alternatives: tuple[Alternative, ...] = ()
     metadata: tuple[str, ...] = ()
     placed: PlacementReport | None = None
-    findings: Findings | None = None
 
 
-def run_model(model: Model, request: RunRequest) -> RunReport:
+@dataclass(frozen=True, slots=True)
+class RunOutputs:
+    """Inputs and outputs of a run, read and unread."""
+
+    origin: str
+    """What the model was given."""
+
+    inputs: Mapping[str, Array]
+    results: Mapping[str, Array]
+    reader: OutputReader
+    read: ReadOutputs
+
+
+def run_model(
+    model: Model,
+    request: RunRequest,
+    write: Callable[[RunOutputs], Sequence[str]] | None = None,
+) -> RunReport:
     """Run a model and describe what comes out.
+
+    Parameters
+    ----------
+    model : Model
+    request : RunRequest
+    write : callable, optional
+        Writes the outputs instead of `request.output`, and returns the paths of the files.
 
     Raises
     ------
@@ -173,25 +185,12 @@ def run_model(model: Model, request: RunRequest) -> RunReport:
     reader = OutputReader(model, labels, metadata, request.top, request.softmax)
     read = reader.read(results, _batch(arrays))
     files: list[str] = []
-    if request.output is not None:
-        from armpy.cli.run.output_files import write_run
+    if write is not None:
+        files += write(RunOutputs(origin, arrays, results, reader, read))
+    elif request.output is not None:
+        from armpy.cli.run.output_files import write_outputs
 
-        files += write_run(request.output, results, read, origin, request.top)
-    findings = None
-    if request.image is not None:
-        from armpy.cli.run.one_picture import find_and_draw
-
-        findings, drawn = find_and_draw(
-            request.image,
-            request.picture.resize,
-            reader,
-            read,
-            arrays,
-            results,
-            min_score=request.min_score,
-            folder=request.save_pictures,
-        )
-        files += drawn
+        files += write_outputs(request.output, results)
     if profiler is not None and request.trace:
         Path(request.trace).write_text(profiler.to_chrome_trace(), "utf-8")
         files.append(request.trace)
@@ -208,7 +207,6 @@ def run_model(model: Model, request: RunRequest) -> RunReport:
         () if placement is None else placement.alternatives,
         tuple(metadata.used) if metadata else (),
         None if placement is None else PlacementReport.of(placement),
-        findings,
     )
 
 
@@ -260,7 +258,7 @@ def prepare_inputs(
         If a picture or an array does not go with the model.
     """
     if request.image is not None:
-        from armpy.cli.run.one_picture import picture_inputs
+        from armpy.cli.pictures.images import picture_inputs
 
         return picture_inputs(model, request.image, request.picture, metadata)
     if request.inputs:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, cast
 
 from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.pictures.file_metadata import FileMetadata
-from armpy.cli.pictures.find import find_pictures
 from armpy.cli.pictures.image_layout import sized_shapes
 from armpy.cli.pictures.images import image_input, open_image
 from armpy.cli.pictures.normalization import normalization_of
@@ -24,6 +23,7 @@ from armpy.graph import Graph
 from armpy.model.load_request import begins_prepared
 from armpy.plugins.hooks.metadata import ModelMetadata
 from armpy.plugins.hooks.model_file import open_model_file
+from armpy_tools.pictures.find import find_pictures
 from armpy_tools.quantize import QuantizedModel, QuantizeOptions, QuantizeReport
 from armpy_tools.quantize.making import quantize
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from armpy.cli.pictures.detections import Detection, Findings, Frame, Pose
 from armpy.cli.pictures.images import open_image
 from armpy.cli.pictures.labels import BACKGROUND
-from armpy.cli.pictures.masks import palette
 from armpy.cli.run.output_reader import ReadOutputs
 from armpy.cli.run.results import Mask, OutputReport
+from armpy_tools.pictures.detections import Detection, Findings, Frame, Pose
+from armpy_tools.pictures.masks import palette
 
 _SMALLEST_SIDE = 400
 """Pixels of a drawn picture's longer side: smaller ones are enlarged, so that text fits."""
@@ -30,7 +30,7 @@ _LIMBS = (
     *((0, 1), (0, 2), (1, 3), (2, 4), (5, 6), (5, 7), (7, 9), (6, 8), (8, 10)),
     *((5, 11), (6, 12), (11, 12), (11, 13), (13, 15), (12, 14), (14, 16)),
 )
-"""Which of `armpy.cli.pictures.detections.KEY_POINTS` lines join."""
+"""Which of `armpy_tools.pictures.detections.KEY_POINTS` lines join."""
 
 Colour = tuple[int, int, int]
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, Self
 
-from armpy.cli.run.jobs.array_spool import SpoolEncoder, write_archive
-from armpy.cli.run.jobs.encoders import Encoder, LinesEncoder, TableEncoder
 from armpy.store.owned_files import replacing
+from armpy_tools.cli.pictures.jobs.array_spool import SpoolEncoder, write_archive
+from armpy_tools.cli.pictures.jobs.encoders import Encoder, LinesEncoder, TableEncoder
 
 if TYPE_CHECKING:
-    from armpy.cli.run.picture_result import PictureOutcome
+    from armpy_tools.cli.pictures.picture_result import PictureOutcome
 
 
 class ResultFile:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from armpy.cli.pictures.find import find_pictures, is_one_file
 from armpy.errors import InvalidArgumentError
+from armpy_tools.pictures.find import find_pictures, is_one_file
 
 
 @pytest.fixture

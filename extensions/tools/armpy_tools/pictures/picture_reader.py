@@ -9,7 +9,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from armpy.cli.pictures.detections import Frame
 from armpy.cli.pictures.image_layout import shown_size
 from armpy.cli.pictures.images import image_input, open_image
 from armpy.cli.pictures.normalization import Normalization
@@ -17,6 +16,7 @@ from armpy.cli.pictures.options import PictureOptions
 from armpy.cli.run.results import Array
 from armpy.errors import InvalidArgumentError
 from armpy.execution import TensorSpec
+from armpy_tools.pictures.detections import Frame
 
 _MOST_THREADS = 8
 """Beyond them, threads wait for Python's lock, and each takes memory for a run of its own."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from armpy.cli.run.picture_result import PictureResult
+    from armpy_tools.cli.pictures.picture_result import PictureResult
 
 _COLUMNS = {
     "detections": ("class", "label", "score", "left", "top", "right", "bottom"),

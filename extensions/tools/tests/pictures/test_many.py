@@ -17,16 +17,16 @@ for library in ("click", "rich", "PIL"):
 
 from armpy import Model, ops  # noqa: E402
 from armpy.cli.__main__ import main  # noqa: E402
-from armpy.cli.run.jobs.progress_lines import ProgressLines  # noqa: E402
-from armpy.cli.run.picture_files import picture_names  # noqa: E402
-from armpy.cli.run.picture_reader import InputPicture, in_order  # noqa: E402
-from armpy.cli.run.picture_result import PictureOutcome, PictureResult, ShownResults  # noqa: E402
-from armpy.cli.run.pictures_report import Sink  # noqa: E402
-from armpy.cli.run.run_model import RunRequest  # noqa: E402
-from armpy.cli.run.run_pictures import PictureRun  # noqa: E402
 from armpy.graph.network import Network  # noqa: E402
-from tests.cli.jobs.pictures import LABELS, MODEL, make_pictures  # noqa: E402
+from armpy_tools.cli.pictures.jobs.progress_lines import ProgressLines  # noqa: E402
+from armpy_tools.cli.pictures.one_picture import PictureRequest  # noqa: E402
+from armpy_tools.cli.pictures.picture_files import picture_names  # noqa: E402
+from armpy_tools.cli.pictures.picture_result import PictureOutcome, PictureResult, ShownResults  # noqa: E402
+from armpy_tools.cli.pictures.pictures_report import Sink  # noqa: E402
+from armpy_tools.cli.pictures.run_pictures import PictureRun  # noqa: E402
+from armpy_tools.pictures.picture_reader import InputPicture, in_order  # noqa: E402
 from tests.support.networks import RELU, f32  # noqa: E402
+from tests.support.picture_folders import LABELS, MODEL, make_pictures  # noqa: E402
 
 Image = pytest.importorskip("PIL.Image")
 
@@ -67,7 +67,7 @@ def test_what_is_kept_does_not_grow_with_the_pictures(tmp_path: Path) -> None:
             for kind in KEPT:
                 most[kind] = max(most[kind], sum(type(one) is kind for one in alive))
 
-    report = PictureRun(relu(), RunRequest(image=paths[0]), sink=Sink(store=count)).run(paths)
+    report = PictureRun(relu(), PictureRequest(image=paths[0]), sink=Sink(store=count)).run(paths)
     assert num_stored == COUNT
     for kind, number in most.items():
         assert number <= KEPT[kind] + UNDER_WAY
@@ -135,7 +135,7 @@ def callers(monkeypatch: pytest.MonkeyPatch) -> set[str]:
 
 def test_who_reads_a_picture_runs_it_too(tmp_path: Path, callers: set[str]) -> None:
     paths = many(tmp_path, 8)
-    PictureRun(relu(), RunRequest(image=paths[0])).run(paths)
+    PictureRun(relu(), PictureRequest(image=paths[0])).run(paths)
     assert callers == {"armpy-pictures"}
 
 
@@ -155,7 +155,7 @@ def test_pictures_are_run_one_after_the_other_where_that_matters(
         model = Model(net)
     run = PictureRun(
         model,
-        RunRequest(image=paths[0]),
+        PictureRequest(image=paths[0]),
         batch=3 if reason == "batch" else None,
         num_threads=1 if reason == "one thread" else None,
     )
@@ -168,7 +168,7 @@ def test_pictures_of_a_profile_are_run_one_after_the_other(
     tmp_path: Path, callers: set[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     many(tmp_path, 8)
-    assert main(["run", MODEL, str(tmp_path / "pictures"), "--profile"]) == 0
+    assert main(["pictures", MODEL, str(tmp_path / "pictures"), "--profile"]) == 0
     assert "slowest" in capsys.readouterr().out.lower()
     assert callers == {"MainThread"}
 
@@ -177,7 +177,7 @@ def test_a_long_table_has_both_ends_and_what_could_not_be_used(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     make_pictures(tmp_path / "pictures", 120, damaged=(3, 60))
-    assert main(["run", MODEL, str(tmp_path / "pictures"), "--labels", LABELS]) == 1
+    assert main(["pictures", MODEL, str(tmp_path / "pictures"), "--labels", LABELS]) == 1
     lines = capsys.readouterr().out.splitlines()
     names = [line.split()[0] for line in lines[2:103]]
     assert names[:50] == [f"{number:04}.png" for number in range(50)]
@@ -191,7 +191,7 @@ def test_a_document_has_all_pictures_and_the_rate(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     make_pictures(tmp_path / "pictures", 120)
-    assert main(["run", MODEL, str(tmp_path / "pictures"), "--json"]) == 0
+    assert main(["pictures", MODEL, str(tmp_path / "pictures"), "--json"]) == 0
     text = capsys.readouterr().out
     found = json.loads(text)
     assert [Path(one["file"]).stem for one in found["pictures"]] == [

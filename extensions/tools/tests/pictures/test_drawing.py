@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 from armpy import ops
-from armpy.cli.pictures.detections import KEY_POINTS, Detection, Findings, Frame, KeyPoint, Pose
 from armpy.cli.pictures.labels import Labels
-from armpy.cli.run.drawing import colour_of, draw_picture, save_drawn
 from armpy.cli.run.output_reader import ReadOutputs
-from armpy.cli.run.picture_files import PictureFiles
-from armpy.cli.run.pictures_report import Sink
 from armpy.cli.run.results import ClassScore, OutputReport, RegionShare
-from armpy.cli.run.run_model import RunRequest, run_model
-from armpy.cli.run.run_pictures import PictureRun
 from armpy.graph.network import Network
 from armpy.model import Model
+from armpy_tools.cli.pictures.one_picture import PictureRequest, run_one
+from armpy_tools.cli.pictures.picture_files import PictureFiles
+from armpy_tools.cli.pictures.pictures_report import Sink
+from armpy_tools.cli.pictures.run_pictures import PictureRun
+from armpy_tools.pictures.detections import KEY_POINTS, Detection, Findings, Frame, KeyPoint, Pose
+from armpy_tools.pictures.drawing import colour_of, draw_picture, save_drawn
 from tests.support.networks import f32
 
 Image = pytest.importorskip("PIL.Image")
@@ -137,13 +137,13 @@ def detector() -> Model:
 def test_objects_are_told_and_drawn_for_one_picture_and_for_many(tmp_path: Path) -> None:
     path = grey(tmp_path)
     (tmp_path / "labels.txt").write_text("cat\ndog\ncow\n")
-    request = RunRequest(
+    request = PictureRequest(
         image=path, labels=str(tmp_path / "labels.txt"), save_pictures=str(tmp_path / "drawn")
     )
-    report = run_model(detector(), request)
+    report, found = run_one(detector(), request)
     files = PictureFiles([path], None, str(tmp_path / "all"))
     many = PictureRun(detector(), request, sink=Sink(files)).run([path])
-    for findings in (report.findings, many.pictures[0].findings):
+    for findings in (found, many.pictures[0].findings):
         assert findings is not None
         (cow,) = findings.detections
         assert (cow.label, cow.left, cow.right, cow.bottom) == ("cow", 400, 800, 400)

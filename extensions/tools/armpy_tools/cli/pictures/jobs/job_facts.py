@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from armpy.cli.load_request import CliLoadRequest
 
 _OF_NO_RESULT = frozenset({"image", "inputs", "output", "repeat", "trace", "seed", "labels"})
-"""Fields of a `RunRequest` that change no result of a picture, or whose file's digest counts."""
+"""Fields of a `PictureRequest` that change no result, or whose file's digest counts."""
 
 _DIGITS = 32
 """Of a SHA-256: the first half."""
@@ -20,7 +20,7 @@ _DIGITS = 32
 
 def job_facts(
     load_request: CliLoadRequest,
-    options: Mapping[str, Any],  # Any: fields of RunRequest
+    options: Mapping[str, Any],  # Any: fields of PictureRequest
     batch: int | None,
 ) -> dict[str, str]:
     """All that the result of a picture depends on, besides the picture, in words.
@@ -29,7 +29,7 @@ def job_facts(
     ----------
     load_request : CliLoadRequest
     options : mapping
-        Fields of a `RunRequest`.
+        Fields of a `PictureRequest`.
     batch : int, optional
 
     Notes

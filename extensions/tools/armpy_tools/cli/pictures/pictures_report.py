@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from armpy.cli.pictures.ground_truth import Accuracy
     from armpy.cli.placement_table import PlacementReport
     from armpy.cli.profile_report import ProfileReport, StepReport
-    from armpy.cli.run.picture_files import PictureFiles
-    from armpy.cli.run.picture_result import PictureOutcome, PictureResult
     from armpy.cli.run.run_model import RunTiming
+    from armpy_tools.cli.pictures.picture_files import PictureFiles
+    from armpy_tools.cli.pictures.picture_result import PictureOutcome, PictureResult
+    from armpy_tools.pictures.ground_truth import Accuracy
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from armpy.cli.files import file_stems
-from armpy.cli.pictures.detections import Findings, Frame
-from armpy.cli.run.drawing import draw_picture, save_drawn
-from armpy.cli.run.output_files import write_outputs
-from armpy.cli.run.output_path import is_result_file
 from armpy.cli.run.output_reader import ReadOutputs
 from armpy.cli.run.results import Array
+from armpy_tools.cli.pictures.output_files import write_outputs_and_masks
+from armpy_tools.cli.pictures.output_path import is_result_file
+from armpy_tools.pictures.detections import Findings, Frame
+from armpy_tools.pictures.drawing import draw_picture, save_drawn
 
 
 class PictureFiles:
@@ -53,7 +53,7 @@ class PictureFiles:
         folder = Path(self._output) / self.names[picture]
         # The result file says that these files are whole, and is written after them.
         folder.with_name(f"{folder.name}.json").unlink(missing_ok=True)
-        return write_outputs(str(folder), outputs, read.masks)
+        return write_outputs_and_masks(str(folder), outputs, read.masks)
 
     def draw(
         self, picture: str, read: ReadOutputs, findings: Findings | None, frame: Frame

@@ -9,10 +9,10 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Protocol
 
 from armpy.cli.printer import plain
-from armpy.cli.run.jobs.table_rows import Layout, TableRows, columns_of, layout_of
+from armpy_tools.cli.pictures.jobs.table_rows import Layout, TableRows, columns_of, layout_of
 
 if TYPE_CHECKING:
-    from armpy.cli.run.picture_result import PictureOutcome, PictureResult
+    from armpy_tools.cli.pictures.picture_result import PictureOutcome, PictureResult
 
 
 class Encoder(Protocol):

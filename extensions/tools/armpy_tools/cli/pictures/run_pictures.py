@@ -12,29 +12,13 @@ import numpy as np
 
 from armpy.backend import Progress, report_progress
 from armpy.cli.pictures.file_metadata import FileMetadata
-from armpy.cli.pictures.ground_truth import Classes, Judgement, Truths
 from armpy.cli.pictures.image_layout import shown_size
 from armpy.cli.pictures.labels import Labels, read_labels
 from armpy.cli.pictures.normalization import normalization_of
 from armpy.cli.placement_table import PlacementReport
-from armpy.cli.run.one_picture import findings_of
 from armpy.cli.run.output_reader import OutputReader, ReadOutputs
-from armpy.cli.run.picture_reader import (
-    InputPicture,
-    in_order,
-    input_of_one,
-    num_readers,
-    read_picture,
-)
-from armpy.cli.run.picture_result import (
-    EarlierPart,
-    PictureOutcome,
-    PictureResult,
-    ShownResults,
-)
-from armpy.cli.run.pictures_report import PicturesReport, Sink
 from armpy.cli.run.results import Array
-from armpy.cli.run.run_model import RunRequest, profiled, time_runs
+from armpy.cli.run.run_model import profiled, time_runs
 from armpy.errors import InvalidArgumentError, LayerValidationError
 from armpy.execution import TensorSpec
 from armpy.execution.arrays.conversion import dequantize_array
@@ -42,6 +26,22 @@ from armpy.model import Model
 from armpy.profiling import Profiler
 from armpy.tensor import format_shape
 from armpy.types import BackendId
+from armpy_tools.cli.pictures.one_picture import PictureRequest, findings_of
+from armpy_tools.cli.pictures.picture_result import (
+    EarlierPart,
+    PictureOutcome,
+    PictureResult,
+    ShownResults,
+)
+from armpy_tools.cli.pictures.pictures_report import PicturesReport, Sink
+from armpy_tools.pictures.ground_truth import Classes, Judgement, Truths
+from armpy_tools.pictures.picture_reader import (
+    InputPicture,
+    in_order,
+    input_of_one,
+    num_readers,
+    read_picture,
+)
 
 _READ_AHEAD = 4
 """Pictures that wait at least for those before them, beside the ones that threads are busy with."""
@@ -60,7 +60,7 @@ class PictureRun:
     ----------
     model : Model
         Just loaded.
-    request : RunRequest
+    request : PictureRequest
         With the first picture as its image.
     batch : int
         How many pictures the model gets together, where it leaves that open.
@@ -84,7 +84,7 @@ class PictureRun:
     def __init__(
         self,
         model: Model,
-        request: RunRequest,
+        request: PictureRequest,
         *,
         batch: int | None = None,
         truths: Truths | None = None,

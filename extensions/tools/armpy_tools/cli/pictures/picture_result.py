@@ -6,9 +6,9 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from armpy.cli.pictures.detections import Findings
-from armpy.cli.pictures.ground_truth import AnswerCounter, Judgement
 from armpy.cli.run.results import Array, OutputReport
+from armpy_tools.pictures.detections import Findings
+from armpy_tools.pictures.ground_truth import AnswerCounter, Judgement
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,22 +11,22 @@ from typing import Any
 import click
 
 from armpy.cli.load_request import CliLoadRequest
-from armpy.cli.pictures.find import find_pictures
-from armpy.cli.pictures.ground_truth import Truths, read_truths
-from armpy.cli.run.jobs.document_spool import DocumentSpool
-from armpy.cli.run.jobs.job_facts import job_facts
-from armpy.cli.run.jobs.progress_lines import ProgressLines
-from armpy.cli.run.jobs.result_file import ResultFile
-from armpy.cli.run.jobs.result_folder import ResultFolder
-from armpy.cli.run.output_path import is_result_file
-from armpy.cli.run.picture_files import PictureFiles
-from armpy.cli.run.picture_result import EarlierPart, PictureOutcome
-from armpy.cli.run.pictures_report import PicturesReport, Sink
-from armpy.cli.run.pictures_table import pictures_document, print_pictures
-from armpy.cli.run.run_model import RunRequest
-from armpy.cli.run.run_pictures import PictureRun
 from armpy.errors import InvalidArgumentError
 from armpy.model import Model
+from armpy_tools.cli.pictures.jobs.document_spool import DocumentSpool
+from armpy_tools.cli.pictures.jobs.job_facts import job_facts
+from armpy_tools.cli.pictures.jobs.progress_lines import ProgressLines
+from armpy_tools.cli.pictures.jobs.result_file import ResultFile
+from armpy_tools.cli.pictures.jobs.result_folder import ResultFolder
+from armpy_tools.cli.pictures.one_picture import PictureRequest
+from armpy_tools.cli.pictures.output_path import is_result_file
+from armpy_tools.cli.pictures.picture_files import PictureFiles
+from armpy_tools.cli.pictures.picture_result import EarlierPart, PictureOutcome
+from armpy_tools.cli.pictures.pictures_report import PicturesReport, Sink
+from armpy_tools.cli.pictures.pictures_table import pictures_document, print_pictures
+from armpy_tools.cli.pictures.run_pictures import PictureRun
+from armpy_tools.pictures.find import find_pictures
+from armpy_tools.pictures.ground_truth import Truths, read_truths
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class PicturesRequest:
     truth : str, optional
     batch : int, optional
     options : dict
-        Fields of `RunRequest`.
+        Fields of `PictureRequest`.
     resume : bool
         Whether pictures with a whole result file are skipped.
     """
@@ -50,7 +50,7 @@ class PicturesRequest:
     given: tuple[str, ...]
     truth: str | None
     batch: int | None
-    options: dict[str, Any]  # Any: fields of RunRequest
+    options: dict[str, Any]  # Any: fields of PictureRequest
     resume: bool = False
 
 
@@ -73,7 +73,7 @@ def run_on_pictures(
     """
     truths = None if request.truth is None else read_truths(request.truth)
     paths = _paths(request, truths)
-    run_request = RunRequest(image=paths[0], **request.options)
+    run_request = PictureRequest(image=paths[0], **request.options)
     files = PictureFiles(
         paths, run_request.output, run_request.save_pictures, run_request.min_score
     )

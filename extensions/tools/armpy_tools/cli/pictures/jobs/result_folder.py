@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armpy.cli.pictures.ground_truth import AnswerCounter, Judgement
 from armpy.cli.printer import plain
-from armpy.cli.run.picture_result import EarlierPart
 from armpy.errors import InvalidArgumentError
 from armpy.store.owned_files import replacing
+from armpy_tools.cli.pictures.picture_result import EarlierPart
+from armpy_tools.pictures.ground_truth import AnswerCounter, Judgement
 
 if TYPE_CHECKING:
-    from armpy.cli.run.picture_result import PictureOutcome
+    from armpy_tools.cli.pictures.picture_result import PictureOutcome
 
 
 class ResultFolder:

@@ -18,9 +18,9 @@ for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)
 
 from armpy.cli.__main__ import main  # noqa: E402
-from armpy.cli.run.jobs.result_folder import ResultFolder  # noqa: E402
-from tests.cli.jobs.pictures import LABELS, MODEL, make_pictures  # noqa: E402
+from armpy_tools.cli.pictures.jobs.result_folder import ResultFolder  # noqa: E402
 from tests.support.effort import effort  # noqa: E402
+from tests.support.picture_folders import LABELS, MODEL, make_pictures  # noqa: E402
 
 COUNT = 30
 DAMAGED = (0, 17)
@@ -30,7 +30,7 @@ STOPS = effort(2, 10)
 SLOW = """
 import sys, time
 from armpy.cli.__main__ import main
-from armpy.cli.run.jobs.result_folder import ResultFolder
+from armpy_tools.cli.pictures.jobs.result_folder import ResultFolder
 store = ResultFolder.store
 ResultFolder.store = lambda folder, outcomes: (store(folder, outcomes), time.sleep(0.01))
 sys.exit(main(sys.argv[1:]))
@@ -49,7 +49,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def arguments(place: Path, output: Path, *more: str) -> list[str]:
     truth = ("--truth", str(place / "truth.csv"), "--labels", LABELS)
-    return ["run", MODEL, str(place / "pictures"), *truth, "--output", str(output), *more]
+    return ["pictures", MODEL, str(place / "pictures"), *truth, "--output", str(output), *more]
 
 
 def run(capsys: Capsys, place: Path, output: Path, *more: str) -> tuple[int, str, str]:
@@ -223,7 +223,7 @@ def test_a_result_file_is_there_only_after_the_other_files_of_its_picture(
     assert num_results(output) == 3
 
     def stop(*_: object) -> None:
-        raise KeyboardInterrupt
+        signal.raise_signal(signal.SIGINT)  # as of the user: a command's own would be an error
 
     # The second run writes arrays anew: the earlier result file would say that they are whole.
     monkeypatch.setattr(ResultFolder, "store", stop)
@@ -250,7 +250,7 @@ def test_only_a_folder_of_results_can_be_gone_on_with(
     output: str | None, place: Path, tmp_path: Path, capsys: Capsys
 ) -> None:
     more = [] if output is None else ["--output", str(tmp_path / output)]
-    assert main(["run", MODEL, str(place / "pictures"), *more, "--resume"]) == 2
+    assert main(["pictures", MODEL, str(place / "pictures"), *more, "--resume"]) == 2
     assert "Expected pictures, and a folder as --output" in capsys.readouterr().err
 
 
@@ -273,7 +273,7 @@ def test_a_run_that_fails_before_its_first_result_leaves_what_was_there(
     output = tmp_path / "results.csv"
     output.write_text("of yesterday")
     (tmp_path / "truth.csv").write_text(f"{place / 'pictures' / '0003.png'},thirteen\n")
-    command = ["run", MODEL, "--labels", LABELS, "--truth", str(tmp_path / "truth.csv")]
+    command = ["pictures", MODEL, "--labels", LABELS, "--truth", str(tmp_path / "truth.csv")]
     assert main([*command, "--output", str(output)]) == 2
     assert "is no class of the model" in capsys.readouterr().err
     assert output.read_text() == "of yesterday"

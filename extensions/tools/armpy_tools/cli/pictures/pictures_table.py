@@ -13,10 +13,10 @@ from armpy.cli.run.report import print_placement, print_timing
 from armpy.tensor import format_shape
 
 if TYPE_CHECKING:
-    from armpy.cli.pictures.ground_truth import Accuracy
-    from armpy.cli.run.picture_result import PictureResult
-    from armpy.cli.run.pictures_report import PicturesReport
     from armpy.cli.run.results import ClassScore, OutputReport
+    from armpy_tools.cli.pictures.picture_result import PictureResult
+    from armpy_tools.cli.pictures.pictures_report import PicturesReport
+    from armpy_tools.pictures.ground_truth import Accuracy
 
 _MOST_COLUMNS = 12
 """Classes of a confusion table; with more of them, the commonest confusions are listed."""

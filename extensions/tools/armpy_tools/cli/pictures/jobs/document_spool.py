@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Self, TextIO
 from armpy.cli.printer import plain
 
 if TYPE_CHECKING:
-    from armpy.cli.run.picture_result import PictureOutcome
+    from armpy_tools.cli.pictures.picture_result import PictureOutcome
 
 _IN_MEMORY_BYTES = 1 << 20
 

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from armpy.cli.pictures.ground_truth import (
+from armpy.cli.pictures.labels import Labels
+from armpy.errors import InvalidArgumentError
+from armpy_tools.pictures.ground_truth import (
     AnswerCounter,
     Classes,
     Judgement,
     Truths,
     read_truths,
 )
-from armpy.cli.pictures.labels import Labels
-from armpy.errors import InvalidArgumentError
 
 ANIMALS = Labels({0: "tabby, tabby cat", 1: "Egyptian cat", 2: "crane, bird", 3: "crane"})
 

@@ -11,11 +11,11 @@ from typing import IO, TYPE_CHECKING, BinaryIO
 import numpy as np
 
 from armpy.cli.files import file_stems
-from armpy.cli.run.jobs.encoders import named
 from armpy.errors import InvalidArgumentError
+from armpy_tools.cli.pictures.jobs.encoders import named
 
 if TYPE_CHECKING:
-    from armpy.cli.run.picture_result import PictureOutcome
+    from armpy_tools.cli.pictures.picture_result import PictureOutcome
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 """The time of each entry: a file is the same whenever it was written."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from armpy.cli.pictures.detections import KEY_POINTS, Findings, Frame, find
 from armpy.cli.pictures.labels import Labels
+from armpy_tools.pictures.detections import KEY_POINTS, Findings, Frame, find
 
 SHOWN = (100, 50)
 PICTURE = Frame.of((200, 100), SHOWN, "stretch")

@@ -14,13 +14,13 @@ import pytest
 
 from armpy import ops
 from armpy.cli.__main__ import main
-from armpy.cli.pictures.ground_truth import Truths
-from armpy.cli.run.run_model import RunRequest
-from armpy.cli.run.run_pictures import PictureRun
 from armpy.errors import InvalidArgumentError
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.tensor import Shape
+from armpy_tools.cli.pictures.one_picture import PictureRequest
+from armpy_tools.cli.pictures.run_pictures import PictureRun
+from armpy_tools.pictures.ground_truth import Truths
 from tests.support.networks import ADD, RELU, f32
 from tests.support.tflite_writer import TfliteModel
 
@@ -29,7 +29,7 @@ for library in ("click", "rich", "PIL"):
 
 Image = pytest.importorskip("PIL.Image")
 
-DIGITS = Path(__file__).parents[2] / "examples" / "digits"
+DIGITS = Path(__file__).parents[4] / "examples" / "digits"
 MODEL = str(DIGITS / "digits_int8.tflite")
 LABELS = str(DIGITS / "labels.txt")
 NAMES = Path(LABELS).read_text("utf-8").split()
@@ -47,7 +47,7 @@ def folders(tmp_path: Path) -> Path:
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    code = main(["run", MODEL, "--labels", LABELS, *arguments])
+    code = main(["pictures", MODEL, "--labels", LABELS, *arguments])
     captured = capsys.readouterr()
     return code, captured.out, captured.err
 
@@ -199,7 +199,7 @@ def test_pictures_go_in_together_where_the_model_takes_several(
     shape: Shape, tmp_path: Path
 ) -> None:
     paths = greys(tmp_path, 0, 51, 255)
-    report = PictureRun(scaled_model(shape), RunRequest(image=paths[0]), batch=2).run(paths)
+    report = PictureRun(scaled_model(shape), PictureRequest(image=paths[0]), batch=2).run(paths)
     assert report.input == f"FLOAT32{(2, *shape[1:])}"
     assert [p.outputs[0].max for p in report.pictures] == pytest.approx([0, 0.2, 1])
     assert [p.outputs[0].shape[0] for p in report.pictures] == [1, 1, 1]
@@ -213,7 +213,7 @@ def test_a_batch_that_does_not_come_out_again_is_an_error(keep_dims: bool, tmp_p
     net.output("y", net.add(total, value))
     paths = greys(tmp_path, 0, 51)
     with pytest.raises(InvalidArgumentError, match=r"output 'y': .*no row for each.*--batch out"):
-        PictureRun(Model(net), RunRequest(image=paths[0]), batch=2).run(paths)
+        PictureRun(Model(net), PictureRequest(image=paths[0]), batch=2).run(paths)
 
 
 def test_a_picture_that_the_model_refuses_keeps_its_label(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_a_picture_that_the_model_refuses_keeps_its_label(tmp_path: Path) -> Non
     net.output("y", net.add(ADD, value, net.constant(np.zeros((1, 2, 2, 1), np.float32))))
     (path,) = greys(tmp_path, 0)
     truths = Truths("truth.csv", (("0.png", "two"),))
-    run = PictureRun(Model(net), RunRequest(image=path), truths=truths)
+    run = PictureRun(Model(net), PictureRequest(image=path), truths=truths)
     (picture,) = run.run([path]).pictures
     assert "(1, 2, 2, 1)" in picture.error
     assert picture.truth == "two"
@@ -235,7 +235,7 @@ def test_what_the_model_remembers_is_forgotten_between_pictures(tmp_path: Path) 
     net.assign(state, total)
     net.output("y", total)
     paths = greys(tmp_path, 255, 51, 102)
-    report = PictureRun(Model(net), RunRequest(image=paths[0])).run(paths)
+    report = PictureRun(Model(net), PictureRequest(image=paths[0])).run(paths)
     assert [p.outputs[0].max for p in report.pictures] == pytest.approx([1, 0.2, 0.4])
 
 
@@ -251,7 +251,7 @@ def test_one_picture_runs_on_a_model_that_takes_two(
     (tmp_path / "two.tflite").write_bytes(model.to_bytes())
     (path,) = greys(tmp_path, 51)
     options = ("--range", "0,1", "--backends", "CpuRef", "--json")
-    assert main(["run", str(tmp_path / "two.tflite"), path, *options]) == 0
+    assert main(["pictures", str(tmp_path / "two.tflite"), path, *options]) == 0
     (picture,) = json.loads(capsys.readouterr().out)["pictures"]
     assert picture["outputs"][0]["max"] == pytest.approx(0.2)
 
@@ -276,3 +276,35 @@ def test_a_name_that_is_no_utf_8_is_written_with_its_bytes_escaped(
             assert [Path(name).name for name in arrays["files"]] == ["caf\\udce9.png"]
     else:
         assert "caf\\udce9.png" in path.read_text("utf-8")
+
+
+def test_several_pictures_are_run_one_by_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pictures = [str(DIGITS / "pictures" / f"{name}.png") for name in ("seven", "three")]
+    options = ["--labels", str(DIGITS / "labels.txt"), "--output", str(tmp_path)]
+    for picture in pictures:
+        options += ["--image", picture]
+    assert main(["pictures", MODEL, *options]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    folder = DIGITS / "pictures"
+    assert lines[0] == f"pictures: 2 in {folder}, each as QASYMM_S8(1, 16, 16, 1)"
+    assert [line.split() for line in lines[1:4]] == [
+        ["file", "class", "score", "label"],
+        ["seven.png", "7", "0.9961", "seven"],
+        ["three.png", "3", "0.9961", "three"],
+    ]
+    for name, digit in (("seven", 7), ("three", 3)):
+        stored = np.load(tmp_path / name / "StatefulPartitionedCall_1_0.npy")
+        assert int(stored.argmax()) == digit
+    assert main(["pictures", MODEL, "--json", *options]) == 0
+    document = json.loads(capsys.readouterr().out)
+    found = [one["outputs"][0]["classes"][0]["label"] for one in document["pictures"]]
+    assert found == ["seven", "three"]
+    assert sum(document["placement"]["layers_by_backend"].values()) == 10
+
+
+def test_a_profile_is_of_all_pictures(capsys: pytest.CaptureFixture[str]) -> None:
+    pictures = [str(DIGITS / "pictures" / f"{name}.png") for name in ("seven", "three")]
+    assert main(["pictures", MODEL, *pictures, "--profile", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["profile"]["runs"] == 2

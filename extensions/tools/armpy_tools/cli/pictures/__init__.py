@@ -1,0 +1,1 @@
+"""``armpy pictures``: a model on many pictures, and files of results."""

@@ -1,0 +1,61 @@
+"""Options of ``armpy pictures``."""
+
+from __future__ import annotations
+
+import click
+
+from armpy.cli.command_group import imported_when_run
+from armpy.cli.options import OUTPUT
+from armpy.cli.run.command import run_options
+
+
+@click.command("pictures")
+@run_options
+@click.option(
+    "--batch",
+    type=click.IntRange(min=1),
+    help="Give the model so many pictures together, if it takes any number.",
+)
+@click.option(
+    "--min-score",
+    type=click.FloatRange(0, 1),
+    default=0.3,
+    show_default=True,
+    help="Least score of an object or a person that counts.",
+)
+@click.option(
+    "--truth",
+    metavar="FILE.csv|folders",
+    help="What the pictures show: a file with a picture and its label in each line, or the "
+    "folder that each is in. Tells how often the model is right.",
+)
+@click.option(
+    *OUTPUT,
+    type=click.Path(writable=True),
+    help="Write the results to FILE.csv, FILE.jsonl or FILE.npz; otherwise to a folder: "
+    "each output as .npy, and of several pictures a result file for each.",
+)
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Skip pictures whose result files are whole in the folder of --output.",
+)
+@click.option(
+    "--save-pictures",
+    type=click.Path(file_okay=False, writable=True),
+    help="Draw what was found (regions, boxes, key points, classes) on the pictures, and "
+    "write them to this folder.",
+)
+@imported_when_run("armpy_tools.cli.pictures.work:run")
+def command() -> None:
+    """Run MODEL on many PICTURES, find objects and people, and write files of results.
+
+    PICTURES are files, folders, or patterns such as 'photos/*.jpg'. One file gets a report, several
+    pictures get a table with a row for each; unreadable pictures are reported in their row, and the
+    exit code is 1 at the end. Of very many, the table has the first and the last, with one class
+    each unless --top asks for more; --output has all, each as soon as it is there; with a folder,
+    --resume goes on after an interrupt (exit code 130).
+
+    Without pictures it runs on arrays or random numbers as `armpy run`, which documents the other
+    options, and --output writes one file of results.
+    """

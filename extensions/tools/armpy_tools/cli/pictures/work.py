@@ -1,0 +1,84 @@
+"""Runs a model on one picture or many, and writes files of results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from armpy.cli.load_model import load_model
+from armpy.cli.load_request import CliLoadRequest
+from armpy.cli.options import EXIT_PROBLEMS
+from armpy.cli.run.command import DEFAULT_TOP
+from armpy.cli.run.work import compile_choice, finish_compiling, takes_several
+from armpy.errors import InvalidArgumentError
+from armpy.model import Model
+from armpy_tools.cli.pictures.many_pictures import PicturesRequest, show_pictures
+from armpy_tools.cli.pictures.one_picture import PictureRequest, show_one
+from armpy_tools.cli.pictures.output_path import check_output, is_result_file
+from armpy_tools.pictures.find import is_one_file
+
+
+def run(
+    load_request: CliLoadRequest,
+    *,
+    pictures: tuple[str, ...],
+    images: tuple[str, ...],
+    quantize_inputs: bool,
+    profile: str | None,
+    truth: str | None,
+    batch: int | None,
+    top: int | None,
+    as_json: bool,
+    compile: str | None,
+    resume: bool,
+    **options: Any,  # Any: click hands over the fields of PictureRequest by name
+) -> None:
+    """Run MODEL on PICTURES, on arrays, or on random numbers; write files of results."""
+    given = [*pictures, *images]
+    output = options["output"]
+    if output is not None:
+        check_output(output)
+    request_options = {**options, "trace": profile, "top": top or DEFAULT_TOP}
+    if resume and (output is None or is_result_file(output) or not (given or truth)):
+        raise InvalidArgumentError(
+            "there is nothing to go on with",
+            where="--resume",
+            expected="pictures, and a folder as --output, with a result file for each",
+            fix="Name a folder; its files can be joined: cat FOLDER/*.json > results.jsonl",
+        )
+    is_table = truth is not None or batch is not None or len(given) > 1 or resume
+    is_table = is_table or (bool(given) and not _is_plain(given, output))
+    if compile is None:
+        measures = profile is not None or options["repeat"] is not None
+        is_chosen = load_request.options.backends is not None or load_request.backend_options
+        is_other = is_table or as_json or measures or output is not None or is_chosen
+        compile = compile_choice(is_answer=not is_other)
+    load_request = load_request.with_options(compile=compile)
+
+    def load() -> Model:
+        return load_model(
+            load_request,
+            quantize_inputs=quantize_inputs,
+            profiling=profile is not None,
+            may_be_kept=True,
+        )
+
+    if not is_table:
+        request = PictureRequest(image=given[0] if given else None, **request_options)
+        with load() as loaded:
+            if not given or not takes_several(loaded):
+                show_one(load_request.model, loaded, request, as_json=as_json)
+                finish_compiling(loaded)
+                return
+    pictures_request = PicturesRequest(
+        load_request, tuple(given), truth, batch, request_options, resume
+    )
+    table = show_pictures(pictures_request, load, shown=top or 1, as_json=as_json)
+    if table.failed:
+        click.get_current_context().exit(EXIT_PROBLEMS)
+
+
+def _is_plain(given: list[str], output: str | None) -> bool:
+    """Whether one picture is to be told in detail."""
+    return is_one_file(given) and not is_result_file(output)

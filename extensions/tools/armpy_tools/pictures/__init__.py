@@ -1,0 +1,1 @@
+"""Pictures for models: found in folders, read ahead, judged against labels, drawn upon."""
