@@ -118,7 +118,7 @@ def broken_options(folder: Path, name: str) -> list[str]:
     """Options that find one of the broken examples, and nothing else."""
     broken = ROOT / "backends" / "dynamic_examples" / "broken"
     shutil.copy(broken / f"Broken_{name}_backend.py", folder)
-    shutil.copytree(broken / "Broken_common", folder / "Broken_common")
+    shutil.copytree(broken / "Broken_common", folder / "Broken_common", dirs_exist_ok=True)
     return ["--dynamic-backends-path", str(folder)]
 
 
