@@ -52,10 +52,12 @@ class Rewriter:
         known = self._known.get(value)
         if known is not None:
             return known
-        if value.data is None or value in self._own:
+        data = value.data
+        if data is None or (value in self._own and data.flags.c_contiguous):
             return value
-        # A constant of an inserted graph: its id may be taken here.
-        self._known[value] = self.value(value.info, value.name, value.data)
+        # The id of an inserted graph's constant may be taken here, and a constant of a file may be
+        # a view that skips elements, which backends are never handed.
+        self._known[value] = self.constant(data, value.info, value.name)
         return self._known[value]
 
     def operands(self, layer: Layer) -> list[Value | None]:
