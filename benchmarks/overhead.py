@@ -21,7 +21,7 @@ import numpy as np
 import armpy
 from armpy import DataType, Network, TensorInfo, ops
 from armpy.core.turns import calls_in, take_turns, timed
-from armpy.execution.programs.static_plan import StaticPlan
+from armpy.execution.programs.compiled_program import CompiledProgram
 from armpy.execution.programs.working_memory import WorkingMemory
 from armpy.ops.operation import Array
 from benchmarks.common import description, write_json
@@ -57,8 +57,8 @@ def calls_of(model: armpy.Model) -> dict[str, Call]:
     network = model.runtime.get_network(model.network_id)
     plan = network.plan(tuple(array.shape for array in sources))
     calls: dict[str, Call] = {}
-    if isinstance(plan, StaticPlan):
-        memory = plan.program.take_memory()
+    if isinstance(plan, CompiledProgram):
+        memory = plan.take_memory()
         for handle, array in zip(
             (*memory.sources, *memory.results), (*sources, *results), strict=True
         ):

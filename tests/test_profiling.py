@@ -14,7 +14,7 @@ from armpy.backend import (
 )
 from armpy.errors import BackendError
 from armpy.execution import Runtime
-from armpy.execution.programs.static_plan import StaticPlan
+from armpy.execution.programs.compiled_program import CompiledProgram
 from armpy.model import Model
 from armpy.profiling import Profiler, ProfilingEvent, ProfilingStatistics
 from tests.support.fake_backends import FakeBackend, runtime_of
@@ -70,7 +70,7 @@ def test_profiling_is_off_by_default_and_then_nothing_is_made_or_measured() -> N
     assert runtime.get_profiler(network) is None
     prepared = runtime.get_network(network).latest
     assert prepared is not None
-    assert isinstance(prepared.plan, StaticPlan)
+    assert isinstance(prepared.plan, CompiledProgram)
     assert {step.execute.__name__ for step in prepared.plan.steps.values()} == {"execute"}
     assert backend.asked == 0
 

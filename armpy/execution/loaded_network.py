@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from armpy.compiler import Evaluator, OptimizedNetwork, Placement, specialize
 from armpy.compiler.graph_dumps import dump
@@ -23,16 +23,14 @@ from armpy.execution import background
 from armpy.execution.arrays.imported_tensor import ImportedTensor
 from armpy.execution.calls.binding import Binding
 from armpy.execution.calls.execution import Execution
-from armpy.execution.programs.dynamic_plan import DynamicPlan
+from armpy.execution.programs.graph_split import is_shaped, split_at_unknown
 from armpy.execution.programs.held_memory import HeldMemory
 from armpy.execution.programs.imports import Importer, import_by_name, import_given, imports_in
 from armpy.execution.programs.loop_timeout import UNSET, Unset, loop_timeout
 from armpy.execution.programs.planning import Planner
 from armpy.execution.programs.program import BoundProgram, PlanKey
-from armpy.execution.programs.protocols import ProgramPlan
+from armpy.execution.programs.staged_program import NetworkProgram, StagedProgram
 from armpy.execution.programs.state import SharedState
-from armpy.execution.programs.static_plan import StaticPlan
-from armpy.execution.programs.stepwise_plan import StepwisePlan, is_shaped, split_at_unknown
 from armpy.execution.programs.symbolic_programs import SymbolicPrograms
 from armpy.execution.settings import NetworkSettings
 from armpy.execution.steps.control_flow import Shapes
@@ -57,8 +55,6 @@ _DEBUG = "debug"
 """Begins the keys of plans in which every value is a result."""
 
 _log = logging.getLogger("armpy.execution")
-
-AnyPlan = TypeVar("AnyPlan", StaticPlan, DynamicPlan)
 
 
 class LoadedNetwork:
@@ -103,8 +99,8 @@ class LoadedNetwork:
 
     Notes
     -----
-    A fully shaped graph runs as a `StaticPlan`. One whose shapes depend on values runs as
-    a `StepwisePlan`. Graphs that control flow runs are loaded networks themselves, which are
+    A fully shaped graph runs as a `CompiledProgram`. One whose shapes depend on values runs as
+    a `StagedProgram`. Graphs that control flow runs are loaded networks themselves, which are
     prepared with the layer if its shapes are known, else when they first run. Executions run
     side by side, except those of networks with variables, which come one after the other, also
     where several networks share them.
@@ -140,7 +136,7 @@ class LoadedNetwork:
         self._evaluator = evaluator
         self._settings = settings
         # In the order of use, as the one that was used longest ago goes first.
-        self._plans: OrderedDict[PlanKey, ProgramPlan] = OrderedDict()
+        self._plans: OrderedDict[PlanKey, NetworkProgram] = OrderedDict()
         self._ready: dict[PlanKey, BoundProgram] = {}  # of the plans that are for the whole network
         if original is not None:  # what backends prepared, and which failed, is common to both
             subgraphs = original._subgraphs
@@ -277,7 +273,7 @@ class LoadedNetwork:
         return self._subgraphs.networks
 
     @property
-    def plans(self) -> tuple[ProgramPlan, ...]:
+    def plans(self) -> tuple[NetworkProgram, ...]:
         """What it is prepared for, the latest last."""
         return tuple(self._plans.values())
 
@@ -441,7 +437,7 @@ class LoadedNetwork:
             self._check_open()
             key = tuple(shapes)
             plan = self._find(key).plan
-            held = HeldMemory(plan)
+            held: HeldMemory = plan.held_memory()
             # Few applications make working memory themselves.
             from armpy.execution.calls.network_memory import NetworkMemory  # noqa: PLC0415 - as above
 
@@ -519,7 +515,7 @@ class LoadedNetwork:
             # By what is imported and who does it, and not by the tensors: equal ones share a plan.
             if key not in prepared.importing:
                 planner = self._maker_of(prepared)._planner
-                plan = planner.importing_plan(prepared.plan, inputs, targets)
+                plan = planner.importing_program(prepared.plan, inputs, targets)
                 prepared.importing[key] = self._wrappers.prepared(prepared.shapes, plan)
             return prepared.importing[key]
 
@@ -560,9 +556,10 @@ class LoadedNetwork:
         maker = None if self.tiers is None else background.maker_of(prepared)
         return maker if isinstance(maker, LoadedNetwork) else self
 
-    def plan(self, key: Shapes) -> ProgramPlan:
+    def plan(self, key: Shapes) -> NetworkProgram:
         """The plan for some input shapes."""
-        return self._use(key).plan
+        plan: NetworkProgram = self._use(key).plan
+        return plan
 
     def _use(self, key: Shapes) -> BoundProgram:
         """Make some input shapes the latest ones, without a lock where they are already."""
@@ -595,7 +592,7 @@ class LoadedNetwork:
             told = partial(debug, graph=graph)
             return self._wrappers.prepared(shapes, plan, falls_back=(self, key), debug=told)
 
-    def _debug_plan(self, shapes: Shapes, graph: Graph) -> ProgramPlan:
+    def _debug_plan(self, shapes: Shapes, graph: Graph) -> NetworkProgram:
         """The plan in which every value is a result."""
         key = _DEBUG, shapes
         plan = self._plans.get(key)
@@ -605,7 +602,9 @@ class LoadedNetwork:
             plan = self._make_plan(with_every_value(graph))
         return self._keep(key, plan)
 
-    def plan_without(self, backend_id: BackendId, error: ArmpyError, key: PlanKey) -> ProgramPlan:
+    def plan_without(
+        self, backend_id: BackendId, error: ArmpyError, key: PlanKey
+    ) -> NetworkProgram:
         """A plan that gives no layers to a backend that has failed while it was executing one.
 
         Parameters
@@ -644,12 +643,12 @@ class LoadedNetwork:
             _log.warning(text, backend_id, error)
         return plan
 
-    def _plan_for(self, key: PlanKey) -> ProgramPlan:
+    def _plan_for(self, key: PlanKey) -> NetworkProgram:
         """The plan for some input shapes, be it that for debugging."""
         if key[:1] == (_DEBUG,):
             shapes: Shapes = key[1]  # type: ignore[assignment]  # as `prepared_to_debug` has it
             return self._debug_plan(shapes, self._bound(shapes))
-        return self._use(key).plan  # type: ignore[arg-type]  # what is left are shapes
+        return self.plan(key)  # type: ignore[arg-type]  # what is left are shapes
 
     def _forget_plans(self) -> None:
         """Make plans anew when they are needed next."""
@@ -665,7 +664,7 @@ class LoadedNetwork:
             raise InvalidArgumentError("the network has been unloaded", fix="Load it again")
 
     def _prepared(
-        self, shapes: Shapes, plan: ProgramPlan, memory: HeldMemory | None = None
+        self, shapes: Shapes, plan: NetworkProgram, memory: HeldMemory | None = None
     ) -> BoundProgram:
         """Surround a plan with what every execution of this network is to do."""
         return self._wrappers.prepared(shapes, plan, memory, falls_back=(self, shapes))
@@ -718,7 +717,7 @@ class LoadedNetwork:
         left = [one for one in self.backends if one.get_id() not in backend_ids]
         return LoadedNetwork(self.graph, left, self._evaluator, self._settings)
 
-    def surrounded(self, shapes: Shapes, plan: ProgramPlan) -> BoundProgram:
+    def surrounded(self, shapes: Shapes, plan: NetworkProgram) -> BoundProgram:
         """Another network's plan of the same graph, with what executions of this one do."""
         return self._prepared(shapes, plan)
 
@@ -732,7 +731,7 @@ class LoadedNetwork:
         if self.tiers is not None:
             self.tiers.wait(timeout_s)
 
-    def _first_plan(self, shapes: Shapes) -> ProgramPlan:
+    def _first_plan(self, shapes: Shapes) -> NetworkProgram:
         """The plan for some input shapes, made from the network."""
         if self.original is not None:
             return self.original.plan(shapes)
@@ -740,12 +739,12 @@ class LoadedNetwork:
         self._symbolic.add(plan)
         return plan
 
-    def _plan_from_symbolic(self, shapes: Shapes) -> ProgramPlan | None:
+    def _plan_from_symbolic(self, shapes: Shapes) -> NetworkProgram | None:
         """The plan for some input shapes, if others say what it is."""
         self._check_shapes(shapes)
         try:
             network = self._symbolic.network(shapes)
-            return None if network is None else self._planner.resized_plan(network)
+            return None if network is None else self._planner.resized_program(network)
         except (PreparationError, SessionError) as error:
             _log.info("the plan for %s is made from the network: %s", shapes, error)
             return None
@@ -769,7 +768,7 @@ class LoadedNetwork:
             told = str(error).rstrip(".")
             raise LayerValidationError(f"the inputs' shapes do not fit: {told}") from error
 
-    def _keep(self, key: PlanKey, plan: ProgramPlan) -> ProgramPlan:
+    def _keep(self, key: PlanKey, plan: NetworkProgram) -> NetworkProgram:
         """Put a plan at the fresh end of the cache."""
         self._plans[key] = plan
         self._plans.move_to_end(key)
@@ -785,7 +784,7 @@ class LoadedNetwork:
         graph: Graph,
         shapes: Sequence[tuple[int, ...]],
         values: Sequence[Array | None],
-    ) -> ProgramPlan:
+    ) -> NetworkProgram:
         """The plan for what is left of a network once some values are known."""
         with self._lock:
             plan = self._plans.get(key)
@@ -796,14 +795,16 @@ class LoadedNetwork:
                     plan = self._make_plan(specialize(graph, shapes, kept, self._evaluator))
             return self._keep(key, plan)
 
-    def _make_plan(self, graph: Graph) -> ProgramPlan:
+    def _make_plan(self, graph: Graph) -> NetworkProgram:
         """Prepare a specialised graph."""
         if is_shaped(graph):
-            return self._planner.static_plan(graph)
+            return self._planner.program(graph)
         split = split_at_unknown(graph)
-        dynamic = None if split.dynamic is None else self._planner.dynamic_plan(split.dynamic.graph)
-        head = self._planner.static_plan(split.head.graph)
-        return StepwisePlan(split, head, dynamic, self._rest_plan)
+        dynamic = (
+            None if split.dynamic is None else self._planner.dynamic_layers(split.dynamic.graph)
+        )
+        head = self._planner.program(split.head.graph)
+        return StagedProgram(split, head, dynamic, self._rest_plan)
 
     def describe_shapes(self) -> str:
         """Names and shapes of the inputs, for messages."""

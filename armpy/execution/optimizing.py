@@ -11,7 +11,7 @@ from armpy.errors import InvalidArgumentError, UnimplementedError
 from armpy.execution.backend_setup import BackendSetup
 from armpy.execution.loaded_network import LoadedNetwork
 from armpy.execution.placement_policy import decide, reported
-from armpy.execution.programs.stepwise_plan import is_shaped
+from armpy.execution.programs.graph_split import is_shaped
 from armpy.execution.settings import NetworkSettings
 from armpy.graph import Graph, nested_graphs, verify_graph
 from armpy.graph.network import Network, chosen_shape

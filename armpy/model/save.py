@@ -24,9 +24,9 @@ from armpy.compiler.files.writing import ArrayStore, NetworkWriter
 from armpy.errors import InvalidArgumentError, ParserError
 from armpy.execution.compile_targets import check_targets, targets_of
 from armpy.execution.loaded_network import LoadedNetwork
+from armpy.execution.programs.compiled_program import CompiledProgram
 from armpy.execution.programs.program import BoundProgram
-from armpy.execution.programs.static_plan import StaticPlan
-from armpy.execution.programs.stepwise_plan import StepwisePlan
+from armpy.execution.programs.staged_program import StagedProgram
 from armpy.graph import Layer, SubgraphView
 from armpy.model.load_options import options_to_save
 from armpy.ops.backend_internal import PreCompiled
@@ -107,9 +107,9 @@ def save_model(
         if section in records:
             continue
         for inner in (one, *one.inner_networks):
-            for plan in static_plans(inner.plans):
+            for plan in compiled_programs(inner.plans):
                 programs.add(plan, one.backends)
-        latest = _static_plan(one.latest)
+        latest = _compiled(one.latest)
         optimized = None if latest is None else latest.network
         records[section] = NetworkWriter(arrays).record(one.graph, optimized)
     # After all programs are known, and before any text is written: a constant may lie in any of
@@ -149,7 +149,7 @@ def _metadata_section(contents: ModelContents) -> dict[str, bytes | Array]:
 def compiled_views(network: LoadedNetwork) -> Iterator[tuple[BackendId, SubgraphView]]:
     """What backends have compiled of a network, and of those that its control flow runs."""
     for inner in (network, *network.inner_networks):
-        for plan in static_plans(inner.plans):
+        for plan in compiled_programs(inner.plans):
             for layer in plan.network.graph.layers:
                 if isinstance(layer.operation, PreCompiled):
                     yield plan.network.backend_ids[layer.id], _view(plan.network, layer)
@@ -212,7 +212,7 @@ def save_shapes(
         Bytes of the file; 0 if none is written, as programs have more, or it takes more than
         programs to run the model.
     """
-    plan = _static_plan(prepared)
+    plan = _compiled(prepared)
     assert plan is not None
     # By the first layer: there is no graph with whose parts they could be compared by contents.
     programs = _Programs(name=lambda view: str(view.layers[0].id))
@@ -234,7 +234,7 @@ def save_shapes(
 
 def can_be_light(network: LoadedNetwork, prepared: BoundProgram | None) -> bool:
     """Whether a file would run a network for some shapes without anything being prepared."""
-    plan = _static_plan(prepared)
+    plan = _compiled(prepared)
     if plan is None or network.graph.variables or network.profiler:
         return False
     return all(isinstance(layer.operation, PreCompiled) for layer in plan.layers)
@@ -297,7 +297,7 @@ class _Programs:
         self.records: list[dict[str, object]] = []
         self.left_out: list[dict[str, object]] = []
 
-    def add(self, plan: StaticPlan, backends: Sequence[BackendProxy]) -> None:
+    def add(self, plan: CompiledProgram, backends: Sequence[BackendProxy]) -> None:
         """Save the programs of a plan."""
         by_id = {backend.get_id(): backend for backend in backends}
         network = plan.network
@@ -410,7 +410,7 @@ def _quick_record(
     network: LoadedNetwork, prepared: BoundProgram, programs: _Programs
 ) -> dict[str, object] | None:
     """The record of an archived network; None if it takes more than programs to run the model."""
-    plan = _static_plan(prepared)
+    plan = _compiled(prepared)
     if plan is None or plan.stops_loops or network.graph.variables:
         return None
     optimized = plan.network
@@ -485,16 +485,16 @@ def _info(info: TensorInfo) -> list[object]:
     return [shape, info.data_type.name, *about]
 
 
-def _static_plan(prepared: BoundProgram | None) -> StaticPlan | None:
+def _compiled(prepared: BoundProgram | None) -> CompiledProgram | None:
     """The plan of a prepared network, if all of its shapes are known."""
     plan = None if prepared is None else prepared.plan
-    return plan if isinstance(plan, StaticPlan) else None
+    return plan if isinstance(plan, CompiledProgram) else None
 
 
-def static_plans(plans: Sequence[object]) -> Iterator[StaticPlan]:
-    """The static plans among some plans, and in them."""
+def compiled_programs(plans: Sequence[object]) -> Iterator[CompiledProgram]:
+    """The compiled programs among some programs, and in them."""
     for plan in plans:
-        if isinstance(plan, StaticPlan):
+        if isinstance(plan, CompiledProgram):
             yield plan
-        elif isinstance(plan, StepwisePlan):
+        elif isinstance(plan, StagedProgram):
             yield plan.head

@@ -17,7 +17,7 @@ from armpy.backend.memory.memory import empty_tensor
 from armpy.compiler.memory.plan import MemoryPlan, plan_memory
 from armpy.errors import BackendError, InvalidArgumentError, MemoryExportError, MemoryImportError
 from armpy.execution import NetworkProperties
-from armpy.execution.programs.static_plan import StaticPlan
+from armpy.execution.programs.compiled_program import CompiledProgram
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
@@ -190,7 +190,7 @@ def test_arenas_are_planned_in_blocks() -> None:
     latest = model.runtime.get_network(model.network_id).latest
     assert latest is not None
     plan = latest.plan
-    assert isinstance(plan, StaticPlan)
+    assert isinstance(plan, CompiledProgram)
     offsets = [tensor.offset_bytes for tensor in plan.network.memory.tensors.values()]
     assert offsets
     assert all(offset % 256 == 0 for offset in offsets)

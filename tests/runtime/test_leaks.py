@@ -110,7 +110,7 @@ def test_memory_of_executions_is_used_again() -> None:
     x = np.zeros(4, np.float32)
     model(x)
     (plan,) = model.runtime.get_network(model.network_id)._plans.values()
-    idle = plan.program._idle  # type: ignore[attr-defined]  # it is static
+    idle = plan._idle  # type: ignore[union-attr]  # it is compiled
     before = list(idle)
     for _ in range(5):
         model(x)

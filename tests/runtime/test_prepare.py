@@ -24,7 +24,7 @@ class Watch:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.seen: list[str] = []
         for place, name in (
-            (Planner, "static_plan"),
+            (Planner, "program"),
             (numba_backend, "compiled_program"),
             (objects, "kernel_addresses"),
         ):
@@ -54,7 +54,7 @@ def test_a_call_of_shapes_that_were_prepared_plans_and_compiles_nothing(
 ) -> None:
     watch = Watch(monkeypatch)
     getattr(model, how)({"x": (2, 8, 8, 3)})
-    assert {"static_plan", "compiled_program"} <= set(watch.seen)
+    assert {"program", "compiled_program"} <= set(watch.seen)
     watch.seen.clear()
     x = np.ones((2, 8, 8, 3), np.float32)
     expected = model.run({"x": x})["y"]
@@ -68,7 +68,7 @@ def test_a_call_of_other_shapes_is_seen(model: Model, monkeypatch: pytest.Monkey
     model.prepare({"x": (2, 8, 8, 3)})
     watch = Watch(monkeypatch)
     model.run({"x": np.ones((3, 8, 8, 3), np.float32)})
-    assert {"static_plan", "compiled_program"} <= set(watch.seen)
+    assert {"program", "compiled_program"} <= set(watch.seen)
 
 
 @pytest.mark.parametrize("shape", [(None, 8, 8, 3), ("n", 8, 8, 3), (-1, 8, 8, 3), 2])

@@ -9,12 +9,9 @@ import pytest
 
 from armpy.errors import InvalidArgumentError, LayerValidationError, UnimplementedError
 from armpy.execution import LoadedNetwork
-from armpy.execution.programs.static_plan import StaticPlan
-from armpy.execution.programs.stepwise_plan import (
-    LARGEST_KEY_ELEMENTS,
-    StepwisePlan,
-    split_at_unknown,
-)
+from armpy.execution.programs.compiled_program import CompiledProgram
+from armpy.execution.programs.graph_split import split_at_unknown
+from armpy.execution.programs.staged_program import LARGEST_KEY_ELEMENTS, StagedProgram
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
@@ -236,7 +233,11 @@ def test_plans_of_the_rest_are_kept_by_value() -> None:
         for shape in (ints(3, 2), ints(6, 1)):
             model(X, shape)
     kinds = [type(plan) for plan in loaded(model)._plans.values()]
-    assert sorted(kind.__name__ for kind in kinds) == ["StaticPlan", "StaticPlan", "StepwisePlan"]
+    assert sorted(kind.__name__ for kind in kinds) == [
+        "CompiledProgram",
+        "CompiledProgram",
+        "StagedProgram",
+    ]
 
 
 def test_many_different_values_keep_the_cache_bounded() -> None:
@@ -368,12 +369,12 @@ def test_an_unknown_rank_is_known_at_the_call() -> None:
 
 def test_the_kind_of_plan_follows_from_what_is_known() -> None:
     static, stepwise = Model(chain(), runtime_of()), Model(shape_given(), runtime_of())
-    assert isinstance(next(iter(loaded(static)._plans.values())), StaticPlan)
+    assert isinstance(next(iter(loaded(static)._plans.values())), CompiledProgram)
     for model, num_layers in ((static, 3), (stepwise, 2)):
         optimized = loaded(model).optimized
         assert optimized is not None
         assert len(optimized.graph.layers) == num_layers
-    assert isinstance(next(iter(loaded(stepwise)._plans.values())), StepwisePlan)
+    assert isinstance(next(iter(loaded(stepwise)._plans.values())), StagedProgram)
 
 
 def test_a_shaped_layer_behind_one_that_waits_for_a_value_waits_as_well() -> None:

@@ -36,7 +36,8 @@ from armpy.types import BackendId
 
 if TYPE_CHECKING:
     from armpy.backend import Cancellation
-    from armpy.execution.programs.protocols import Bind, ProgramPlan, Run
+    from armpy.execution.programs.program import Bind, Run
+    from armpy.execution.programs.staged_program import NetworkProgram
     from armpy.execution.steps.control_flow import Shapes, Targets
     from armpy.graph import Graph
     from armpy.ops.operation import Array
@@ -71,10 +72,10 @@ class TieredNetwork(Protocol):
     def without(self, backend_ids: Collection[BackendId]) -> TieredNetwork:
         """The same network on the other backends."""
 
-    def plan(self, key: Shapes) -> ProgramPlan:
+    def plan(self, key: Shapes) -> NetworkProgram:
         """The plan for some input shapes."""
 
-    def surrounded(self, shapes: Shapes, plan: ProgramPlan) -> BoundProgram:
+    def surrounded(self, shapes: Shapes, plan: NetworkProgram) -> BoundProgram:
         """Another network's plan of the same graph, with what executions of this one do."""
 
     def exchange(self, prepared: BoundProgram) -> None:

@@ -16,8 +16,7 @@ if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepa
     from armpy.execution.arrays.tensor_spec import TensorSpec
     from armpy.execution.calls.callee import Callee
     from armpy.execution.calls.invocation import Invocation
-    from armpy.execution.programs.archived_program import ArchivedMemory
-    from armpy.execution.programs.program import StepProgram
+    from armpy.execution.programs.archived_program import ArchivedProgram
     from armpy.execution.steps.control_flow import Shapes
     from armpy.ops.operation import Array
     from armpy.tensor import TensorInfo
@@ -68,12 +67,12 @@ class ArchivedShapes(NamedTuple):
         Of the inputs.
     results : tuple of TensorInfo
         Of the outputs, for these shapes.
-    program : StepProgram
+    program : ArchivedProgram
     """
 
     shapes: Shapes
     results: tuple[TensorInfo, ...]
-    program: StepProgram[ArchivedMemory]
+    program: ArchivedProgram
 
 
 class ArchivedNetwork:

@@ -1,4 +1,4 @@
-"""Parts of a program that a prepared file has: nobody has to plan or compile them any more."""
+"""Program of a compiled file: nothing of it has to be planned or compiled any more."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from armpy.backend.memory.memory import ALIGNMENT_BYTES, DefaultAllocator
 from armpy.backend.memory.tensor_handle import HostTensorHandle
 from armpy.errors import ArmpyError, BackendError
 from armpy.execution.memory.arena_pool import arena_pool
-from armpy.execution.programs.program import StepMemory
+from armpy.execution.programs.program import StepMemory, StepProgram
 
 if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
     from armpy.backend import Cancellation, ITensorHandle, IWorkload
@@ -88,14 +88,23 @@ class ArchivedMemory(StepMemory):
         raise blamed(failed.backend_id, failure) from error
 
 
-class ArchivedProgram(NamedTuple):
-    """Steps of a compiled file and the plan of their memory: the parts of a `StepProgram`."""
+class ArchivedProgram(StepProgram[ArchivedMemory]):
+    """Steps of a compiled file and the plan of their memory."""
 
-    sources: Sequence[TensorInfo]  # of the inputs and outputs, fully shaped
-    results: Sequence[TensorInfo]
-    tensors: Sequence[ArchivedTensor]  # between steps
-    arena_bytes: int  # what these take
-    steps: Sequence[ArchivedStep]
+    def __init__(
+        self,
+        sources: Sequence[TensorInfo],
+        results: Sequence[TensorInfo],
+        tensors: Sequence[ArchivedTensor],
+        arena_bytes: int,
+        steps: Sequence[ArchivedStep],
+    ) -> None:
+        super().__init__()
+        self.sources = sources  # of the inputs and outputs, fully shaped
+        self.results = results
+        self.tensors = tensors  # between steps
+        self.arena_bytes = arena_bytes  # what these take
+        self.steps = steps
 
     def new_memory(self) -> ArchivedMemory:
         """Make what one execution at a time needs."""

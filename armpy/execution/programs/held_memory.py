@@ -1,9 +1,9 @@
-"""Held memory: a plan's working memory that is kept for one execution at a time."""
+"""Held memory: a program's working memory that is kept for one execution at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from armpy.backend import Cancellation
 from armpy.errors import InvalidArgumentError
@@ -11,48 +11,34 @@ from armpy.execution.steps.control_flow import Targets
 from armpy.ops.operation import Array
 from armpy.types import BackendId
 
-
-class ExecutionMemory(Protocol):
-    """Memory that one execution at a time runs in."""
-
-    @property
-    def bytes_by_backend(self) -> Mapping[BackendId, int]:
-        """Bytes that it takes on each backend."""
-
-    def run(
-        self,
-        sources: Sequence[Array],
-        results: Targets | None,
-        cancellation: Cancellation | None = None,
-    ) -> list[Array]:
-        """Execute once; parameters and result as for `PooledPlan.run`."""
-
-    def free(self) -> None:
-        """Give everything back."""
-
-
-class MemoryOwner(Protocol):
-    """Plan that makes memory for executions."""
-
-    def new_memory(self) -> ExecutionMemory:
-        """Make what one execution at a time needs."""
+if TYPE_CHECKING:
+    from armpy.execution.programs.working_memory import WorkingMemory
 
 
 class HeldMemory:
-    """A plan's working memory that one execution at a time has; errors as for `new_memory`.
+    """A program's working memory that one execution at a time has; errors as for `new_memory`.
 
     Parameters
     ----------
-    plan : MemoryOwner
+    new_memory : callable
+        Makes the program's memory.
+    run_behind : callable, optional
+        Makes the program's results of those of executions in the memory, where more has to run.
     """
 
-    def __init__(self, plan: MemoryOwner) -> None:
-        self._plan = plan
+    def __init__(
+        self,
+        new_memory: Callable[[], WorkingMemory],
+        run_behind: Callable[[Sequence[Array], Targets | None, Cancellation | None], list[Array]]
+        | None = None,
+    ) -> None:
+        self._new_memory = new_memory
+        self._run_behind = run_behind
         self._why_closed = ""
         # At once: if there is none, who asks is told here, and not in an execution.
-        memory = plan.new_memory()
+        memory = new_memory()
         self.bytes_by_backend: Mapping[BackendId, int] = memory.bytes_by_backend
-        self._memory: ExecutionMemory | None = memory  # None: still to be made
+        self._memory: WorkingMemory | None = memory  # None: still to be made
         # Whoever deletes it executes, as in `armpy.execution.calls.execution`.
         self._turn = [None]
 
@@ -62,7 +48,7 @@ class HeldMemory:
         results: Targets | None = None,
         cancellation: Cancellation | None = None,
     ) -> list[Array]:
-        """Execute once; parameters and result as for `StaticPlan.run`."""
+        """Execute once; parameters and result as for `StepProgram.run`."""
         try:
             del self._turn[0]
         except IndexError:
@@ -70,8 +56,11 @@ class HeldMemory:
         try:
             memory = self._memory
             if memory is None:
-                memory = self._memory = self._plan.new_memory()
-            return memory.run(sources, results, cancellation)
+                memory = self._memory = self._new_memory()
+            if self._run_behind is None:
+                return memory.run(sources, results, cancellation)
+            made = memory.run(sources, None, cancellation)
+            return self._run_behind(made, results, cancellation)
         except BaseException:
             self._forget()  # one whose execution failed is not used again
             raise

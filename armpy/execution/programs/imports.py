@@ -21,7 +21,7 @@ from armpy.errors import (
 from armpy.execution.arrays.conversion import memory_description
 from armpy.execution.arrays.dlpack import as_view
 from armpy.execution.arrays.imported_tensor import Import, ImportedTensor, ToImport, unimport
-from armpy.execution.programs.static_plan import StaticPlan
+from armpy.execution.programs.staged_program import StagedProgram
 from armpy.execution.steps.session import BackendSession
 from armpy.graph import Graph
 from armpy.ops.operation import Array
@@ -30,7 +30,7 @@ from armpy.types import HOST, BackendId
 
 if TYPE_CHECKING:
     from armpy.execution.programs.program import BoundProgram
-    from armpy.execution.programs.protocols import ProgramPlan
+    from armpy.execution.programs.staged_program import NetworkProgram
 
 _log = logging.getLogger("armpy.execution")
 
@@ -42,7 +42,7 @@ class Importer:
     ----------
     owner : object
         The loaded network.
-    plan : ProgramPlan
+    plan : NetworkProgram
     sessions : mapping of str to BackendSession
 
     Raises
@@ -52,9 +52,9 @@ class Importer:
     """
 
     def __init__(
-        self, owner: object, plan: ProgramPlan, sessions: Mapping[BackendId, BackendSession]
+        self, owner: object, plan: NetworkProgram, sessions: Mapping[BackendId, BackendSession]
     ) -> None:
-        if not isinstance(plan, StaticPlan):
+        if isinstance(plan, StagedProgram):
             raise shapes_depend_on_values()
         self._owner = owner
         self._network: OptimizedNetwork = plan.network

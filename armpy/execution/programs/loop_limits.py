@@ -9,6 +9,7 @@ thread and results of its own, and is abandoned when the time of the layer is up
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
@@ -26,7 +27,7 @@ from armpy.backend.control_flow import (
 )
 from armpy.compiler import OptimizedNetwork
 from armpy.errors import ArmpyError, InvalidArgumentError
-from armpy.execution.programs.working_memory import WorkingMemory
+from armpy.execution.programs.program import StepMemory
 from armpy.execution.scheduling.deadlines import Watch, deadlines
 from armpy.execution.scheduling.stop_signal import CancellationToken
 from armpy.execution.steps.control_flow import Targets, timed_out
@@ -38,7 +39,7 @@ from armpy.plugins.proxy.guarded_call import named_error
 from armpy.types import HOST, BackendId
 
 if TYPE_CHECKING:
-    from armpy.execution.programs.protocols import Run
+    from armpy.execution.programs.program import Run
     from armpy.execution.scheduling.executors import Executors
     from armpy.execution.scheduling.tasks import ExecutionFuture, ExecutionTask
 
@@ -193,75 +194,58 @@ def run_apart(
     return _wait(task, future, cancellation or current_cancellation())
 
 
-def limited_run(executors: Executors, run: Run) -> Run:
-    """Execute a program with loops that the core has to stop, on another thread.
+class LoopLimits:
+    """Limits of the loops that are executed in a working memory, for the core to stop them.
 
     Parameters
     ----------
-    executors : Executors
-    run : Run
-        Takes memory for the execution and gives it back, be it that it was abandoned.
-    """
-
-    def execute(
-        sources: Sequence[Array],
-        results: Targets | None = None,
-        cancellation: Cancellation | None = None,
-    ) -> list[Array]:
-        # Into arrays of its own: an execution that was abandoned writes nothing that others have.
-        made = run_apart(executors, partial(run, sources, None), cancellation)
-        return made if results is None else _taken(results, made)
-
-    return execute
-
-
-class LimitedMemory:
-    """Working memory for executions with loops that the core has to stop.
-
-    Parameters
-    ----------
-    memory : WorkingMemory
     executors : Executors
     in_place : bool
         Whether results are written where the caller has them, so that nothing can be abandoned: an
         execution whose time is up fails when its backend is done.
     """
 
-    def __init__(
-        self, memory: WorkingMemory, executors: Executors, *, in_place: bool = False
-    ) -> None:
-        self._memory = memory
+    def __init__(self, executors: Executors, *, in_place: bool) -> None:
         self._executors = executors
         self._in_place = in_place
         # Who gives up an execution and the thread that ends it later agree here on who frees.
         self._lock = threading.Lock()
         self._is_running = self._is_unwanted = False
 
-    @property
-    def bytes_by_backend(self) -> Mapping[BackendId, int]:
-        """Bytes that it takes on each backend."""
-        return self._memory.bytes_by_backend
+    def run_of(self, memory: StepMemory) -> Run:
+        """Executions in a memory, which take place on another thread.
 
-    def run(
+        They raise an `ExecutionTimeoutError` if a loop takes longer than it may.
+        """
+        # Weak, as the memory has this: the thread that executes in it holds it.
+        found = weakref.ref(memory)
+
+        def run(
+            sources: Sequence[Array],
+            results: Targets | None = None,
+            cancellation: Cancellation | None = None,
+        ) -> list[Array]:
+            memory = found()
+            assert memory is not None
+            return self._run(memory, sources, results, cancellation)
+
+        return run
+
+    def _run(
         self,
+        memory: StepMemory,
         sources: Sequence[Array],
         results: Targets | None,
-        cancellation: Cancellation | None = None,
+        cancellation: Cancellation | None,
     ) -> list[Array]:
-        """Execute once as `WorkingMemory.run`, on another thread.
-
-        Raises
-        ------
-        ExecutionTimeoutError
-            If a loop takes longer than it may.
-        """
+        # Into arrays of its own: an execution that was abandoned writes nothing that others have.
         given = results if self._in_place else None
 
         def work(signal: Cancellation) -> list[Array]:
             try:
-                return self._memory.run(sources, given, signal)
+                return StepMemory.run(memory, sources, given, signal)
             finally:
-                self._end()
+                self._end(memory)
 
         # Before it starts: whoever frees the memory at once leaves it to the other thread.
         self._is_running = True
@@ -272,21 +256,18 @@ class LimitedMemory:
             raise
         return made if given is not None or results is None else _taken(results, made)
 
-    def free(self) -> None:
-        """Give everything back, if need be when what was abandoned has come to its end."""
+    def leaves_alone(self) -> bool:
+        """Whether memory that nobody wants has to wait for an execution, which frees it then."""
         with self._lock:
             self._is_unwanted = True
-            if self._is_running:
-                return
-        self._memory.free()
+            return self._is_running
 
-    def _end(self) -> None:
-        """Come to the end of an execution, be it that it was abandoned."""
+    def _end(self, memory: StepMemory) -> None:
         with self._lock:
             self._is_running = False
             if not self._is_unwanted:
                 return
-        self._memory.free()
+        memory.free()
 
 
 def _taken(results: Targets, made: Sequence[Array]) -> list[Array]:

@@ -14,6 +14,7 @@ from armpy.compiler import OptimizedNetwork, optimize_graph, place_layers
 from armpy.compiler.assign import Exclusions, FailedAnswer
 from armpy.compiler.compile_timeout import time_per_part
 from armpy.compiler.compiled_parts import given_parts
+from armpy.compiler.imported import import_tensors
 from armpy.compiler.memory.memory_copies import ImportRefusals
 from armpy.compiler.optimize import simplified
 from armpy.core.system_trace import has_marks
@@ -22,9 +23,9 @@ from armpy.errors import BackendError, MemoryLimitError
 from armpy.execution.arrays.imported_tensor import ImportedTensor
 from armpy.execution.memory_limits import check_layers
 from armpy.execution.placement_policy import LoadTrial, decide, reported
-from armpy.execution.programs.dynamic_plan import DynamicPlan
-from armpy.execution.programs.importing_plan import ImportingPlan, importing_plan
-from armpy.execution.programs.static_plan import StaticPlan
+from armpy.execution.programs.compiled_program import CompiledProgram
+from armpy.execution.programs.imports import shapes_depend_on_values
+from armpy.execution.programs.staged_program import DynamicLayers, StagedProgram
 from armpy.execution.programs.working_memory import ImportRefusedError
 from armpy.execution.steps.profiled import measure_for, traced_steps
 from armpy.execution.steps.session import HandleFactories, SessionError
@@ -35,18 +36,18 @@ from armpy.ops.operation import Array, located
 from armpy.types import HOST, BackendId, DeviceType
 
 if TYPE_CHECKING:
-    from armpy.execution.programs.protocols import ProgramPlan
+    from armpy.execution.programs.staged_program import NetworkProgram
 
 _log = logging.getLogger("armpy.execution")
 
 _PROCESSORS = (DeviceType.CPU_COMPILED, DeviceType.CPU_REFERENCE)
 """Whose layers are told as executed by a processor."""
 
-AnyPlan = TypeVar("AnyPlan", StaticPlan, DynamicPlan)
+AnyProgram = TypeVar("AnyProgram", CompiledProgram, DynamicLayers)
 
 
 class Planner:
-    """Makes the plans of graphs for a network and those of its subgraphs.
+    """Makes the programs of graphs for a network and those of its subgraphs.
 
     Parameters
     ----------
@@ -86,7 +87,7 @@ class Planner:
         if has_marks():
             self._measure = traced_steps(self._measure)
 
-    def static_plan(self, graph: Graph) -> StaticPlan:
+    def program(self, graph: Graph) -> CompiledProgram:
         """Optimise and prepare."""
         sessions, backends = self._subgraphs.sessions, self._subgraphs.backends
         executors = self._settings.executors
@@ -110,16 +111,16 @@ class Planner:
             self._check_memory(network)
             return reported(network, decision, options.preference)
 
-        def make(network: OptimizedNetwork) -> StaticPlan:
+        def make(network: OptimizedNetwork) -> CompiledProgram:
             try:
-                return StaticPlan(network, sessions, executors, self._measure)
+                return CompiledProgram(network, sessions, executors, self._measure)
             except ImportRefusedError as error:
                 refused[error.key] = error.answer
                 raise
 
         return self._prepared(graph, optimize, make)
 
-    def resized_plan(self, network: OptimizedNetwork) -> StaticPlan:
+    def resized_program(self, network: OptimizedNetwork) -> CompiledProgram:
         """Prepare a network that is optimised already, as `SymbolicPrograms` makes it.
 
         Raises
@@ -129,37 +130,69 @@ class Planner:
         """
         sessions, executors = self._subgraphs.sessions, self._settings.executors
         return self._made(
-            network, lambda made: StaticPlan(made, sessions, executors, self._measure)
+            network, lambda made: CompiledProgram(made, sessions, executors, self._measure)
         )
 
-    def importing_plan(
+    def importing_program(
         self,
-        plan: ProgramPlan,
+        program: NetworkProgram,
         inputs: Sequence[Array | ImportedTensor],
         targets: Sequence[Array | ImportedTensor | None],
-    ) -> ImportingPlan:
-        """The plan for calls with tensors imported as these are; errors as of that module's."""
-        strategies = self._settings.optimizer.memory_strategies
-        sessions = self._subgraphs.sessions
-        executors = self._settings.executors
-        return importing_plan(plan, inputs, targets, sessions, strategies, executors, self._measure)
+    ) -> CompiledProgram:
+        """The program for calls with tensors imported as these are.
 
-    def dynamic_plan(self, graph: Graph) -> DynamicPlan:
+        Parameters
+        ----------
+        program : NetworkProgram
+            For a call with arrays.
+        inputs, targets : sequence of (ndarray or ImportedTensor)
+
+        Raises
+        ------
+        MemoryImportError
+            If the network's shapes depend on values.
+        ArmpyError
+            If a backend cannot make what the program needs.
+        """
+        if isinstance(program, StagedProgram):
+            raise shapes_depend_on_values()
+        sessions = self._subgraphs.sessions
+        network = import_tensors(
+            program.network,
+            HandleFactories(sessions),
+            {i: one.factories for i, one in enumerate(inputs) if isinstance(one, ImportedTensor)},
+            {
+                i: next(iter(one.factories.items()))
+                for i, one in enumerate(targets)
+                if isinstance(one, ImportedTensor)
+            },
+            self._settings.optimizer.memory_strategies,
+        )
+        try:
+            executors, known = self._settings.executors, program.steps
+            return CompiledProgram(network, sessions, executors, self._measure, known)
+        except PreparationError as error:
+            cause = error.failures[0].cause
+            raise cause from cause.__cause__
+        except ImportRefusedError as error:
+            raise error.cause from error.cause.__cause__
+
+    def dynamic_layers(self, graph: Graph) -> DynamicLayers:
         """Place and prepare layers whose output shapes only their workloads can tell."""
         sessions, limit = self._subgraphs.sessions, self._settings.memory_limit_bytes
         options, executors = self._settings.optimizer, self._settings.executors
         return self._prepared(
             graph,
             lambda excluded: place_layers(graph, self._subgraphs.backends, options, excluded),
-            lambda network: DynamicPlan(network, sessions, limit, executors, self._measure),
+            lambda network: DynamicLayers(network, sessions, limit, executors, self._measure),
         )
 
     def _prepared(
         self,
         graph: Graph,
         optimize: Callable[[Exclusions], OptimizedNetwork],
-        make: Callable[[OptimizedNetwork], AnyPlan],
-    ) -> AnyPlan:
+        make: Callable[[OptimizedNetwork], AnyProgram],
+    ) -> AnyProgram:
         """Make a plan; a backend that fails at a layer loses it to the next one.
 
         Notes
@@ -191,8 +224,8 @@ class Planner:
             return plan
 
     def _made(
-        self, network: OptimizedNetwork, make: Callable[[OptimizedNetwork], AnyPlan]
-    ) -> AnyPlan:
+        self, network: OptimizedNetwork, make: Callable[[OptimizedNetwork], AnyProgram]
+    ) -> AnyProgram:
         """Let backends make what runs, and report what they found made already."""
         timeout_s = self._settings.optimizer.preparation_timeout_s
         uses: list[CacheUse]

@@ -9,8 +9,8 @@ from __future__ import annotations
 import weakref
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeAlias, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeAlias, TypeVar
 
 from numpy import empty, uint8
 
@@ -20,12 +20,26 @@ from armpy.execution.memory.arena_pool import PooledArena, arena_pool
 if TYPE_CHECKING:  # a model that was prepared ahead of time starts without all this
     from armpy.backend import Cancellation, ITensorHandle
     from armpy.execution.arrays.slots import InputSlot, OutputSlot
-    from armpy.execution.programs.protocols import Bind, ProgramParts, ProgramPlan, Run
     from armpy.execution.steps.control_flow import Shapes, Targets
     from armpy.execution.steps.step import Execute
     from armpy.ops.operation import Array
     from armpy.tensor import TensorInfo
     from armpy.types import BackendId
+
+    class Run(Protocol):
+        """Callable that executes once."""
+
+        def __call__(
+            self,
+            sources: Sequence[Array],
+            results: Targets | None = None,
+            cancellation: Cancellation | None = None,
+            /,
+        ) -> list[Array]:
+            """Execute once; parameters and result as for `StepProgram.run`."""
+
+    Bind: TypeAlias = Callable[[Sequence[Array], Targets], Callable[[], Sequence[Array] | None]]
+    """Prepares many executions with the same arrays; what it gives returns results made anew."""
 
 PlanKey: TypeAlias = tuple[object, ...]
 """What tells a plan of a loaded network from its others: the input shapes, most of all."""
@@ -176,13 +190,8 @@ class StepMemory(ABC):
 MemoryT = TypeVar("MemoryT", bound=StepMemory)
 
 
-class StepProgram(Generic[MemoryT]):
+class StepProgram(ABC, Generic[MemoryT]):
     """Steps over planned memory, whose executions side by side take it from a small pool.
-
-    Parameters
-    ----------
-    parts : ProgramParts
-        Made by the compiler, or read from a file.
 
     Notes
     -----
@@ -191,20 +200,32 @@ class StepProgram(Generic[MemoryT]):
     then it is given back (`armpy.execution.memory.idle_release`).
     """
 
-    def __init__(self, parts: ProgramParts[MemoryT]) -> None:
-        # The parts know nothing of the program: a circle would keep memory until it is collected.
-        self._parts = parts
+    def __init__(self) -> None:
         # `pop` and `append` of a deque are one step each, so that a call takes no lock.
         self._idle: deque[MemoryT] = deque(maxlen=MAX_IDLE_MEMORIES)
         self._resting: deque[MemoryT] = deque()
         self._alive: weakref.WeakSet[MemoryT] = weakref.WeakSet()
 
+    @abstractmethod
+    def new_memory(self) -> MemoryT:
+        """Make memory for one execution at a time, which knows nothing of the program.
+
+        Raises
+        ------
+        MemoryLimitError
+            If there is no memory left; a backend's own ArmpyErrors are raised as they are.
+        """
+
+    @abstractmethod
+    def free_workloads(self) -> None:
+        """Let workloads give back what they keep between executions."""
+
+    @abstractmethod
     def uses(self, backend_id: BackendId) -> bool:
-        """Whether it gives memory of a backend back when it is told to."""
-        return self._parts.uses(backend_id)
+        """Whether memory of a backend may be among what `free_idle` gives back."""
 
     def take_memory(self) -> MemoryT:
-        """Memory that nobody else has until it is put back; errors as of `ProgramParts`."""
+        """Memory that nobody else has until it is put back; errors as of `new_memory`."""
         try:
             return self._idle.pop()
         except IndexError:  # asking first whether one is left would race with other threads
@@ -232,7 +253,7 @@ class StepProgram(Generic[MemoryT]):
         """New memory, which is given back when it idles."""
         from armpy.execution.memory import idle_release  # noqa: PLC0415 - no start
 
-        memory = self._parts.new_memory()
+        memory = self.new_memory()
         # Weak, or the two would keep each other until the garbage collector comes.
         memory.program = weakref.ref(self)
         self._alive.add(memory)
@@ -249,7 +270,7 @@ class StepProgram(Generic[MemoryT]):
                 oldest.free()
 
     def make_ready(self) -> None:
-        """Make memory for the first execution now; errors as of `ProgramParts`."""
+        """Make memory for the first execution now; errors as of `new_memory`."""
         self._idle.append(self.take_memory())
 
     def rest(self, memory: MemoryT) -> bool:
@@ -278,7 +299,7 @@ class StepProgram(Generic[MemoryT]):
         bool
             Whether there was any.
         """
-        self._parts.free_workloads()
+        self.free_workloads()
         with arena_pool.lock:
             self._rest_all()
             found, self._resting = self._resting, deque()
@@ -313,7 +334,7 @@ class StepProgram(Generic[MemoryT]):
         for memory in stale:
             memory.free()
         if stale:  # as many executions as before do not run side by side any more
-            self._parts.free_workloads()
+            self.free_workloads()
         # What executions have just now counts as well, as it will idle later.
         return len(self._alive) > len(stale)
 
@@ -368,7 +389,7 @@ class BoundProgram:
     Parameters
     ----------
     shapes : tuple of tuple of int
-    plan : ProgramPlan
+    plan : CompiledProgram, StagedProgram or ArchivedProgram
     run : callable
         Executes the plan, with whatever is to be done around that; takes inputs and outputs only.
     bind : callable
@@ -398,7 +419,7 @@ class BoundProgram:
     def __init__(
         self,
         shapes: Shapes,
-        plan: ProgramPlan,
+        plan: Any,  # Any: these import this module
         run: Run,
         bind: Bind,
         stops_in_place: bool,

@@ -32,7 +32,7 @@ from armpy.tensor import TensorInfo
 from armpy.types import BackendId
 
 if TYPE_CHECKING:
-    from armpy.execution.programs.protocols import ProgramPlan
+    from armpy.execution.programs.staged_program import NetworkProgram
     from armpy.execution.settings import NetworkSettings
 
 MOST_SYMBOLIC = 16
@@ -140,7 +140,7 @@ class SymbolicPrograms:
         """Trace the next shapes, whatever has been prepared: several are known to come."""
         self._least_plans = 0
 
-    def add(self, plan: ProgramPlan) -> None:
+    def add(self, plan: NetworkProgram) -> None:
         """Look at a plan that was made the ordinary way: whether others like it may be traced."""
         self._num_plans += 1
         network = plan.network

@@ -23,6 +23,7 @@ from armpy.errors import ArmpyError, MemoryImportError
 from armpy.execution.memory.arena_pool import arena_pool
 from armpy.execution.memory.shared_memory import SharedMemory
 from armpy.execution.programs.arenas import Constants, Holdings, make_handles
+from armpy.execution.programs.loop_limits import LoopLimits
 from armpy.execution.programs.program import StepMemory
 from armpy.execution.steps.session import BackendSession
 from armpy.execution.steps.step import Step, raise_for_step
@@ -58,6 +59,8 @@ class WorkingMemory(StepMemory):
         As `make_constants` gives them.
     held : sequence of SharedMemory
         What backends hold during executions; few do.
+    limits : LoopLimits, optional
+        Where there are loops that the core has to stop.
 
     Attributes
     ----------
@@ -79,11 +82,15 @@ class WorkingMemory(StepMemory):
         sessions: Mapping[BackendId, BackendSession],
         constants: Constants,
         held: Sequence[SharedMemory] = (),
+        limits: LoopLimits | None = None,
     ) -> None:
         graph = network.graph
         super().__init__(
             [value.info for value in graph.sources], [value.info for value in graph.results]
         )
+        self._limits = limits
+        if limits is not None:  # a method in between would take longer, and few have such loops
+            self.run = limits.run_of(self)  # type: ignore[method-assign,assignment]  # the same
         holdings = Holdings()
         self._free = weakref.finalize(self, holdings.give_back)
         self._free.atexit = False  # the runtime's end comes first, and drops it
@@ -133,7 +140,9 @@ class WorkingMemory(StepMemory):
         return self._network.placement.arena_bytes
 
     def free(self) -> None:
-        """Give everything back at once instead of with the last reference."""
+        """Give everything back at once, or when an execution that was abandoned has ended."""
+        if self._limits is not None and self._limits.leaves_alone():
+            return
         self.steps, self._copies, self._watched = [], [], None
         self._free()
         arena_pool.leave(self)
@@ -144,13 +153,20 @@ class WorkingMemory(StepMemory):
         Parameters
         ----------
         sources, results : sequence of ndarray
-            As for `armpy.execution.programs.static_plan.StaticPlan.bind`.
+            As for `armpy.execution.programs.compiled_program.CompiledProgram.bind`.
 
         Returns
         -------
         callable
             Executes once; nobody else may use this working memory from now on.
         """
+        if self._limits is not None:  # on another thread, where nothing of it can be prepared
+            cancellation = current_cancellation()
+
+            def execute_apart() -> None:
+                self.run(sources, [*results], cancellation)
+
+            return execute_apart
         if not self._held:
             return self._bind(sources, results)
         with self._holding():

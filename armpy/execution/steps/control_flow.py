@@ -54,7 +54,7 @@ class NetworkPlan(Protocol):
         results: Targets | None = None,
         cancellation: Cancellation | None = None,
     ) -> list[Array]:
-        """Execute once; as `StaticPlan.run`."""
+        """Execute once; as `CompiledProgram.run`."""
 
 
 class Subnetworks(Protocol):

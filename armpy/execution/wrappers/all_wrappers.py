@@ -7,21 +7,21 @@ from functools import partial
 from typing import NoReturn
 
 from armpy.backend import Capability, has_matching_capability
+from armpy.compiler.imported import ImportedNetwork
 from armpy.core.system_trace import has_marks
 from armpy.core.vlog import is_on
 from armpy.errors import InvalidArgumentError
 from armpy.execution.arrays.importing_slots import ImportingInputSlot, ImportingOutputSlot
 from armpy.execution.arrays.slots import InputSlot, OutputSlot
+from armpy.execution.programs.compiled_program import CompiledProgram
 from armpy.execution.programs.held_memory import HeldMemory
-from armpy.execution.programs.importing_plan import ImportingPlan
 from armpy.execution.programs.program import BoundProgram, PlanKey
-from armpy.execution.programs.protocols import ProgramPlan
+from armpy.execution.programs.staged_program import NetworkProgram, StagedProgram
 from armpy.execution.programs.state import SharedState, VariableState
-from armpy.execution.programs.static_plan import StaticPlan
-from armpy.execution.programs.stepwise_plan import StepwisePlan
 from armpy.execution.settings import NetworkSettings
 from armpy.execution.steps.control_flow import Shapes
 from armpy.execution.wrappers.fallback import PlanSource, falling_back
+from armpy.execution.wrappers.importing import ImportBinding
 from armpy.execution.wrappers.protected import check_plan, protected
 from armpy.execution.wrappers.runs import (
     ExecutionPlaces,
@@ -88,7 +88,7 @@ class ExecutionWrappers:
     def prepared(
         self,
         shapes: Shapes,
-        plan: ProgramPlan,
+        plan: NetworkProgram,
         memory: HeldMemory | None = None,
         *,
         falls_back: tuple[PlanSource, PlanKey] | None = None,
@@ -99,7 +99,7 @@ class ExecutionWrappers:
         Parameters
         ----------
         shapes : tuple of tuple of int
-        plan : ProgramPlan
+        plan : NetworkProgram
         memory : HeldMemory, optional
             What it is executed in; some of the plan's own if left out.
         falls_back : tuple of PlanSource and PlanKey, optional
@@ -109,9 +109,7 @@ class ExecutionWrappers:
         """
         if self._settings.properties.on_failure != "next":
             falls_back = None
-        runs = Runs(plan.run) if memory is None else Runs(memory.run)
-        if memory is None and isinstance(plan, (StaticPlan, ImportingPlan)):
-            runs = Runs(plan.run, plan.bind)  # type: ignore[arg-type]  # all shapes are known
+        runs = _runs_of(plan) if memory is None else Runs(memory.run)
         for wrapped in self._wrappers(plan, memory, falls_back, debug):
             runs = wrapped(runs)
         pairs = zip(self._graph.output_names, plan.result_infos, strict=False)
@@ -129,7 +127,7 @@ class ExecutionWrappers:
 
     def _wrappers(
         self,
-        plan: ProgramPlan,
+        plan: NetworkProgram,
         memory: HeldMemory | None,
         falls_back: tuple[PlanSource, PlanKey] | None,
         debug: Callable[[Runs], Runs] | None,
@@ -162,7 +160,7 @@ class ExecutionWrappers:
                 graph=self._graph,
                 shared_state=self._shared_state,
                 state=self._state,
-                is_static=debug is None and isinstance(plan, (StaticPlan, ImportingPlan)),
+                is_static=debug is None and isinstance(plan, CompiledProgram),
                 is_profiled=profiler is not None,
             )
         if self._places is not None:
@@ -181,9 +179,9 @@ class ExecutionWrappers:
             check_plan(plan)
             yield protected
 
-    def _stops_in_place(self, plan: ProgramPlan) -> bool:
+    def _stops_in_place(self, plan: NetworkProgram) -> bool:
         """Whether all that a plan runs stops soon when it is told so."""
-        if isinstance(plan, StepwisePlan):  # what it runs is planned on the way
+        if isinstance(plan, StagedProgram):  # what it runs is planned on the way
             return False
         # Copies are the core's own and cannot be stopped, but they are short.
         placed = plan.network.backend_ids
@@ -201,6 +199,16 @@ class ExecutionWrappers:
             slot = partial(ImportingInputSlot, limit_bytes=limit_bytes, sources=source)
             return tuple([slot(v.name, v.info, shape) for v, shape in pairs])
         return tuple([InputSlot(v.name, v.info, shape, limit_bytes) for v, shape in pairs])
+
+
+def _runs_of(plan: NetworkProgram) -> Runs:
+    """Runs of a program in its own memory."""
+    if isinstance(plan, StagedProgram):
+        return Runs(plan.run)
+    if isinstance(plan.network, ImportedNetwork):
+        binding = ImportBinding(plan)
+        return Runs(binding.run, binding.bind)  # type: ignore[arg-type]  # all shapes are known
+    return Runs(plan.run, plan.bind)  # type: ignore[arg-type]  # as above
 
 
 def _is_cancellable(backend: BackendProxy) -> bool:

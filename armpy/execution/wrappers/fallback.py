@@ -10,9 +10,9 @@ from typing import NamedTuple, Protocol
 from armpy.backend import Cancellation
 from armpy.errors import ArmpyError, MemoryLimitError
 from armpy.execution.error_attribution import FAILURES, backend_of
+from armpy.execution.programs.compiled_program import CompiledProgram
 from armpy.execution.programs.program import PlanKey
-from armpy.execution.programs.protocols import ProgramPlan
-from armpy.execution.programs.static_plan import StaticPlan
+from armpy.execution.programs.staged_program import NetworkProgram
 from armpy.execution.steps.control_flow import Targets
 from armpy.execution.wrappers.runs import Runs
 from armpy.ops.operation import Array
@@ -27,11 +27,13 @@ _log = logging.getLogger("armpy.execution")
 class PlanSource(Protocol):
     """Network that makes another plan when a backend has failed to execute the first one."""
 
-    def plan_without(self, backend_id: BackendId, error: ArmpyError, key: PlanKey) -> ProgramPlan:
+    def plan_without(
+        self, backend_id: BackendId, error: ArmpyError, key: PlanKey
+    ) -> NetworkProgram:
         """The plan without the backend; as of `LoadedNetwork`."""
 
 
-def falling_back(runs: Runs, network: PlanSource, key: PlanKey, plan: ProgramPlan) -> Runs:
+def falling_back(runs: Runs, network: PlanSource, key: PlanKey, plan: NetworkProgram) -> Runs:
     """Execute a plan that is made anew, without the backend, when one fails to execute it.
 
     Parameters
@@ -42,7 +44,7 @@ def falling_back(runs: Runs, network: PlanSource, key: PlanKey, plan: ProgramPla
         Whose plan it is; not kept alive.
     key : tuple
         What it is prepared for.
-    plan : ProgramPlan
+    plan : NetworkProgram
 
     Notes
     -----
@@ -97,17 +99,17 @@ class _NextPlans(NamedTuple):
     key: PlanKey
 
     def bound(
-        self, plan: ProgramPlan, sources: Sequence[Array], results: Targets
-    ) -> tuple[ProgramPlan, Callable[[], None]]:
+        self, plan: NetworkProgram, sources: Sequence[Array], results: Targets
+    ) -> tuple[NetworkProgram, Callable[[], None]]:
         """Let the first plan bind that can."""
         while True:
-            assert isinstance(plan, StaticPlan)  # of a network without open shapes all are
+            assert isinstance(plan, CompiledProgram)  # of a network without open shapes all are
             try:
                 return plan, plan.bind(sources, results)  # type: ignore[arg-type]  # all shapes are known
             except _FAILURES as error:
                 plan = self.plan(plan, error)
 
-    def plan(self, plan: ProgramPlan, error: ArmpyError) -> ProgramPlan:
+    def plan(self, plan: NetworkProgram, error: ArmpyError) -> NetworkProgram:
         """The plan without the backend that has failed.
 
         Raises

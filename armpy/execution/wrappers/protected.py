@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from armpy.backend import Cancellation, MemorySource
+from armpy.compiler.imported import ImportedNetwork
 from armpy.errors import BackendCapabilityError, InvalidArgumentError
 from armpy.execution.arrays.imported_tensor import ImportedTensor
-from armpy.execution.programs.importing_plan import ImportingPlan
-from armpy.execution.programs.stepwise_plan import StepwisePlan
+from armpy.execution.programs.staged_program import NetworkProgram, StagedProgram
 from armpy.execution.steps.control_flow import Targets
 from armpy.execution.wrappers.runs import Runs
 from armpy.ops.operation import Array
 from armpy.types import HOST
 
-if TYPE_CHECKING:
-    from armpy.execution.programs.protocols import ProgramPlan
 
-
-def check_plan(plan: ProgramPlan) -> None:
+def check_plan(plan: NetworkProgram) -> None:
     """Check that no step of a plan lets the host see a tensor.
 
     Raises
@@ -29,13 +25,13 @@ def check_plan(plan: ProgramPlan) -> None:
         memory to another's. As long as some inputs or outputs are not imported, nothing runs, and
         copies of these are no matter.
     """
-    if isinstance(plan, StepwisePlan):
+    if isinstance(plan, StagedProgram):
         raise _refused("its shapes depend on values")
     network = plan.network
     graph = network.graph
     if graph.variables:
         raise _refused(f"it has variables ('{graph.variables[0].value.name}')")
-    is_imported = isinstance(plan, ImportingPlan) and plan.network.is_complete
+    is_imported = isinstance(network, ImportedNetwork) and network.is_complete
     callers = {*graph.inputs, *graph.results}
     for layer in graph.layers:
         is_callers = not callers.isdisjoint((*layer.inputs, *layer.outputs))

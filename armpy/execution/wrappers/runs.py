@@ -5,12 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from armpy.backend import Cancellation, cancellable, current_cancellation
 from armpy.core.system_trace import trace_section
 from armpy.errors import InvalidArgumentError
-from armpy.execution.programs.protocols import Bind, Run
 from armpy.execution.programs.state import SharedState, VariableState
 from armpy.execution.scheduling.stop_signal import acquire, commit
 from armpy.execution.steps.control_flow import Targets
@@ -18,6 +17,9 @@ from armpy.graph import Graph, Variable
 from armpy.ops.operation import Array
 from armpy.profiling import Profiler, WatchedLock, measured_execution
 from armpy.tensor import format_shape
+
+if TYPE_CHECKING:
+    from armpy.execution.programs.program import Bind, Run
 
 
 class Runs(NamedTuple):

@@ -17,7 +17,6 @@ from armpy.execution.programs.archived_program import (
     ArchivedStep,
     ArchivedTensor,
 )
-from armpy.execution.programs.program import StepProgram
 from armpy.model import archive
 from armpy.model.archive.prepared_file import WRONG_FORM, PreparedFile, signatures_of
 from armpy.model.load_request import LoadRequest, begins_prepared
@@ -370,7 +369,7 @@ def _shapes_of(
     if len(graph.outputs) != len(results):
         raise ValueError("outputs cannot be")
     steps = [_step(file, step, infos, len(bound)) for step in record["steps"]]
-    program = StepProgram(ArchivedProgram(bound, results, tensors, arena_bytes, steps))
+    program = ArchivedProgram(bound, results, tensors, arena_bytes, steps)
     return ArchivedShapes(shapes, tuple(results), program)
 
 

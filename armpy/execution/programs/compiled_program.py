@@ -1,4 +1,4 @@
-"""Static plan of a fully shaped network: its program, compiled now."""
+"""Program of a network whose shapes are all known, compiled in this process."""
 
 from __future__ import annotations
 
@@ -7,18 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 from armpy.backend import current_cancellation
 from armpy.compiler import OptimizedNetwork, Placement
+from armpy.compiler.imported import ImportedNetwork
 from armpy.execution.error_attribution import blamed
 from armpy.execution.memory import idle_release
 from armpy.execution.programs.arenas import OutOfMemoryError, make_constants
-from armpy.execution.programs.held_memory import ExecutionMemory, HeldMemory
-from armpy.execution.programs.loop_limits import (
-    LimitedMemory,
-    limited_layers,
-    limited_run,
-    limited_steps,
-)
+from armpy.execution.programs.held_memory import HeldMemory
+from armpy.execution.programs.loop_limits import LoopLimits, limited_layers, limited_steps
 from armpy.execution.programs.program import StepProgram
-from armpy.execution.programs.protocols import Run
 from armpy.execution.programs.working_memory import ImportRefusedError, WorkingMemory
 from armpy.execution.scheduling.executors import Executors
 from armpy.execution.steps.profiled import Measure
@@ -39,17 +34,16 @@ from armpy.types import HOST, BackendId
 _log = logging.getLogger("armpy.execution")
 
 
-class CompiledProgram:
-    """Prepared steps of an optimised network, and what their memory is made of.
-
-    They are the parts of a `StepProgram`.
+class CompiledProgram(StepProgram[WorkingMemory]):
+    """Prepared steps of an optimised network, which is fully shaped.
 
     Parameters
     ----------
     network : OptimizedNetwork
-        Fully shaped.
     sessions : mapping of str to BackendSession
         By backend id.
+    executors : Executors
+        Run what has loops that the core has to stop.
     measure : callable, optional
         Gives each step with its time taken.
     known : mapping of int to Step, optional
@@ -57,10 +51,8 @@ class CompiledProgram:
 
     Attributes
     ----------
-    steps : list of Step
-        One per layer.
-    limited : frozenset of int
-        Ids of the layers with loops that the core has to stop.
+    result_infos : tuple of TensorInfo
+        Of the graph's results.
 
     Raises
     ------
@@ -69,21 +61,30 @@ class CompiledProgram:
         layers, so that they move at once.
     ImportRefusedError
         If a backend does not import a tensor of another one.
+
+    Notes
+    -----
+    It takes no working memory, which the first execution does. Where backends are to import
+    tensors of each other, some is made and given back at once, as that tells whether they do.
     """
 
     def __init__(
         self,
         network: OptimizedNetwork,
         sessions: Mapping[BackendId, BackendSession],
+        executors: Executors,
         measure: Measure | None = None,
         known: Mapping[int, Step] | None = None,
     ) -> None:
-        self._network = network
+        super().__init__()
+        self.network = network
         self._sessions = sessions
-        self.limited = limited_layers(network, sessions)
+        self._executors = executors
+        self._limited = limited_layers(network, sessions)
         steps = prepare_steps(network, sessions, measure, known)
-        self.steps = limited_steps(network, steps, self.limited, known or {})
+        self._steps = limited_steps(network, steps, self._limited, known or {})
         self._held = memory_of(network, sessions)
+        self.result_infos = tuple(value.info for value in network.graph.results)
         # Now and not in the first execution: where a device is full, its layers move elsewhere.
         try:
             self._constants = make_constants(network, sessions)
@@ -91,17 +92,34 @@ class CompiledProgram:
             raise _preparation_error(network, error) from error
         # In memory that goes back at once: what an execution refuses could not be copied.
         if network.imports:
-            self._try_imports()
+            try:
+                self._make_memory().free()
+            except OutOfMemoryError as error:
+                _log.info("no import is tried, as there is no memory for it now: %s", error)
 
-    def _try_imports(self) -> None:
-        """Let backends import each other's tensors while these can still be copied instead."""
-        try:
-            self._make_memory().free()
-        except OutOfMemoryError as error:
-            _log.info("no import is tried, as there is no memory for it now: %s", error)
+    @property
+    def placement(self) -> Placement:
+        """Which layer runs where and why."""
+        return self.network.placement
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """Everything that runs."""
+        return self.network.graph.layers
+
+    @property
+    def steps(self) -> dict[int, Step]:
+        """What each layer's backend made of it, by layer id."""
+        ids = (layer.id for layer in self.layers)
+        return dict(zip(ids, self._steps, strict=True))
+
+    @property
+    def stops_loops(self) -> bool:
+        """Whether it has loops that the core has to stop."""
+        return bool(self._limited)
 
     def new_memory(self) -> WorkingMemory:
-        """Make what one execution at a time needs.
+        """Make memory for one execution at a time.
 
         Raises
         ------
@@ -124,84 +142,28 @@ class CompiledProgram:
         except ImportRefusedError as error:
             raise error.cause from error.cause.__cause__
 
+    def _make_memory(self) -> WorkingMemory:
+        made_of = self.network, self._steps, self._sessions, self._constants, self._held
+        limits: LoopLimits | None = None
+        if self._limited:
+            # What is imported is not left alone.
+            in_place = isinstance(self.network, ImportedNetwork)
+            limits = LoopLimits(self._executors, in_place=in_place)
+        with phase("make working memory"):
+            return WorkingMemory(*made_of, limits)
+
     def free_workloads(self) -> None:
         """Let workloads give back what they keep between executions."""
-        for step in self.steps:
+        for step in self._steps:
             step.free_idle()
 
     def uses(self, backend_id: BackendId) -> bool:
         """Whether a backend has layers of it."""
-        return backend_id in self._network.backend_ids.values()
+        return backend_id in self.network.backend_ids.values()
 
-    def _make_memory(self) -> WorkingMemory:
-        """`new_memory`, with errors as of `WorkingMemory`."""
-        made_of = self._network, self.steps, self._sessions, self._constants, self._held
-        with phase("make working memory"):
-            return WorkingMemory(*made_of)
-
-
-class StaticPlan:
-    """The program of one optimised network, and what is known of it.
-
-    Parameters
-    ----------
-    network, sessions, measure, known
-        As for `CompiledProgram`; errors as of that, too.
-    executors : Executors
-        Run what has loops that the core has to stop.
-
-    Attributes
-    ----------
-    program : StepProgram
-    run : Run
-        Executes once, as `StepProgram.run` does; any number of threads may do so at the same time.
-    result_infos : tuple of TensorInfo
-        Of the graph's results.
-
-    Notes
-    -----
-    It takes no working memory, which the first execution does. Where backends are to import
-    tensors of each other, some is made and given back at once, as that tells whether they do.
-    """
-
-    def __init__(
-        self,
-        network: OptimizedNetwork,
-        sessions: Mapping[BackendId, BackendSession],
-        executors: Executors,
-        measure: Measure | None = None,
-        known: Mapping[int, Step] | None = None,
-    ) -> None:
-        self.network = network
-        self._parts = CompiledProgram(network, sessions, measure, known)
-        self._executors = executors
-        self.program = StepProgram(self._parts)
-        # A call goes to the program itself: a method in between would take longer.
-        self.run: Run = self.program.run
-        if self._parts.limited:
-            self.run = limited_run(executors, self.program.run)
-        self.result_infos = tuple(value.info for value in network.graph.results)
-
-    @property
-    def placement(self) -> Placement:
-        """Which layer runs where and why."""
-        return self.network.placement
-
-    @property
-    def layers(self) -> tuple[Layer, ...]:
-        """Everything that runs."""
-        return self.network.graph.layers
-
-    @property
-    def steps(self) -> dict[int, Step]:
-        """What each layer's backend made of it, by layer id."""
-        ids = (layer.id for layer in self.layers)
-        return dict(zip(ids, self._parts.steps, strict=True))
-
-    @property
-    def stops_loops(self) -> bool:
-        """Whether it has loops that the core has to stop."""
-        return bool(self._parts.limited)
+    def held_memory(self) -> HeldMemory:
+        """Make memory that the application holds."""
+        return HeldMemory(self.new_memory)
 
     def bind(self, sources: Sequence[Array], results: Sequence[Array]) -> Callable[[], None]:
         """Prepare many executions with the same arrays, in working memory of their own.
@@ -221,39 +183,21 @@ class StaticPlan:
         BackendError
             If a backend fails to prepare them.
         """
-        if self._parts.limited:
-            return self._bind_limited(sources, results)
-        memory = self.program.take_memory()
+        if self._limited:  # it may be abandoned, so that nothing of it can be prepared
+            # Another one after a failure: the execution that was abandoned has the last.
+            held = self.held_memory()
+            cancellation = current_cancellation()
+
+            def execute() -> None:
+                held.run(sources, [*results], cancellation)
+
+            return execute
+        memory = self.take_memory()
         try:
             return memory.bind(sources, results)
         except BaseException:  # it is not used again, as in `StepProgram.run`
             memory.free()
             raise
-
-    def _bind_limited(
-        self, sources: Sequence[Array], results: Sequence[Array]
-    ) -> Callable[[], None]:
-        """`bind` where an execution may be abandoned: nothing of it can be prepared."""
-        held = HeldMemory(self)  # another one after a failure: who was abandoned has the last
-        cancellation = current_cancellation()
-
-        def execute() -> None:
-            held.run(sources, [*results], cancellation)
-
-        return execute
-
-    def new_memory(self) -> ExecutionMemory:
-        """Make memory for one execution at a time; errors as of `CompiledProgram.new_memory`."""
-        memory = self._parts.new_memory()
-        return LimitedMemory(memory, self._executors) if self._parts.limited else memory
-
-    def make_ready(self) -> None:
-        """Make memory for the first execution now; errors as for `new_memory`."""
-        self.program.make_ready()
-
-    def free_idle(self) -> None:
-        """Give idle memory back, that of workloads included; the next execution makes it anew."""
-        self.program.free_idle()
 
 
 def _preparation_error(network: OptimizedNetwork, error: OutOfMemoryError) -> PreparationError:

@@ -1,0 +1,155 @@
+"""Cuts of a graph where shapes stop being known before it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from armpy.compiler.assign import is_dynamic
+from armpy.errors import UnimplementedError
+from armpy.graph import Graph, Layer, Value
+from armpy.ops.composite import Composite
+
+
+@dataclass(frozen=True, eq=False)
+class GraphPart:
+    """A part of a graph as a graph of its own.
+
+    Parameters
+    ----------
+    graph : Graph
+    sources, results : tuple of Value
+        What each source and each output of `graph` is in the whole graph.
+    """
+
+    graph: Graph
+    sources: tuple[Value, ...]
+    results: tuple[Value, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """A graph cut where shapes stop being known.
+
+    Parameters
+    ----------
+    head : GraphPart
+        The layers whose inputs and outputs are fully shaped. Its results are those of the
+        whole graph that it makes, and the values that the other parts read.
+    dynamic : GraphPart, optional
+        Layers that read what the head gives and whose outputs' shapes only their workloads
+        can tell.
+    rest : GraphPart, optional
+        The other layers. They read what head and dynamic layers give.
+    decisive : tuple of bool
+        Per source of `rest`, whether its elements decide on shapes.
+    results : tuple of Value
+        Those of the whole graph.
+    """
+
+    head: GraphPart
+    dynamic: GraphPart | None
+    rest: GraphPart | None
+    decisive: tuple[bool, ...]
+    results: tuple[Value, ...]
+
+
+def is_shaped(graph: Graph) -> bool:
+    """Whether all shapes and attributes in a graph are known."""
+    return graph.is_fully_shaped and all(map(_is_shaped, graph.layers))
+
+
+def split_at_unknown(graph: Graph) -> Split:
+    """Cut a graph after the layers that are fully shaped.
+
+    Raises
+    ------
+    UnimplementedError
+        If nothing can be learnt by running the first part.
+    """
+    known = set(graph.sources)
+    # A shaped layer behind an unshaped one has to wait for it.
+    head = _ready([layer for layer in graph.layers if _is_shaped(layer)], known)
+    known.update(value for layer in head for value in layer.outputs)
+    behind = [layer for layer in graph.layers if layer not in set(head)]
+    dynamic = [layer for layer in behind if is_dynamic(layer) and _reads_only(layer, known)]
+    made = {value for layer in dynamic for value in layer.outputs}
+    rest = [layer for layer in behind if layer not in set(dynamic)]
+    crossing = _read(rest, known | made)
+    decisive = tuple(_is_decisive(value, rest) for value in crossing)
+    if not dynamic and not any(decisive):
+        raise UnimplementedError(
+            "the shapes of these outputs do not follow from the inputs",
+            where=rest[0].where,
+            fix="Give the inputs concrete shapes or a constant operand",
+        )
+    told = dict.fromkeys(v for v in graph.results if v in known or v.data is not None)
+    told.update(dict.fromkeys(v for v in (*_read(dynamic, known), *crossing) if v in known))
+    shown = dict.fromkeys(v for v in (*graph.results, *crossing) if v in made)
+    left = [v for v in dict.fromkeys(graph.results) if v not in told and v not in made]
+    return Split(
+        _part(graph.sources, head, list(told)),
+        _part(_read(dynamic, known), dynamic, list(shown)) if dynamic else None,
+        _part(crossing, rest, left) if rest else None,
+        decisive,
+        graph.results,
+    )
+
+
+def _ready(layers: Sequence[Layer], sources: set[Value]) -> list[Layer]:
+    """Those of some layers that read nothing but sources and each other."""
+    known, ready = set(sources), []
+    for layer in layers:
+        if _reads_only(layer, known):
+            ready.append(layer)
+            known.update(layer.outputs)
+    return ready
+
+
+def _reads_only(layer: Layer, known: set[Value]) -> bool:
+    """Whether a layer's inputs are all known or constant."""
+    return all(v is None or v.data is not None or v in known for v in layer.inputs)
+
+
+def _read(layers: Sequence[Layer], known: set[Value]) -> list[Value]:
+    """Those of some values that layers read, each once."""
+    read = (value for layer in layers for value in layer.inputs if value is not None)
+    return [value for value in dict.fromkeys(read) if value in known]
+
+
+def _part(sources: Sequence[Value], layers: Sequence[Layer], results: Sequence[Value]) -> GraphPart:
+    """Some layers of a graph."""
+    return GraphPart(_graph_of(sources, layers, results), tuple(sources), tuple(results))
+
+
+def _graph_of(inputs: Sequence[Value], layers: Sequence[Layer], outputs: Sequence[Value]) -> Graph:
+    """A part of a graph as a graph of its own, its inputs named apart by their ids."""
+    fresh = {value: replace(value, name=f"{value.name}#{value.id}") for value in inputs}
+    return Graph(
+        tuple(fresh.values()),
+        tuple(fresh.get(value, value) for value in outputs),
+        tuple(str(value.id) for value in outputs),
+        tuple(
+            replace(layer, inputs=tuple(v and fresh.get(v, v) for v in layer.inputs))
+            for layer in layers
+        ),
+    )
+
+
+def _is_shaped(layer: Layer) -> bool:
+    """Whether all of a layer's tensors are fully shaped and all its attributes known."""
+    infos = [info for info in (*layer.input_infos, *layer.output_infos) if info is not None]
+    waits = isinstance(layer.operation, Composite) or any(
+        value is not None and layer.operation.decides(index)
+        for index, value in enumerate(layer.inputs)
+    )
+    return not waits and all(info.is_fully_shaped for info in infos)
+
+
+def _is_decisive(value: Value, layers: Sequence[Layer]) -> bool:
+    """Whether some layer waits for a value to become an attribute."""
+    return any(
+        other is value and layer.operation.decides(index)
+        for layer in layers
+        for index, other in enumerate(layer.inputs)
+    )

@@ -1,0 +1,302 @@
+"""Staged program where shapes depend on values: as far as they are known, then on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import TypeAlias
+
+from armpy.backend import Cancellation, DynamicTensorHandle, HostTensorHandle, ITensorHandle
+from armpy.compiler import OptimizedNetwork, Placement
+from armpy.errors import BackendError, UnimplementedError
+from armpy.execution.arrays.conversion import check_output_array
+from armpy.execution.programs.compiled_program import CompiledProgram
+from armpy.execution.programs.graph_split import GraphPart, Split
+from armpy.execution.programs.held_memory import HeldMemory
+from armpy.execution.programs.loop_limits import limited_layers, limited_steps, run_apart
+from armpy.execution.scheduling.executors import Executors
+from armpy.execution.steps.control_flow import Targets
+from armpy.execution.steps.profiled import Measure
+from armpy.execution.steps.session import BackendSession
+from armpy.execution.steps.step import memory_of, prepare_steps, raise_for_step, waiting
+from armpy.graph import Graph, Layer, Value
+from armpy.ops.operation import Array
+from armpy.plugins.proxy.memory import HandleFactoryProxy
+from armpy.types import BackendId
+
+LARGEST_KEY_ELEMENTS = 4096
+"""An operand that decides on shapes is part of the plan's key; larger ones are refused."""
+
+
+class DynamicLayers:
+    """Prepared layers, none of which reads what another one writes.
+
+    Parameters
+    ----------
+    network : OptimizedNetwork
+        As `place_layers` makes it; every input is fully shaped.
+    sessions : mapping of str to BackendSession
+        By backend id.
+    limit_bytes : int
+        Most that an output may take up.
+    executors : Executors
+        Run what has loops that the core has to stop.
+    measure : callable, optional
+        Gives each step with its time taken.
+
+    Raises
+    ------
+    PreparationError
+        If backends fail to make workloads.
+    """
+
+    def __init__(
+        self,
+        network: OptimizedNetwork,
+        sessions: Mapping[BackendId, BackendSession],
+        limit_bytes: int,
+        executors: Executors,
+        measure: Measure | None = None,
+    ) -> None:
+        self.network = network
+        self._limit_bytes = limit_bytes
+        self._limited = limited_layers(network, sessions)
+        self._executors = executors
+        prepared = limited_steps(network, prepare_steps(network, sessions, measure), self._limited)
+        # The core reads what a layer has written, as it has the shapes, before the next begins.
+        self._steps = [
+            waiting(network.backend_ids[layer.id], step)
+            for layer, step in zip(network.graph.layers, prepared, strict=True)
+        ]
+        self._held = memory_of(network, sessions)
+        self._factories = {
+            layer.id: sessions[network.backend_ids[layer.id]].factories[0]
+            for layer in network.graph.layers
+        }
+
+    @property
+    def placement(self) -> Placement:
+        """Which layer runs where and why."""
+        return self.network.placement
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """Everything that runs."""
+        return self.network.graph.layers
+
+    def free_idle(self) -> None:
+        """Give idle memory of workloads back; there is no other."""
+        for step in self._steps:
+            step.free_idle()
+
+    def run(
+        self, sources: Sequence[Array], cancellation: Cancellation | None = None
+    ) -> list[Array]:
+        """Execute every layer once; parameters and result as for `StepProgram.run`."""
+        if self._limited:
+            return run_apart(self._executors, partial(self._run, sources), cancellation)
+        return self._run(sources, cancellation)
+
+    def _run(self, sources: Sequence[Array], cancellation: Cancellation | None) -> list[Array]:
+        """Execute every layer once, on this thread."""
+        graph = self.network.graph
+        arrays: dict[Value, Array] = dict(zip(graph.inputs, sources, strict=True))
+        with ExitStack() as stack:
+            for shared in self._held:
+                stack.enter_context(shared)
+            for step, layer in enumerate(graph.layers):
+                try:
+                    if cancellation is not None:
+                        cancellation.check()
+                    made = self._execute(step, layer, arrays)
+                except BaseException as error:  # noqa: BLE001 - plugin boundary: named and raised
+                    raise_for_step(self.network, step, error)
+                arrays.update(zip(layer.outputs, made, strict=True))
+        return [arrays[value] for value in graph.outputs]
+
+    def _execute(self, step: int, layer: Layer, arrays: Mapping[Value, Array]) -> list[Array]:
+        """Run one layer; what it writes."""
+        # Host memory, whatever the backend's own is: to plan or copy would need the missing shapes.
+        factory = self._factories[layer.id]
+        inputs = [
+            None if value is None else self._input(value, arrays, factory) for value in layer.inputs
+        ]
+        outputs = [self._output(value, factory) for value in layer.outputs]
+        self._steps[step].execute(inputs, outputs)
+        for handle in outputs:
+            if isinstance(handle, DynamicTensorHandle) and not handle.is_resized:
+                raise BackendError(
+                    "the workload has left an output without a shape", actual=str(handle.info)
+                )
+        return [handle.map(write=False) for handle in outputs]
+
+    def _input(
+        self, value: Value, arrays: Mapping[Value, Array], factory: HandleFactoryProxy
+    ) -> ITensorHandle:
+        """Where a layer reads an input."""
+        elements = arrays[value] if value.data is None else value.data
+        return HostTensorHandle(value.info, factory.fitting(value.info, elements))
+
+    def _output(self, value: Value, factory: HandleFactoryProxy) -> ITensorHandle:
+        """Where a layer writes an output."""
+        info = value.info
+        if not info.is_fully_shaped:
+            lies = factory.alignment_bytes, factory.padding_bytes
+            return DynamicTensorHandle(info, self._limit_bytes, *lies)
+        return HostTensorHandle(info, factory.empty_tensor(info))
+
+
+RestPlanner: TypeAlias = Callable[
+    [tuple[object, ...], Graph, Sequence[tuple[int, ...]], Sequence[Array | None]],
+    "NetworkProgram",
+]
+
+
+class StagedProgram:
+    """Program that runs the head, then plans and runs the rest with what the head has shown.
+
+    Parameters
+    ----------
+    split : Split
+    head : CompiledProgram
+    dynamic : DynamicLayers, optional
+        If the split has such layers.
+    rest_planner : callable
+        Gives the plan of the rest for a key, the sources' shapes, and the decisive values;
+        keeps plans in a bounded cache.
+    """
+
+    def __init__(
+        self,
+        split: Split,
+        head: CompiledProgram,
+        dynamic: DynamicLayers | None,
+        rest_planner: RestPlanner,
+    ) -> None:
+        self._split = split
+        self.head = head
+        self._dynamic = dynamic
+        self._rest_planner = rest_planner
+        # Keys of the rest's plans begin with this, so that no other plan's are taken for them.
+        self._identity = object()
+        # The latest one, for reports alone: each execution looks up the one that it needs.
+        self._rest: NetworkProgram | None = None
+        self.result_infos = tuple(value.info for value in split.results)
+        """Info of each result; dimensions that depend on values are not known."""
+
+    @property
+    def network(self) -> OptimizedNetwork:
+        """The head's optimised network."""
+        return self.head.network
+
+    @property
+    def placement(self) -> Placement:
+        """The head's report, with that of the rest once it has run."""
+        report = self.head.placement
+        if self._dynamic is not None:
+            report = report.followed_by(self._dynamic.placement)
+        rest = self._rest
+        return report if rest is None else report.followed_by(rest.placement)
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """Everything that runs, as far as it has run."""
+        parts = (self.head, self._dynamic, self._rest)
+        return tuple(layer for part in parts if part is not None for layer in part.layers)
+
+    def run(
+        self,
+        sources: Sequence[Array],
+        results: Targets | None = None,
+        cancellation: Cancellation | None = None,
+    ) -> list[Array]:
+        """Execute once; parameters and result as for `StepProgram.run`."""
+        made = self.head.run(sources, None, cancellation)
+        return self._run_behind(made, results, cancellation)
+
+    def held_memory(self) -> HeldMemory:
+        """Make memory of the head that the application holds; what lies behind has its own."""
+        return HeldMemory(self.head.new_memory, self._run_behind)
+
+    def make_ready(self) -> None:
+        """Make the head's memory for the first execution now."""
+        self.head.make_ready()
+
+    def free_idle(self) -> None:
+        """Give idle working memory back, as far as it is known where."""
+        for part in (self.head, self._dynamic, self._rest):
+            if part is not None:
+                part.free_idle()
+
+    def _run_behind(
+        self,
+        made: Sequence[Array],
+        results: Targets | None,
+        cancellation: Cancellation | None = None,
+    ) -> list[Array]:
+        """Execute all but the head, which has made its results already."""
+        split = self._split
+        by_value: dict[Value, Array] = {}
+        by_value.update(zip(split.head.results, made, strict=True))
+        if split.dynamic is not None and self._dynamic is not None:
+            given = [by_value[value] for value in split.dynamic.sources]
+            made = self._dynamic.run(given, cancellation)
+            by_value.update(zip(split.dynamic.results, made, strict=True))
+        if split.rest is not None:
+            given = [by_value[value] for value in split.rest.sources]
+            made = self._run_rest(split.rest, given, cancellation)
+            by_value.update(zip(split.rest.results, made, strict=True))
+        return self._hand_over(by_value, results)
+
+    def _run_rest(
+        self, rest: GraphPart, arrays: Sequence[Array], cancellation: Cancellation | None
+    ) -> list[Array]:
+        """Plan the rest for what its sources have turned out to be, and run it."""
+        pairs = zip(arrays, self._split.decisive, strict=True)
+        values = [array if is_decisive else None for array, is_decisive in pairs]
+        shapes = [array.shape for array in arrays]
+        key = (self._identity, tuple(shapes), *map(self._key_part, values))
+        plan = self._rest_planner(key, rest.graph, shapes, values)
+        results = plan.run(arrays, None, cancellation)
+        self._rest = plan
+        return results
+
+    def _key_part(self, array: Array | None) -> object:
+        """What of a value belongs to the key of the rest's plan, apart from its shape."""
+        if array is None:
+            return None
+        if array.size > LARGEST_KEY_ELEMENTS:
+            raise UnimplementedError(
+                "an operand that decides on shapes is too large",
+                expected=f"at most {LARGEST_KEY_ELEMENTS} elements",
+                actual=str(array.size),
+            )
+        if array.dtype.hasobject:  # whose bytes are addresses
+            return tuple(array.reshape(-1).tolist())
+        # All elements, and no digest: a plan for other values would give wrong answers.
+        return array.tobytes()
+
+    def _hand_over(
+        self, by_value: dict[Value, Array], results: Sequence[Array | None] | None
+    ) -> list[Array]:
+        """Results in order, written to the caller's arrays where given."""
+        found: list[Array] = []
+        taken: set[int] = set()
+        for index, value in enumerate(self._split.results):
+            array = value.data if value.data is not None else by_value[value]
+            given = results[index] if results is not None else None
+            if given is not None:
+                check_output_array(value.name, value.info.with_shape(array.shape), given)
+                given[...] = array
+                array = given
+            # Callers may write to what they get: no array is handed out twice, and no constant.
+            elif id(array) in taken or value.data is not None:
+                array = array.copy()
+            taken.add(id(array))
+            found.append(array)
+        return found
+
+
+NetworkProgram: TypeAlias = CompiledProgram | StagedProgram
+"""Program of a network for some input shapes."""
