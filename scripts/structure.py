@@ -36,8 +36,11 @@ PACKAGES = (
 )
 CEILINGS = Path(__file__).with_suffix(".toml")
 FILES_PER_FOLDER = 20
+EXTENSION_PACKAGES = frozenset(path.rpartition("/")[2] for path in EXTENSIONS)
 SMALL_MODULE_LINES = 60
 SMALL_FUNCTION_LINES = 6
+CLASS_LINES = 400
+CLASS_METHODS = 30
 REFUSED_FIRST_WORDS = frozenset({"What", "Who", "Whose", "Where", "Whatever", "Whom"})
 PARTICIPLE = re.compile(
     r"[a-z](ed|ing)$|(^_?|[a-z])(Told|Lent|Lost|Found|Made|Taken|Given|Left\w*)$"
@@ -377,6 +380,32 @@ def _single_uses(tree: Tree, _: Settings) -> list[str]:
     return found
 
 
+def _large_classes(tree: Tree, _: Settings) -> list[str]:
+    """Classes of the core, of contracts besides, that hold more than a reader can."""
+    found = []
+    for source in _of_core(tree):
+        for node in source.classes:
+            lines = (node.end_lineno or node.lineno) - node.lineno + 1
+            names = [part.name for part in node.body if isinstance(part, ast.FunctionDef)]
+            methods = sum(not name.endswith("__") for name in names)  # operators are no methods
+            if lines > CLASS_LINES or methods > CLASS_METHODS:
+                found.append(f"{source.name}: {node.name}, {lines} lines, {methods} methods")
+    return found
+
+
+def _internal_imports(tree: Tree, settings: Settings) -> list[str]:
+    """Modules of the core that an extension imports, and that no third party is offered."""
+    offered = re.compile("|".join(settings.offered_to_extensions))
+    return [
+        f"{source.name}:{imported.line}: {imported.target}"
+        for source in tree.sources.values()
+        if source.name.split(".")[0] in EXTENSION_PACKAGES
+        for imported in source.imports
+        if imported.target.split(".")[0] == "armpy"
+        and not offered.fullmatch(imported.target.rpartition(".")[0] or imported.target)
+    ]
+
+
 def _body_lines(node: ast.FunctionDef) -> int:
     """Lines of a function without its signature and docstring."""
     body = node.body[1:] if ast.get_docstring(node) and len(node.body) > 1 else node.body
@@ -406,6 +435,14 @@ RULES: dict[str, tuple[str, Callable[[Tree, Settings], list[str]]]] = {
         f"private functions of the core of at most {SMALL_FUNCTION_LINES} lines, used once",
         _single_uses,
     ),
+    "large_classes": (
+        f"classes of the core of more than {CLASS_LINES} lines or {CLASS_METHODS} methods",
+        _large_classes,
+    ),
+    "internal_imports": (
+        "imports by extensions of modules of the core that no third party is offered",
+        _internal_imports,
+    ),
 }
 
 
@@ -420,6 +457,7 @@ class Settings:
     free_of_names: tuple[str, ...]
     bases_to_inherit_from: tuple[str, ...]
     nouns: tuple[str, ...]
+    offered_to_extensions: tuple[str, ...]
 
     @classmethod
     def read(cls, path: Path = CEILINGS) -> Settings:
@@ -436,6 +474,7 @@ class Settings:
             tuple(left_out["free_of_names"]),
             tuple(left_out["bases_to_inherit_from"]),
             tuple(left_out["nouns"]),
+            tuple(left_out["offered_to_extensions"]),
         )
 
 

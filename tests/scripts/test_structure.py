@@ -157,6 +157,33 @@ def test_a_small_private_function_that_is_used_once_is_found(tmp_path: Path) -> 
     assert found("single_uses", tmp_path, {"armpy/a.py": text}) == ["armpy.a:1: _once"]
 
 
+def test_a_class_of_too_many_methods_is_found(tmp_path: Path) -> None:
+    methods = "".join(f"    def m{number}(self): ...\n" for number in range(31))
+    files = {
+        "armpy/many.py": f"class Many:\n{methods}",
+        "armpy/few.py": "class Few:\n    def m(self): ...\n",
+        "armpy/long.py": "class Long:\n" + "    x = 1\n" * 401,
+    }
+    assert found("large_classes", tmp_path, files) == [
+        "armpy.long: Long, 402 lines, 0 methods",
+        "armpy.many: Many, 32 lines, 31 methods",
+    ]
+
+
+def test_an_extension_that_imports_the_insides_of_the_core_is_found(tmp_path: Path) -> None:
+    texts = {
+        "armpy/__init__.py": "",
+        "armpy_onnx/__init__.py": "from armpy import load\nfrom armpy.backend.memory import Arena\n"
+        "from armpy.graph import Graph\nfrom armpy.store.entries import Entries\n",
+    }
+    for name, text in texts.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    internal = RULES["internal_imports"][1](Tree(tmp_path, ["armpy", "armpy_onnx"]), SETTINGS)
+    assert internal == ["armpy_onnx:4: armpy.store.entries.Entries"]
+
+
 def test_what_is_there_for_older_code_is_found(tmp_path: Path) -> None:
     methods = "    def make(self): ...\n    def make_with_options(self): ..."
     text = f"class A:\n{methods}\ndef warn_deprecated(): ..."
