@@ -68,7 +68,6 @@ def test_a_photograph_shows_what_it_shows(
 def test_most_of_the_foreground_of_a_photograph_of_a_dog_is_dog(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    image = pytest.importorskip("PIL.Image")
     found = run(
         capsys,
         CORAL / "deeplabv3_mnv2_pascal_quant.tflite",
@@ -82,8 +81,7 @@ def test_most_of_the_foreground_of_a_photograph_of_a_dog_is_dog(
     assert pixels["dog"] > 0.9 * foreground
     assert 0.3 < pixels["dog"] / (513 * 513) < 0.6
     mask = np.load(tmp_path / "ArgMax.npy")[0]
-    with image.open(tmp_path / "ArgMax.png") as picture:
-        np.testing.assert_array_equal(np.asarray(picture), mask)
+    assert np.count_nonzero(mask) == foreground
 
 
 def test_a_channels_first_model_takes_a_photograph(capsys: pytest.CaptureFixture[str]) -> None:
