@@ -109,9 +109,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 _ROOT = Path(__file__).parent
 _MISSING = {
-    package.name: package.parent
-    for package in sorted(_ROOT.glob("extensions/*/armpy_*"))
-    if find_spec(package.name) is None
+    module.parent.name: module.parents[1]
+    for module in sorted(_ROOT.glob("extensions/*/armpy_*/__init__.py"))
+    if find_spec(module.parent.name) is None
 }
 """Extensions that are not installed, with their folders."""
 

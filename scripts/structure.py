@@ -27,7 +27,9 @@ from functools import cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-EXTENSIONS = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("extensions/*/armpy_*"))
+EXTENSIONS = sorted(
+    str(path.parent.relative_to(ROOT)) for path in ROOT.glob("extensions/*/armpy_*/__init__.py")
+)
 PACKAGES = (
     "armpy",
     "backends/numba_acc/armpy_numba_acc",
