@@ -734,10 +734,12 @@ class LoadedNetwork:
     def _first_plan(self, shapes: Shapes) -> NetworkProgram:
         """The plan for some input shapes, made from the network."""
         if self.original is not None:
-            return self.original.plan(shapes)
-        plan = self._make_plan(self._bound(shapes))
-        self._symbolic.add(plan)
-        return plan
+            # Not by `plan`, after which it would be the original's latest.
+            plan: NetworkProgram = self.original._find(shapes).plan
+            return plan
+        made = self._make_plan(self._bound(shapes))
+        self._symbolic.add(made)
+        return made
 
     def _plan_from_symbolic(self, shapes: Shapes) -> NetworkProgram | None:
         """The plan for some input shapes, if others say what it is."""
