@@ -11,6 +11,7 @@ from armpy.inspect.facts import (
 )
 from armpy.inspect.name_resolution import Linker
 from armpy.inspect.renaming import linker_of, with_file_names
+from armpy.inspect.work import Work, family_of, work_of
 
 __all__ = [
     "LayerFacts",
@@ -20,9 +21,12 @@ __all__ = [
     "ModelFacts",
     "ProgramFacts",
     "TensorFacts",
+    "Work",
     "describe_file",
     "describe_model",
     "describe_network",
+    "family_of",
     "linker_of",
     "with_file_names",
+    "work_of",
 ]

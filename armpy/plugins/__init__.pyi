@@ -10,6 +10,7 @@ from armpy.plugins.probe import (
     ProbeResult as ProbeResult,
     probe_candidates as probe_candidates,
 )
+from armpy.plugins.proxy.guard import BackendProxy as BackendProxy
 from armpy.plugins.registry import (
     BackendRegistry as BackendRegistry,
     backend_registry as backend_registry,

@@ -10,7 +10,7 @@ from armpy.backend import HostTensorHandle, ITensorHandle, IWorkload, NetworkRes
 from armpy.compiler.assign import SupportOracle
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.operation import Array
-from armpy.plugins.proxy.guard import BackendProxy
+from armpy.plugins import BackendProxy
 
 
 class Answers:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
 
+from armpy import CompilationCaching
 from armpy.backend import IBackendInternal, PreparationRequest, ReasonCode, Support
 from armpy.compiler import specialize
 from armpy.compiler.assign import SupportOracle
@@ -13,9 +14,7 @@ from armpy.errors import ArmpyError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph, Layer, SubgraphView
 from armpy.ops.operation import Array
-from armpy.plugins import BackendRegistry
-from armpy.plugins.proxy.guard import BackendProxy
-from armpy.store.settings import CompilationCaching
+from armpy.plugins import BackendProxy, BackendRegistry
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 from armpy_conformance.answers import Answers
 from armpy_conformance.case import Case, Neighbour

@@ -16,9 +16,8 @@ from armpy.core.arguments import check_instance
 from armpy.core.vlog import is_on, vlog
 from armpy.errors import ArmpyError, BackendUnavailableError
 from armpy.execution import Runtime, RuntimeOptions
-from armpy.plugins import BackendRegistry
+from armpy.plugins import BackendProxy, BackendRegistry
 from armpy.plugins.placers import Placers
-from armpy.plugins.proxy.guard import BackendProxy
 from armpy.types import REFERENCE_BACKEND_ID, BackendId, DeviceType
 from armpy_nnapi.capabilities import Capabilities, capabilities_from
 from armpy_nnapi.codes import (

@@ -21,10 +21,10 @@ import numpy as np
 import onnx
 from onnx.backend.base import Backend, BackendRep
 
+from armpy import load
 from armpy.errors import InvalidArgumentError
 from armpy.execution import Runtime
 from armpy.model import Model
-from armpy.model.load import load
 from armpy.ops.operation import Array
 from armpy_onnx.element_types import data_type_of, numpy_type, stored
 

@@ -10,8 +10,8 @@ from armpy.backend.options import BackendOption, OptionScope
 from armpy.plugins.hooks import FrontEnd, ModelFile, ParseSettings, hookimpl
 
 if TYPE_CHECKING:
+    from armpy import ModelMetadata
     from armpy.graph.network import Network
-    from armpy.plugins.hooks.metadata import ModelMetadata
     from armpy.plugins.hooks.outline import FileOutline
 
 # `armpy doctor` and the choice of a front-end import this module without a file.

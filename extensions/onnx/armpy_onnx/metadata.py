@@ -9,7 +9,7 @@ from typing import Any
 
 import onnx
 
-from armpy.plugins.hooks.metadata import ModelMetadata, TensorMetadata
+from armpy import ModelMetadata, TensorMetadata
 from armpy.plugins.hooks.model_file import ModelFile
 from armpy_onnx.reading import dimension_name, load_model
 

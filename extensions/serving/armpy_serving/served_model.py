@@ -8,8 +8,8 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from armpy import Model
 from armpy.errors import InvalidArgumentError, ModelUnavailableError
-from armpy.model.model import Model
 from armpy_serving.contents import Array
 from armpy_serving.metrics import ModelMetrics
 from armpy_serving.protocol import datatype_of, model_metadata

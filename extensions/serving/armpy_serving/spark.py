@@ -12,7 +12,7 @@ from pyspark.sql import types
 
 from armpy.core.arguments import check_whole
 from armpy.errors import InvalidArgumentError
-from armpy.execution.arrays.tensor_spec import TensorSpec
+from armpy.execution import TensorSpec
 from armpy.ops.operation import Array
 from armpy_serving.predictor import Predictor
 

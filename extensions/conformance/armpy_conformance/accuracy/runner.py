@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from armpy import load
 from armpy.compiler import specialize
 from armpy.core.turns import take_turns, timed
 from armpy.errors import (
@@ -24,7 +25,6 @@ from armpy.errors import (
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph
 from armpy.model import Model
-from armpy.model.load import load
 from armpy.ops.operation import Array
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 from armpy_conformance.accuracy.accuracy_run import AccuracyRun

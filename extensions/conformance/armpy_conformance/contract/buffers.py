@@ -16,7 +16,7 @@ from armpy.backend import (
 from armpy.errors import ArmpyError
 from armpy.graph import Value
 from armpy.ops.operation import Array
-from armpy.plugins.proxy.guard import BackendProxy
+from armpy.plugins import BackendProxy
 from armpy.plugins.proxy.memory import DeviceMemoryProxy
 from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.contract.case import NothingToKeepError, check

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from armpy import CompilationCaching
 from armpy.backend import (
     CacheUse,
     IBackendInternal,
@@ -21,15 +22,13 @@ from armpy.backend import (
 from armpy.compiler.compiled_cache import KEEPS_NOTHING
 from armpy.errors import BackendCapabilityError
 from armpy.execution import Runtime, RuntimeOptions
-from armpy.model import Model
+from armpy.model import LoadOptions, Model
 from armpy.model.archive.light_loading import load_prepared
-from armpy.model.load_options import LoadOptions
 from armpy.model.load_request import LoadRequest
 from armpy.plugins import BackendRegistry
 from armpy.plugins.proxy.guard import keeps_programs
 from armpy.plugins.proxy.guarded_call import ask_method
 from armpy.store.archive.trust import TRUSTED
-from armpy.store.settings import CompilationCaching
 from armpy_conformance.backend_under_test import BackendUnderTest, layers_of
 from armpy_conformance.cases.patterns import kit_patterns
 from armpy_conformance.contract.case import NotApplicableError, NothingToKeepError, check

@@ -28,7 +28,7 @@ from armpy.compiler.memory.strategies import pack
 from armpy.graph import Graph, Value
 from armpy.ops.backend_internal import MemCopy
 from armpy.ops.operation import Array
-from armpy.plugins.proxy.guard import BackendProxy
+from armpy.plugins import BackendProxy
 from armpy.plugins.proxy.memory import HandleFactoryProxy
 from armpy.tensor import TensorInfo
 from armpy_conformance.backend_under_test import BackendUnderTest

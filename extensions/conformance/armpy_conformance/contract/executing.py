@@ -18,7 +18,7 @@ from armpy.backend import (
 )
 from armpy.errors import ArmpyError, ExecutionCancelledError, ExecutionTimeoutError
 from armpy.ops.operation import Array
-from armpy.plugins.proxy.guard import BackendProxy
+from armpy.plugins import BackendProxy
 from armpy.tensor import TensorInfo
 from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.case import Case

@@ -15,7 +15,7 @@ from armpy.backend import (
 )
 from armpy.errors import BackendCapabilityError
 from armpy.ops.operation import Array
-from armpy.plugins.proxy.guard import BackendProxy
+from armpy.plugins import BackendProxy
 from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.contract.case import NothingToKeepError, check
 from armpy_conformance.contract.driven import Driven, backend_of_runtime, options_of

@@ -10,7 +10,7 @@ from armpy.backend.options import default_options
 from armpy.graph import Layer
 from armpy.graph.network import Network
 from armpy.ops.operation import Operation
-from armpy.plugins.proxy.guard import BackendProxy
+from armpy.plugins import BackendProxy
 from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataType
 from armpy_conformance.backend_under_test import BackendUnderTest, layers_of

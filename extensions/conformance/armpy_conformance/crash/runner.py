@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+from armpy import CompilationCaching
 from armpy.errors import InvalidArgumentError
 from armpy.execution import RuntimeOptions
-from armpy.store.settings import CompilationCaching
 from armpy.types import BackendId
 from armpy_conformance.crash.cases import AFTERWARDS, CASES, SURVEY, CrashCase
 from armpy_conformance.crash.networks import builders

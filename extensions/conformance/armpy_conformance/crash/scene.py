@@ -8,13 +8,13 @@ from functools import cached_property
 
 import numpy as np
 
+from armpy import IsolationLimits
 from armpy.errors import ArmpyError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph
 from armpy.model import Model
 from armpy.ops.operation import Array
 from armpy.ops.tolerance import TOLERANCES, Tolerance, compare
-from armpy.plugins.isolation.limits import IsolationLimits
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.crash.networks import SMALL, builders, random_feeds

@@ -19,10 +19,10 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from armpy import load
 from armpy.compiler import Placement
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph, Layer, Value
-from armpy.model.load import load
 from armpy.ops.operation import Array
 from armpy.ops.tolerance import EXACT, Difference, Tolerance, compare
 from armpy.types import REFERENCE_BACKEND_ID, BackendId

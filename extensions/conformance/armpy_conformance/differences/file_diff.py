@@ -15,11 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from armpy import load
 from armpy.compiler import specialize
 from armpy.errors import InvalidArgumentError, UnimplementedError
 from armpy.execution import RuntimeOptions
 from armpy.graph import Graph, Layer, Value
-from armpy.model.load import load
 from armpy.ops.operation import Array
 from armpy.tensor import Shape
 from armpy.types import REFERENCE_BACKEND_ID

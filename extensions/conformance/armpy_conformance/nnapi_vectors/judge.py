@@ -11,8 +11,7 @@ import numpy as np
 
 from armpy.backend import ReasonCode
 from armpy.errors import BackendCapabilityError, NnapiError
-from armpy.execution import RuntimeOptions
-from armpy.execution.loaded_network import LoadedNetwork
+from armpy.execution import LoadedNetwork, RuntimeOptions
 from armpy.graph import nested_graphs
 from armpy.ops.operation import Array
 from armpy.ops.tolerance import EXACT, FLOAT16, FLOAT32, OFF_BY_ONE, Tolerance, compare

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType, TracebackType
 
+from armpy import CompilationCaching
 from armpy.compiler.compile_timeout import prepared_by
 from armpy.core.vlog import is_on, vlog
 from armpy.errors import (
@@ -25,7 +26,7 @@ from armpy.errors import (
 )
 from armpy.execution import LoadedNetwork, NetworkProperties, Runtime
 from armpy.ops.operation import Array
-from armpy.store.settings import TOKEN_BYTES, CompilationCaching
+from armpy.store.settings import TOKEN_BYTES
 from armpy.types import Preference, Priority
 from armpy_nnapi.codes import PreferenceCode, operation_name
 from armpy_nnapi.compile.outputs import OutputShapes

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from armpy import ImportedTensor
 from armpy.core.vlog import vlog
 from armpy.errors import (
     ArmpyError,
@@ -18,7 +19,7 @@ from armpy.errors import (
     MemoryLimitError,
 )
 from armpy.execution import LoadedNetwork
-from armpy.execution.arrays.imported_tensor import ImportedTensor, ToImport
+from armpy.execution.arrays.imported_tensor import ToImport
 from armpy.ops.operation import Array
 from armpy_nnapi.memory_domains.described_memory import DescribedMemory
 from armpy_nnapi.results import bad_data, op_failed

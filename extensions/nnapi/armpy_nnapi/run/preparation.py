@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from armpy.execution.memory import idle_release
 
 if TYPE_CHECKING:
-    from armpy.execution.calls.execution import Execution as BoundExecution
+    from armpy import Execution as BoundExecution
     from armpy_nnapi.run.execution_results import ExecutionResults
 
 

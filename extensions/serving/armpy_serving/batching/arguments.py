@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from armpy import Model
 from armpy.core.arguments import MOST_THREADS, check_whole
 from armpy.errors import InvalidArgumentError
-from armpy.model.model import Model
 
 _WHEN_FULL = ("wait", "error")
 _MODES = ("batch", "direct")

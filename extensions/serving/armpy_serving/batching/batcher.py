@@ -29,7 +29,7 @@ from armpy_serving.batching.waiting_items import WaitingItems, closed_error
 from armpy_serving.batching.workers import Workers
 
 if TYPE_CHECKING:
-    from armpy.model.model import Model
+    from armpy import Model
     from armpy.ops.operation import Array
 
 

@@ -12,7 +12,7 @@ from numpy import ndarray
 from armpy_serving.batching.rows import check_rows, read_item
 
 if TYPE_CHECKING:
-    from armpy.model.model import Model
+    from armpy import Model
     from armpy.ops.operation import Array
     from armpy_serving.batching.item import Answer
     from armpy_serving.batching.sizes import Rows

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from armpy import Model
 from armpy.errors import ArmpyError, InvalidArgumentError
+from armpy.execution import TensorSpec
 from armpy.execution.arrays.conversion import as_input
 from armpy.execution.arrays.reshaping import with_input_shapes
-from armpy.execution.arrays.tensor_spec import TensorSpec
 from armpy.execution.calls.run import as_dict
-from armpy.model.model import Model
 from armpy.ops.operation import Array
 from armpy.tensor import Shape, format_shape
 from armpy_serving.batching.item import Answer, Item

@@ -7,8 +7,8 @@ import threading
 from collections.abc import Sequence
 from typing import TypeAlias
 
+from armpy import Model
 from armpy.errors import ArmpyError
-from armpy.model.model import Model
 
 Rows: TypeAlias = "tuple[tuple[int, ...], ...]"
 """Each input's shape without the batch: only items of the same can be run together."""

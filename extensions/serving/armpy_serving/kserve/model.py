@@ -25,6 +25,7 @@ from kserve.protocol.infer_type import (
 )
 
 import armpy
+from armpy import Model
 from armpy.errors import (
     GraphValidationError,
     InvalidArgumentError,
@@ -33,7 +34,6 @@ from armpy.errors import (
     QueueFullError,
 )
 from armpy.execution import Runtime, RuntimeOptions, TensorSpec
-from armpy.model.model import Model
 from armpy_serving.contents import Array, array_of_bytes, array_of_numbers, check_json
 from armpy_serving.kserve.errors import kserve_error
 from armpy_serving.kserve.messages import answer_of

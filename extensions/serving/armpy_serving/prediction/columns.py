@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy.errors import InvalidArgumentError
-from armpy.execution.arrays.tensor_spec import TensorSpec
+from armpy.execution import TensorSpec
 from armpy.tensor import format_shape
 
 Column: TypeAlias = npt.NDArray[Any]  # Any: of numbers, of lists, of bytes

@@ -9,9 +9,9 @@ from copy import copy
 
 import numpy as np
 
+from armpy import Model
 from armpy.errors import ArmpyError, InvalidArgumentError
-from armpy.execution.arrays.tensor_spec import TensorSpec
-from armpy.model.model import Model
+from armpy.execution import TensorSpec
 from armpy.ops.operation import Array
 from armpy.tensor import format_shape
 from armpy_serving.batching.rows import has_open_batch

@@ -9,8 +9,8 @@ from importlib.machinery import all_suffixes
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from armpy import Model
 from armpy.errors import InvalidArgumentError, UnimplementedError
-from armpy.model.model import Model
 from armpy.model.model_files import ModelOrigin
 from armpy.plugins.hooks import open_model_file
 from armpy_serving.batching.arguments import batch_sizes

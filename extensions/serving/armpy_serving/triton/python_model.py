@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import triton_python_backend_utils as pb_utils
 
+from armpy import Model
 from armpy.errors import (
     ExecutionCancelledError,
     ExecutionTimeoutError,
@@ -18,7 +19,6 @@ from armpy.errors import (
     ModelUnavailableError,
 )
 from armpy.execution import TensorSpec
-from armpy.model.model import Model
 from armpy_serving.contents import Array
 from armpy_serving.metrics import ModelMetrics
 from armpy_serving.status import status_of

@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from armpy import Model, load
 from armpy.errors import InvalidArgumentError
 from armpy.execution import Runtime, RuntimeOptions
-from armpy.model.load import load
-from armpy.model.load_options import LoadOptions
-from armpy.model.model import Model
+from armpy.model import LoadOptions
 from armpy_serving.protocol import datatype_of
 from armpy_serving.triton.config import triton_type
 from armpy_serving.triton.version_file import VersionFile, unusable

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import armpy
-from armpy.model.load_options import LoadOptions
+from armpy.model import LoadOptions
 from armpy_tools.benchmark.inputs import Array, chosen_shapes, fits, random_array
 from armpy_tools.benchmark.subject_model import ISubjectModel, items_of, read_arrays
 from armpy_tools.benchmark.subjects import ARMPY, Subject

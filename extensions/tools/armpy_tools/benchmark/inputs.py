@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy.errors import InvalidArgumentError
-from armpy.execution.arrays.tensor_spec import TensorSpec
+from armpy.execution import TensorSpec
 from armpy.tensor import Shape, TensorInfo
 
 Array: TypeAlias = npt.NDArray[Any]  # Any: whatever the model takes

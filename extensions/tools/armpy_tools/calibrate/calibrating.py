@@ -15,8 +15,7 @@ from armpy.errors import ArmpyError, BackendCapabilityError
 from armpy.execution import LoadedNetwork, Runtime, RuntimeOptions
 from armpy.graph import Graph
 from armpy.ops.operation import Array
-from armpy.plugins import BackendRegistry, preferred_backends
-from armpy.plugins.proxy.guard import BackendProxy
+from armpy.plugins import BackendProxy, BackendRegistry, preferred_backends
 from armpy.types import REFERENCE_BACKEND_ID, BackendId, DataType
 from armpy_tools.calibrate.clocks import Clock, measure
 from armpy_tools.calibrate.copies import Copies, measure_copies

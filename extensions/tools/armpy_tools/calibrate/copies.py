@@ -11,7 +11,7 @@ import numpy as np
 from armpy.backend import DefaultAllocator, ITensorHandle
 from armpy.backend.memory.memory import rounded_up
 from armpy.compiler.memory.memory_copies import HOST_FACTORIES, handle_factories, hands_on
-from armpy.plugins.proxy.guard import BackendProxy
+from armpy.plugins import BackendProxy
 from armpy.plugins.proxy.guarded_call import call_method
 from armpy.plugins.proxy.memory import HandleFactoryProxy
 from armpy.tensor import TensorInfo

@@ -8,7 +8,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
-from armpy.inspect.work import Work, family_of, work_of
+from armpy.inspect import Work, family_of, work_of
 from armpy_tools.calibrate.workloads import CalibrationWorkload
 from armpy_tools.devices.costs import Rate
 from armpy_tools.devices.records import Sample

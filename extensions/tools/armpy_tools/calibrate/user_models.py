@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from armpy import load
 from armpy.compiler import specialize
 from armpy.core.file_digest import content_digest
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph
-from armpy.model.load import load
 from armpy.ops.operation import Array
 from armpy.plugins import BackendRegistry
 from armpy.types import REFERENCE_BACKEND_ID, DataType

@@ -13,8 +13,7 @@ from armpy.execution import Runtime, RuntimeOptions
 from armpy.execution.arrays.conversion import as_input
 from armpy.graph import Graph
 from armpy.ops.operation import Array
-from armpy.plugins import BackendRegistry
-from armpy.plugins.proxy.guard import BackendProxy
+from armpy.plugins import BackendProxy, BackendRegistry
 from armpy.tensor import TensorInfo
 from armpy.types import REFERENCE_BACKEND_ID, BackendId, DataType
 from armpy_tools.compare.seeded_values import stored

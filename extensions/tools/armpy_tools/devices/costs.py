@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from armpy.compiler.devices import FigureSource
 from armpy.graph import Layer
-from armpy.inspect.work import Work, family_of, work_of
+from armpy.inspect import Work, family_of, work_of
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId

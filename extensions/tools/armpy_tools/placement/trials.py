@@ -23,7 +23,7 @@ from armpy_tools.placement.cost_table import CostTable
 from armpy_tools.placement.decisions import MEASURED
 
 if TYPE_CHECKING:
-    from armpy.execution.loaded_network import LoadedNetwork
+    from armpy.execution import LoadedNetwork
 
 Load: TypeAlias = "Callable[[Mapping[int, BackendId], Profiler | None], LoadedNetwork]"
 """Loads the network with each layer on the backend of a mapping by layer id."""

@@ -14,7 +14,7 @@ from armpy.execution import Runtime
 from armpy.graph import Graph, Layer, Rewriter
 from armpy.ops.activation_layers import Activation, ActivationFunction
 from armpy.ops.activations import FusedActivation
-from armpy.plugins.proxy.guard import BackendProxy
+from armpy.plugins import BackendProxy
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import REFERENCE_BACKEND_ID, DataType
 from armpy_tools.quantize.planning import is_real

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from armpy.errors import ArmpyError
 from armpy.execution import RuntimeOptions
-from armpy.profiling.naming import short_names
+from armpy.profiling import short_names
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 from armpy_tools.compare.layer_errors import LayerError, layer_errors
 from armpy_tools.compare.sides import Sides

@@ -6,8 +6,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from armpy.inspect.facts import ModelFacts
-from armpy.profiling.naming import short_names
+from armpy.inspect import ModelFacts
+from armpy.profiling import short_names
 from armpy_tools.report.drawing import to_dot, to_svg
 from armpy_tools.report.picture import pictures
 

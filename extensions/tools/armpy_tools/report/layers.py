@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from armpy.inspect import LayerFacts, LayerStatus, ModelFacts
-from armpy.profiling.naming import short_names
+from armpy.profiling import short_names
 from armpy.tensor import format_shape
 
 if TYPE_CHECKING:

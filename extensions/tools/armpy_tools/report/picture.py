@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from armpy.inspect.facts import LayerFacts, LayerStatus, ModelFacts
+from armpy.inspect import LayerFacts, LayerStatus, ModelFacts
 from armpy.tensor import format_shape
 
 

@@ -16,7 +16,7 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
 from armpy.cli.printer import Printer
-from armpy.profiling.naming import short_names
+from armpy.profiling import short_names
 from armpy_tools.benchmark import (
     BenchmarkProgress,
     BenchmarkResult,

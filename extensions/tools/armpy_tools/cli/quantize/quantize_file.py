@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from armpy import ModelMetadata
 from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.pictures.file_metadata import FileMetadata
 from armpy.cli.pictures.image_layout import sized_shapes
@@ -21,7 +22,6 @@ from armpy.errors import InvalidArgumentError
 from armpy.execution import TensorSpec
 from armpy.graph import Graph
 from armpy.model.load_request import begins_prepared
-from armpy.plugins.hooks.metadata import ModelMetadata
 from armpy.plugins.hooks.model_file import open_model_file
 from armpy_tools.pictures.find import find_pictures
 from armpy_tools.quantize import QuantizedModel, QuantizeOptions, QuantizeReport
