@@ -33,19 +33,15 @@ def inspect(
     check_outputs({"--dot": dot}, [load_request.model])
     found: dict[str, object] = {}
     after = None
+    shapes = chosen_shapes(load_request, size, shape_sets)
     if begins_prepared(load_request.model):
-        if size is not None or shape_sets:
-            option = "--shape" if size is None else "--size"
-            raise click.UsageError(
-                f"{option}: a prepared file is shown with the shapes that it is for."
-            )
         result, prepared = inspect_prepared(load_request, dot)
         found["prepared"] = prepared_document(prepared)
 
         def after() -> None:
             print_prepared(prepared)
     else:
-        result = inspected(load_request, size, _only_one(shape_sets), dot)
+        result = inspected(load_request, size, shapes, dot)
     if as_json:
         print_json({**model_document(load_request.model, result), **found})
         return
@@ -54,8 +50,15 @@ def inspect(
         after()
 
 
-def _only_one(shape_sets: Sequence[Shapes]) -> Shapes:
-    """The shapes; a name may not come again."""
+def chosen_shapes(
+    load_request: CliLoadRequest, size: tuple[int, int] | None, shape_sets: Sequence[Shapes]
+) -> Shapes:
+    """The shapes of ``--shape``; an input may come once, and no shape may of a prepared file."""
+    if begins_prepared(load_request.model) and (size is not None or shape_sets):
+        option = "--shape" if size is None else "--size"
+        raise click.UsageError(
+            f"{option}: a prepared file is shown with the shapes that it is for."
+        )
     if len(shape_sets) > 1:
         raise click.UsageError("--shape: an input is named twice.")
     return shape_sets[0] if shape_sets else {}

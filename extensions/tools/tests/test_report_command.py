@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from armpy import DataType, Network, TensorInfo, ops
 from armpy.cli.app import app
+from tests.support.row_models import write_row_model
 
 DIGITS = Path(__file__).parents[3] / "examples" / "digits"
 MODEL = str(DIGITS / "digits_int8.tflite")
@@ -52,6 +53,23 @@ def test_a_picture_does_not_take_the_place_of_its_model(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["report", str(model), "--svg", str(model)])
     assert "this file is read from" in str(result.output)
     assert model.read_bytes() == content
+
+
+def test_a_picture_shows_the_shapes_that_are_chosen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_row_model(tmp_path / "open.tflite", None)
+    command = ["report", "open.tflite", "--svg", "graph.svg", "--shape"]
+    result = CliRunner().invoke(app, [*command, "x=4,6"])
+    assert result.exit_code == 0, result.output
+    assert "(4, 3)" in (tmp_path / "graph.svg").read_text("utf-8")  # of the output
+    result = CliRunner().invoke(app, [*command, "x=4,7"])
+    assert "Expected (?, 6); got (4, 7)" in str(result.exception or result.output)
+    result = CliRunner().invoke(app, [*command, "x=4,6", "--shape", "x=2,6"])
+    assert "an input is named twice" in result.output
+    result = CliRunner().invoke(app, ["report", "open.tflite", "--shape", "x=4,6"])
+    assert "it is for --svg" in result.output
 
 
 def test_a_report_is_named_after_its_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from armpy.cli.options import (
     WRITABLE_FILE,
     model_options,
     seed_option,
+    shapes_option,
     size_option,
     verbosity_options,
 )
@@ -53,6 +54,10 @@ from armpy.cli.options import (
     help="An array for one input; once per input. Random numbers if left out.",
 )
 @size_option
+@shapes_option(
+    "For --svg, the shape of an input that the file leaves open, such as x=1,224,224,3; may be "
+    "repeated."
+)
 @seed_option()
 @verbosity_options
 @imported_when_run("armpy_tools.cli.report.work:report")

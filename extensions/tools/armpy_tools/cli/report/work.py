@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 import webbrowser
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from armpy.cli.inspect.compiled import inspect_prepared
-from armpy.cli.inspect.work import inspected
+from armpy.cli.inspect.work import chosen_shapes, inspected
 from armpy.cli.load_model import load_model
 from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.options import check_outputs
@@ -18,6 +19,7 @@ from armpy.cli.pictures.file_metadata import FileMetadata
 from armpy.cli.pictures.options import PictureOptions
 from armpy.cli.registry import find_origin
 from armpy.cli.run.run_model import RunRequest, prepare_inputs
+from armpy.cli.values import Shapes
 from armpy.errors import LayerValidationError
 from armpy.model import Model
 from armpy.model.load_request import begins_prepared
@@ -35,13 +37,16 @@ def report(
     compared: tuple[str, ...],
     no_accuracy: bool,
     size: tuple[int, int] | None,
+    shape_sets: Sequence[Shapes],
     **given: Any,  # Any: click hands over the fields of RunRequest by name
 ) -> None:
     """Write a page about MODEL: one file that works in any browser, without network."""
     if svg is not None:
         check_outputs({"--svg": svg}, [load_request.model])
-        _draw(load_request, size, svg)
+        _draw(load_request, size, chosen_shapes(load_request, size, shape_sets), svg)
         return
+    if shape_sets:
+        raise click.UsageError("--shape: it is for --svg; a page takes --size or --input.")
     render_page("", [])  # tells what is missing before the model runs
     path = Path(output or f"{Path(load_request.model).stem}.html")
     arrays = [text.rpartition("=")[2] for text in given["inputs"]]
@@ -72,12 +77,14 @@ def report(
         _open(path)
 
 
-def _draw(load_request: CliLoadRequest, size: tuple[int, int] | None, path: str) -> None:
+def _draw(
+    load_request: CliLoadRequest, size: tuple[int, int] | None, shapes: Shapes, path: str
+) -> None:
     """Draw the layers of a file to a picture."""
     if begins_prepared(load_request.model):
         inspection = inspect_prepared(load_request, None)[0]
     else:
-        inspection = inspected(load_request, size, {}, None)
+        inspection = inspected(load_request, size, shapes, None)
     write_svg(inspection.facts, path, load_request.model)
     click.echo(f"{path}: {Path(path).stat().st_size / 1024:.0f} KiB")
 
