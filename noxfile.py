@@ -63,3 +63,10 @@ def new_user(session: nox.Session) -> None:
     """Follow a new user from an empty environment to results, and time it."""
     session.install("build")
     session.run("python", "scripts/new_user.py", *session.posargs)
+
+
+@nox.session
+def release(session: nox.Session) -> None:
+    """Build a release and check it; arguments behind ``--`` go to scripts/release.py."""
+    session.install(".[release]")
+    session.run("python", "scripts/release.py", *session.posargs)

@@ -90,3 +90,43 @@ def test_interpreters_are_asked_for_their_version(tmp_path: Path) -> None:
     here = f"{sys.version_info[0]}.{sys.version_info[1]}"
     assert wheels.version_of(Path(sys.executable)) == here
     assert wheels.version_of(tmp_path / "python") == ""
+
+
+@pytest.fixture
+def release(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(SCRIPTS))
+    return script("release")
+
+
+def test_a_release_needs_one_version_and_a_dated_section(release: ModuleType) -> None:
+    core = {"project": {"name": "armpy", "version": "1.2.0"}}
+    good = {"name": "armpy-onnx", "version": "1.2.0", "dependencies": ["armpy==1.2.0", "onnx>=1"]}
+    assert not [*release.version_problems([core, {"project": good}])]
+    late = {**good, "version": "1.1.0", "dependencies": ["armpy>=1.2.0"]}
+    assert [*release.version_problems([core, {"project": late}])] == [
+        "armpy-onnx has version 1.1.0. Expected 1.2.0.",
+        "armpy-onnx requires armpy>=1.2.0. Expected armpy==1.2.0.",
+    ]
+    assert not [*release.changelog_problems("## 1.2.0 (2026-12-01)\n", "1.2.0")]
+    (problem,) = release.changelog_problems("## 1.2.0 (unreleased)\n", "1.2.0")
+    assert "has no date" in problem
+    (problem,) = release.changelog_problems("## 1.2.0 (2026-12-01)\n", "1.3.0")
+    assert "has no section '## 1.3.0" in problem
+
+
+def test_the_versions_of_this_tree_agree(release: ModuleType) -> None:
+    projects = release.read_projects(release.ROOT)
+    assert len(projects) == 1 + len([*release.ROOT.glob("extensions/*/pyproject.toml")])
+    assert not [*release.version_problems(projects.values())]
+
+
+def test_a_release_says_what_a_command_printed_that_failed(release: ModuleType) -> None:
+    (problem,) = release.run([sys.executable, "-c", "raise SystemExit('no such wheel')"])
+    assert problem.endswith("no such wheel\n")
+    assert not release.run([sys.executable, "-c", ""])
+
+
+def test_extras_of_developers_are_not_tried(release: ModuleType) -> None:
+    extras = release.user_extras(release.read_projects(release.ROOT)[release.ROOT])
+    assert "onnx" in extras
+    assert not release.DEVELOPMENT & set(extras)

@@ -1,0 +1,158 @@
+"""Builds a release and checks it; publishes nothing.
+
+Usage::
+
+    python scripts/release.py [--out FOLDER] [--extra NAME ...]
+
+1. Every distribution of the repository has the same version and pins the others to it, and
+   CHANGELOG.md has a dated section for it.
+2. Source archives and wheels of all distributions are built, and pass ``twine check --strict``.
+3. Each extra that users install is installed from them in a fresh environment, where it has to run
+   a model on both backends.
+4. A bill of materials (CycloneDX, JSON) of an environment with all these extras is written.
+
+Needs the extra ``release`` and a package index. The extra ``kernels`` needs the wheel that
+``scripts/build_kernels.py`` writes to the same folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from try_wheels import BACKEND_IDS, DIGITS, wrong_in
+
+ROOT = Path(__file__).parents[1]
+DEVELOPMENT = {"bench", "browser", "dev", "docs", "release", "test", "torch"}
+"""Extras for working on armpy, which are not tried."""
+
+Project: TypeAlias = dict[str, Any]  # Any: the contents of a pyproject.toml
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Build and check everything; 1 if there are problems, which are printed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=ROOT / "dist", help="where the files go")
+    parser.add_argument("--extra", action="append", help="try only this one; may be repeated")
+    options = parser.parse_args(arguments)
+    projects = read_projects(ROOT)
+    version = projects[ROOT]["project"]["version"]
+    changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    problems = [*version_problems(projects.values()), *changelog_problems(changelog, version)]
+    if not problems:
+        problems = build(projects, options.out)
+    if not problems:
+        extras = user_extras(projects[ROOT])
+        for extra in options.extra or ["", *extras]:
+            problems += try_extra(extra, version, options.out)
+        bill = options.out / f"armpy-{version}.cdx.json"
+        problems += write_bill_of_materials(extras, version, options.out, bill)
+    print(*(f"problem: {problem}" for problem in problems), sep="\n")
+    print(f"armpy {version}: {len(problems)} problems" if problems else f"armpy {version} is ready")
+    return 1 if problems else 0
+
+
+def read_projects(root: Path) -> dict[Path, Project]:
+    """``pyproject.toml`` of armpy and of each extension, by folder."""
+    folders = [root, *sorted(path.parent for path in root.glob("extensions/*/pyproject.toml"))]
+    return {
+        folder: tomllib.loads((folder / "pyproject.toml").read_text("utf-8")) for folder in folders
+    }
+
+
+def version_problems(projects: Iterable[Project]) -> Iterator[str]:
+    """Versions and pins that differ from the first project's version."""
+    tables = [project["project"] for project in projects]
+    version = tables[0]["version"]
+    names = {table["name"] for table in tables}
+    for table in tables:
+        if table["version"] != version:
+            yield f"{table['name']} has version {table['version']}. Expected {version}."
+        for requirement in table.get("dependencies", ()):
+            name = re.split(r"[^\w-]", requirement, maxsplit=1)[0]
+            if name in names and requirement != f"{name}=={version}":
+                yield f"{table['name']} requires {requirement}. Expected {name}=={version}."
+
+
+def changelog_problems(text: str, version: str) -> Iterator[str]:
+    """A missing section of a version, or a section without date."""
+    heading = re.search(rf"^## {re.escape(version)}(.*)$", text, re.MULTILINE)
+    if heading is None:
+        yield f"CHANGELOG.md has no section '## {version} (YYYY-MM-DD)'."
+    elif not re.fullmatch(r" \(\d{4}-\d\d-\d\d\)", heading[1]):
+        yield f"CHANGELOG.md: '{heading[0]}' has no date. Write '## {version} (YYYY-MM-DD)'."
+
+
+def user_extras(project: Project) -> list[str]:
+    """Names of the extras that users install."""
+    return sorted(set(project["project"]["optional-dependencies"]) - DEVELOPMENT)
+
+
+def build(folders: Iterable[Path], out: Path) -> list[str]:
+    """Build source archives and wheels, and check what they say of themselves."""
+    out.mkdir(parents=True, exist_ok=True)
+    for folder in folders:
+        problems = run([sys.executable, "-m", "build", "--outdir", str(out), str(folder)])
+        if problems:
+            return problems
+    files = sorted(str(path) for path in out.iterdir() if path.suffix in (".whl", ".gz"))
+    return run([sys.executable, "-m", "twine", "check", "--strict", *files])
+
+
+def try_extra(extra: str, version: str, out: Path) -> list[str]:
+    """Install armpy with an extra, an empty one for none, and run a model where it is installed."""
+    with tempfile.TemporaryDirectory() as folder:
+        python = str(Path(folder, "bin", "python"))
+        # The command line is added, as what is tried is a command.
+        wanted = f"armpy[{','.join(sorted({'cli', *filter(None, [extra])}))}]=={version}"
+        problems = install(folder, wanted, out)
+        for backend in () if problems else BACKEND_IDS:
+            command = [python, "-m", "armpy", "run", str(DIGITS / "digits_int8.tflite"), "--json"]
+            command += ["--image", str(DIGITS / "pictures" / "seven.png"), "--backend", backend]
+            ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+            problem = wrong_in(ran.stdout, backend) if ran.returncode == 0 else ran.stderr.strip()
+            problems += [f"{wanted} with {backend}: {problem}"] if problem else []
+    print(f"{wanted}: {'failed' if problems else 'installed, and reads a digit right'}", flush=True)
+    return problems
+
+
+def install(folder: str, wanted: str, out: Path) -> list[str]:
+    """Make an environment in a folder, with a requirement out of the built files."""
+    python = str(Path(folder, "bin", "python"))
+    pip = [python, "-m", "pip"]
+    return (
+        run([sys.executable, "-m", "venv", folder])
+        or run([*pip, "install", "--quiet", "--find-links", str(out.resolve()), wanted])
+        or run([*pip, "check"])
+    )
+
+
+def write_bill_of_materials(
+    extras: Sequence[str], version: str, out: Path, bill: Path
+) -> list[str]:
+    """Write the bill of materials of an environment with all extras that can be installed."""
+    has_kernels = any(out.glob("armpy_kernels-*.whl"))
+    chosen = [extra for extra in extras if extra != "kernels" or has_kernels]
+    with tempfile.TemporaryDirectory() as folder:
+        python = str(Path(folder, "bin", "python"))
+        command = [sys.executable, "-m", "cyclonedx_py", "environment", python]
+        command += ["--output-format", "JSON", "--output-file", str(bill)]
+        return install(folder, f"armpy[{','.join(chosen)}]=={version}", out) or run(command)
+
+
+def run(command: Sequence[str]) -> list[str]:
+    """Run a command; what it printed if it fails, and nothing if it succeeds."""
+    print("$", *command, flush=True)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return [f"{' '.join(command)}\n{done.stdout}{done.stderr}"] if done.returncode else []
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
