@@ -32,7 +32,8 @@ DIGITS = ROOT / "examples" / "digits"
 MINORS = (11, 12, 13, 14)
 
 _OF_BACKENDS = re.compile(
-    r'^\[project\.entry-points\."armpy\.(?:backends|programs)"\]\n(?:\w.*\n)*\n?', re.MULTILINE
+    r'^\[project\.entry-points\."armpy\.(?:backends|commands|programs)"\]\n(?:\w.*\n)*\n?',
+    re.MULTILINE,
 )
 
 

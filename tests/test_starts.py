@@ -80,7 +80,13 @@ STARTS = [
     Start("usage", "$ armpy run", 16, HEAVY - {"click"} | {"numpy"}),
     Start("help of a command", "$ armpy run --help", 16, HEAVY - {"click"} | {"numpy"}),
     # It asks plugins for commands, if some are installed: here armpy's own extensions.
-    Start("help of all", "$ armpy --help", 90, HEAVY - {"click", "pluggy"}),
+    # NumbaAcc's commands are among them, and nothing else of it.
+    Start(
+        "help of all",
+        "$ armpy --help",
+        90,
+        (HEAVY | {"armpy_numba_acc.backend"}) - {"click", "pluggy", "armpy_numba_acc"},
+    ),
     Start("wrong file", "$ armpy run nowhere.tflite", 16, HEAVY - {"click"} | {"numpy"}),
     Start(
         "what is installed",

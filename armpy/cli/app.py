@@ -15,18 +15,22 @@ _SHORT_HELPS = {
     "devices": "List the devices that backends run on.",
     "doctor": "Find out what is wrong with backends or a file, and what to do.",
     "inspect": "Show what a model is made of and where it would run.",
-    "kernels": "Build packs of compiled kernels, or list those that are found.",
     "keys": "Make keys to sign prepared files with, or show them.",
-    "new-backend": "Write the project of a new backend.",
     "profile": "Profile a model, show saved profiles, and compare two.",
     "run": "Run a model on a picture, on arrays, or on random numbers.",
+}
+
+_OF_BACKENDS = {
+    "kernels": "Build packs of compiled kernels, or list those that are found.",
     "tune": "Measure what is fastest for a model on this machine, and keep it.",
 }
+"""Commands that armpy's own backends add; help is as quick as without plugins."""
 
 
 @click.group(
     cls=CommandGroup,
     short_helps=_SHORT_HELPS,
+    of_backends=_OF_BACKENDS,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

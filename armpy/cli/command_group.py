@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import update_wrapper
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any
 
 import click
@@ -40,51 +41,48 @@ class CommandGroup(OnceGroup):
 
     Parameters
     ----------
-    *arguments, **named
-        As for `click.Group`.
     short_helps : mapping of str to str
         A line about each of its own commands, by name.
+    of_backends : mapping of str to str
+        Likewise of the commands that armpy's own backends add, as plugins do.
 
     Notes
     -----
-    The command ``new-backend`` is `command` in ``armpy/cli/new_backend/command.py``. Until it is
-    named, a line stands for it: lists of commands, in helps and completions, need no more.
+    The command ``run`` is `command` in ``armpy/cli/run/command.py``. Until a command is named, a
+    line stands for it: lists of commands, in helps and completions, need no more.
     """
 
     def __init__(
         self,
         *arguments: Any,  # Any: click's own
         short_helps: Mapping[str, str],
+        of_backends: Mapping[str, str] = MappingProxyType({}),
         **named: Any,  # Any: click's own
     ) -> None:
         super().__init__(*arguments, **named)
         self.own_names = frozenset(short_helps)
-        self._not_imported = set(short_helps)
-        for name, text in short_helps.items():
+        self._of_backends = of_backends.keys()
+        self._lines = {**short_helps, **of_backends}
+        for name, text in self._lines.items():
             self.add_command(click.Command(name, short_help=text))
 
     def resolve_command(
         self, context: click.Context, arguments: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command that is meant, imported; its name; and its arguments, which are checked."""
-        if arguments and arguments[0] in self._not_imported:
-            name = arguments[0]
-            module = import_module(f"armpy.cli.{name.replace('-', '_')}.command")
-            self.add_command(module.command, name)
-            self._not_imported.remove(name)
-        elif arguments:
-            self._check_extension(context, arguments[0])
-        return super().resolve_command(context, arguments)
-
-    def _check_extension(self, context: click.Context, name: str) -> None:
-        """Check that a command of one of armpy's extensions is there."""
+        name = arguments[0] if arguments else ""
+        if self._lines.pop(name, ""):
+            del self.commands[name]
+            if name in self.own_names:
+                module = import_module(f"armpy.cli.{name.replace('-', '_')}.command")
+                self.add_command(module.command, name)
         distribution = COMMANDS.get(name)
-        if distribution is None or self.get_command(context, name) is not None:
-            return
-        raise click.UsageError(
-            f"the command '{name}' is missing: {distribution} is not installed, or cannot be "
-            f"loaded, which armpy doctor explains. Run: {install_command(distribution)}"
-        )
+        if distribution is not None and self.get_command(context, name) is None:
+            raise click.UsageError(
+                f"the command '{name}' is missing: {distribution} is not installed, or cannot be "
+                f"loaded, which armpy doctor explains. Run: {install_command(distribution)}"
+            )
+        return super().resolve_command(context, arguments)
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         """One of the group's own commands, or a plugin's."""
@@ -92,27 +90,33 @@ class CommandGroup(OnceGroup):
 
     def list_commands(self, context: click.Context) -> list[str]:
         """Names of all commands, for help."""
-        return sorted({*self.own_names, *self._plugins(context)})
+        return sorted({*self.commands, *self._plugins(context)})
 
     def _plugins(self, context: click.Context) -> dict[str, click.Command]:
         """The commands of plugins by name; they are asked once for a command line."""
         found: dict[str, click.Command] | None = context.meta.get(__name__)
         if found is None:
-            found = context.meta[__name__] = _plugin_commands(self.own_names)
+            with_own = not self._of_backends <= self._lines.keys()
+            found = context.meta[__name__] = _plugin_commands(self.own_names, with_own=with_own)
         return found
 
 
-def _plugin_commands(taken: frozenset[str]) -> dict[str, click.Command]:
+def _plugin_commands(taken: frozenset[str], *, with_own: bool) -> dict[str, click.Command]:
     """The commands of plugins by name.
 
-    Where none is installed, and there is nothing to complain about either, what finds them is not
-    imported: armpy's help is as quick as its own commands.
+    Where none is installed but armpy's own backends, for whose commands lines stand unless
+    `with_own`, and there is nothing to complain about either, what finds them is not imported:
+    armpy's help is as quick as its own commands.
     """
     from armpy.plugins.discovery import entry_point_cache  # not for own commands  # noqa: PLC0415
 
     is_asked_for = any(os.environ.get(name) for name in _PLUGIN_VARIABLES)
     entries = () if is_asked_for else entry_point_cache.installed_entry_points()
-    hooks = {entry_point_cache.HOOK_OF_GROUP.get(entry.group) for entry in entries}
+    hooks = {
+        entry_point_cache.HOOK_OF_GROUP.get(entry.group)
+        for entry in entries
+        if with_own or entry.distribution != "armpy"
+    }
     if not is_asked_for and not hooks & {"", "armpy_add_cli_commands"}:
         return {}
     from armpy.cli.plugin_commands import plugin_commands  # noqa: PLC0415

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import armpy
-from armpy import DataType, Model, Network, TensorInfo, ops
 from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.registry import find_origin, parse_backend_options, registry_of, split_option
 from armpy.errors import InvalidArgumentError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.execution.settings import DEFAULT_PLAN_CACHE_SIZE
+from armpy.model import Model
 from armpy.model.load_options import LoadOptions
 from armpy.model.model_files import ModelOrigin
 from armpy.plugins import BackendRegistry
@@ -40,15 +40,6 @@ def load_on_runtime(
         options = replace(options, front_end_options=origin.options)
     runtime = make_runtime(request, registry, profiling=profiling, num_plans=num_plans)
     return armpy.load(request.model, **options.on(runtime).given())
-
-
-def load_anything(request: CliLoadRequest, registry: BackendRegistry) -> Model:
-    """Load a network of one addition, where all is said but which model."""
-    network = Network()
-    value = network.input("x", TensorInfo((1,), DataType.FLOAT32))
-    addition = ops.ElementwiseBinary(ops.BinaryOperation.ADD)
-    network.output("y", network.add(addition, value, value))
-    return Model(network, runtime=make_runtime(request, registry))
 
 
 def make_runtime(

@@ -10,6 +10,7 @@ COMMANDS: Mapping[str, str] = {
     "conformance": "armpy-conformance",
     "diff": "armpy-conformance",
     "export-triton": "armpy-serving",
+    "new-backend": "armpy-conformance",
     "pictures": "armpy-tools",
     "quantize": "armpy-tools",
     "ray-resources": "armpy-serving",

@@ -229,7 +229,7 @@ def test_the_version(armpy_command: Command) -> None:
         pytest.param(("conformance",), marks=NEEDS_KIT),
         pytest.param(("diff",), marks=NEEDS_KIT),
         ("doctor",),
-        ("new-backend",),
+        pytest.param(("new-backend",), marks=NEEDS_KIT),
     ],
 )
 def test_every_command_has_help(armpy_command: Command, arguments: tuple[str, ...]) -> None:

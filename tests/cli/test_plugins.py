@@ -388,7 +388,7 @@ def test_a_section_that_is_code_or_damaged_spoils_no_report(
 def test_a_command_of_a_missing_extension_names_the_package_to_install(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("armpy.cli.command_group._plugin_commands", lambda taken: {})
+    monkeypatch.setattr("armpy.cli.command_group._plugin_commands", lambda taken, with_own: {})
     code, out, err = armpy(capsys, name, "--help")
     assert (code, out) == (2, "")
     assert f"the command '{name}' is missing" in err

@@ -26,13 +26,13 @@ from armpy.backend import (
     Support,
     WorkloadInfo,
 )
-from armpy.cli.new_backend.work import BackendName, write_project
 from armpy.graph import SubgraphView
 from armpy.ops import FusedActivation, PreCompiled
 from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy_conformance import CaseResult
 from armpy_conformance.backend_under_test import BackendUnderTest
+from armpy_conformance.cli.new_backend.work import BackendName, write_project
 from armpy_conformance.conformance import cases_for
 from armpy_conformance.result import CONTRACT, Outcome
 from tests.support.example_backends import EXAMPLES

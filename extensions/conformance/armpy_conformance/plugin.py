@@ -1,4 +1,4 @@
-"""Hooks of the conformance kit: the commands ``armpy conformance`` and ``armpy diff``."""
+"""Hooks of the conformance kit: the commands for authors of backends."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ if TYPE_CHECKING:
 
 @hookimpl
 def armpy_add_cli_commands() -> list[click.Command]:
-    """``armpy conformance`` and ``armpy diff``."""
+    """``armpy conformance``, ``armpy diff`` and ``armpy new-backend``."""
     # Imported with click, which only the command line has.
     from armpy_conformance.cli.conformance.command import command as conformance  # noqa: PLC0415
     from armpy_conformance.cli.diff.command import command as diff  # noqa: PLC0415
+    from armpy_conformance.cli.new_backend.command import command as new  # noqa: PLC0415
 
-    return [conformance, diff]
+    return [conformance, diff, new]

@@ -39,7 +39,7 @@ def class_of(example: str, classes: Classes) -> type[IBackendInternal]:
 @pytest.mark.parametrize("example", CLASSES)
 def test_an_honest_example_passes_and_runs_what_it_claims(example: str, classes: Classes) -> None:
     if example.startswith("template_") and not IS_FULL:
-        pytest.skip("tests/cli/test_new_backend.py runs the kit on them, as their own tests")
+        pytest.skip("test_new_backend.py runs the kit on them, as their own tests")
     result = run(class_of(example, classes)(), "")
     assert [f"{r.case}: {r.text}" for r in result.problems] == []
     assert result.shortcomings == ()

@@ -17,9 +17,14 @@ from armpy.cli.load_model import load_model
 from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.printer import Printer, print_json
 from armpy.cli.registry import registry_of
-from armpy.cli.runtime import load_anything
+from armpy.cli.runtime import make_runtime
+from armpy.graph.network import Network
+from armpy.model import Model
+from armpy.ops import ElementwiseBinary
 from armpy.plugins import BackendRegistry, preferred_backends
 from armpy.plugins.proxy.guard import BackendProxy
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
 
 _COLUMNS = (
     *("saves us>", "gain>", "us before>", "us now>"),
@@ -55,7 +60,11 @@ def tune(
         ):
             results = request.results
     else:
-        load_anything(load_request, registry).close()
+        # All is said but which model: any network has backends measure the machine.
+        network = Network()
+        value = network.input("x", TensorInfo((1,), DataType.FLOAT32))
+        network.output("y", network.add(ElementwiseBinary(), value, value))
+        Model(network, runtime=make_runtime(load_request, registry)).close()
     machines = _machines(registry, load_request.options.backends) if measures_machine else {}
     if as_json:
         document = {
@@ -116,7 +125,6 @@ def print_tuning(results: Sequence[TuningResult], *, shows_all: bool = False) ->
 
     Parameters
     ----------
-    results : sequence of TuningResult
     shows_all : bool
         Whether there is a row also for what stays as it is.
     """

@@ -8,7 +8,7 @@ from armpy.cli.command_group import imported_when_run
 from armpy.cli.options import verbosity_options
 
 
-@click.command("new-backend")
+@click.command("new-backend", short_help="Write the project of a new backend.")
 @click.argument("vendor")
 @click.argument("name")
 @click.argument("folder", metavar="[DIR]", required=False, type=click.Path(file_okay=False))
@@ -20,7 +20,7 @@ from armpy.cli.options import verbosity_options
     help="Run layers one by one, or compile subgraphs.",
 )
 @verbosity_options
-@imported_when_run("armpy.cli.new_backend.work:new_backend")
+@imported_when_run("armpy_conformance.cli.new_backend.work:new_backend")
 def command() -> None:
     """Write the project of a backend named <VENDOR>_<NAME>_backend to DIR.
 

@@ -32,7 +32,7 @@ from armpy.cli.values import FiniteRange
 @json_option
 @verbosity_options
 @click.pass_context
-@imported_when_run("armpy.cli.tune.work:tune")
+@imported_when_run("armpy_numba_acc.commands.tune:tune")
 def command() -> None:
     """Measure what is fastest for MODEL on this machine, and keep it.
 

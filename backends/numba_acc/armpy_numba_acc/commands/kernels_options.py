@@ -46,7 +46,7 @@ def command() -> None:
 @json_option
 @verbosity_options
 @click.pass_context
-@imported_when_run("armpy.cli.kernels.work:build")
+@imported_when_run("armpy_numba_acc.commands.kernels:build")
 def build() -> None:
     """Build packs of the kernels that MODELS need on machines like the targets.
 
@@ -62,7 +62,7 @@ def build() -> None:
 @json_option
 @verbosity_options
 @click.pass_context
-@imported_when_run("armpy.cli.kernels.work:list_command")
+@imported_when_run("armpy_numba_acc.commands.kernels:list_command")
 def list_command() -> None:
     """List the packs that are found, and why one is not used here.
 

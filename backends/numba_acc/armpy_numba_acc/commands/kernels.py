@@ -30,26 +30,15 @@ from armpy.types import BackendId
 
 @dataclass(frozen=True, slots=True)
 class PackRow:
-    """A pack that was found, or written.
-
-    Parameters
-    ----------
-    path, backend, target : str
-    kernels : int
-    size_bytes : int
-    is_sound : bool
-        Whether the file can be used at all, be it on another machine.
-    reason : str
-        Why it is not used here; empty if it is.
-    """
+    """A pack that was found, or written."""
 
     path: str
     backend: str
     target: str
     kernels: int
     size_bytes: int
-    is_sound: bool
-    reason: str
+    is_sound: bool  # whether the file can be used at all, be it on another machine
+    reason: str  # why it is not used here; empty if it is
 
 
 def build(
@@ -126,13 +115,7 @@ def _written(
 
 
 def _make_folder(path: str) -> None:
-    """Make the folder that packs go into.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If nothing can be written there.
-    """
+    """Make the folder that packs go into."""
     reason = ""
     try:
         os.makedirs(path, exist_ok=True)

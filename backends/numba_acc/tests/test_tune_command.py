@@ -18,7 +18,7 @@ from tests.support.dynamic_modules import module_source, private_modules, write_
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)
 
-DIGITS = str(Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite")
+DIGITS = str(Path(__file__).parents[3] / "examples" / "digits" / "digits_int8.tflite")
 
 TUNER = """
     import signal

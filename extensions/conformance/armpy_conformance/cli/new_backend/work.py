@@ -65,17 +65,13 @@ def new_backend(vendor: str, name: str, folder: str | None, style: str) -> None:
 class BackendName:
     """The names that follow from a vendor's and a backend's.
 
-    Parameters
-    ----------
-    vendor, name : str
-        Letters and digits.
-
     Raises
     ------
     InvalidArgumentError
         If no module can be named so, or the id is armpy's own.
     """
 
+    # Letters and digits.
     vendor: str
     name: str
 
@@ -128,7 +124,6 @@ def write_project(name: BackendName, style: str, folder: Path) -> list[Path]:
 
     Parameters
     ----------
-    name : BackendName
     style : {"workloads", "compiler"}
     folder : Path
         Made if it is not there.
@@ -140,8 +135,6 @@ def write_project(name: BackendName, style: str, folder: Path) -> list[Path]:
 
     Raises
     ------
-    InvalidArgumentError
-        If there is something in the folder already.
     OSError
         If it cannot be written.
     """
@@ -174,5 +167,5 @@ def write_project(name: BackendName, style: str, folder: Path) -> list[Path]:
 
 def _template(place: str, name: str) -> Template:
     """A template by its folder and name."""
-    file = resources.files("armpy.cli.new_backend") / "templates" / place / f"{name}.template"
+    file = resources.files(__package__) / "templates" / place / f"{name}.template"
     return Template(file.read_text("utf-8"))

@@ -94,7 +94,7 @@ def test_damage_inside_a_pack_is_a_problem(
 def test_a_place_that_cannot_be_written_is_refused_before_anything_is_compiled(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("armpy.cli.kernels.work.load_model", None)
+    monkeypatch.setattr("armpy_numba_acc.commands.kernels.load_model", None)
     (tmp_path / "file").write_text("")
     assert main(["kernels", "build", MODEL, "-o", str(tmp_path / "file" / "packs")]) == 2
     assert "packs cannot be written there" in capsys.readouterr().err

@@ -15,14 +15,14 @@ from pathlib import Path
 import pytest
 
 from armpy.cli.__main__ import main
-from armpy.cli.new_backend.work import STYLES, BackendName, write_project
 from armpy.errors import InvalidArgumentError
+from armpy_conformance.cli.new_backend.work import STYLES, BackendName, write_project
 from tests.support.installed import skip_without
 from tests.support.tflite_writer import TfliteModel
 
 skip_without("click", "rich", "pillow", "pip", "setuptools>=77")
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 LONGEST = "Abcdefghij" * 3
 

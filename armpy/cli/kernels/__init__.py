@@ -1,1 +1,0 @@
-"""``armpy kernels``: builds packs of compiled kernels, and shows those that are used."""

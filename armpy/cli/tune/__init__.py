@@ -1,1 +1,0 @@
-"""``armpy tune``: lets backends measure what is fastest for a model on this machine."""
