@@ -9,8 +9,7 @@ from armpy.inspect.facts import (
     ProgramFacts,
     TensorFacts,
 )
-from armpy.inspect.name_resolution import Linker
-from armpy.inspect.renaming import linker_of, with_file_names
+from armpy.inspect.name_resolution import Linker, linker_of, with_file_names
 from armpy.inspect.work import Work, family_of, work_of
 
 __all__ = [

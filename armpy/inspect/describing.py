@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from armpy.errors import ParserError, UnsupportedOperatorError
 from armpy.graph import Graph
 from armpy.inspect.estimates import estimate_macs
 from armpy.inspect.facts import LayerFacts, LayerStatus, ModelFacts, TensorFacts
-from armpy.inspect.flat_outline import Flat, flatten, outline_of_graph
-from armpy.inspect.inferred_shapes import InferredShapes, evaluator_of, shape_layers
-from armpy.inspect.layer_outcomes import LayerOutcome, LayerOutcomes, Origins
+from armpy.inspect.flat_outline import Flat, FlatOperator, flatten, outline_of_graph
+from armpy.inspect.inferred_shapes import evaluator_of, shape_layers
+from armpy.inspect.layer_outcomes import find_outcomes
+from armpy.inspect.work import family_of, work_of
 from armpy.plugins.hooks.outline import LEFT_OUT, FileTensor
-from armpy.tensor import TensorInfo
 
 if TYPE_CHECKING:
     from armpy.compiler import Evaluator, OptimizedNetwork, Placement
@@ -30,7 +30,6 @@ def describe_model(
 
     Parameters
     ----------
-    model : Model
     outline : FileOutline, optional
         Of its file, as `armpy.model.model_files.ModelOrigin.outline` reads it. Without one, the
         layers are those of armpy's network.
@@ -70,11 +69,8 @@ def describe_network(
     ----------
     graph : Graph
         As it was loaded.
-    placement : Placement or None
     optimized : iterable of OptimizedNetwork
         Of the graph, then of those that control flow runs; as far as there are some.
-    outline : FileOutline, optional
-    file_bytes : int
     evaluator : Evaluator, optional
         Computes constants, on which shapes may depend.
     """
@@ -82,10 +78,16 @@ def describe_network(
     flat = flatten(outline_of_graph(graph) if outline is None else outline)
     inputs = networks[0].source.inputs if networks else ()
     shapes = {v.name: v.info.known_shape for v in inputs if v.info.is_fully_shaped}
-    shaped = shape_layers(graph, flat, shapes, evaluator)
-    outcomes = LayerOutcomes(flat, shaped, placement, _origins(networks))
-    parts = _Parts(flat, shaped, outcomes, {}, "", outline is not None)
-    return _described(parts, file_bytes)
+    shape_layers(graph, flat, shapes, evaluator)
+    if placement is not None:
+        origins = {
+            layer.name: (layer.operation.name, layer.origins)
+            for network in networks
+            for layer in network.source.layers
+            if layer.origins
+        }
+        find_outcomes(flat, placement, origins)
+    return _facts(flat, file_bytes, is_file=outline is not None)
 
 
 def describe_file(outline: FileOutline, problem: ParserError, *, file_bytes: int = 0) -> ModelFacts:
@@ -93,7 +95,6 @@ def describe_file(outline: FileOutline, problem: ParserError, *, file_bytes: int
 
     Parameters
     ----------
-    outline : FileOutline
     problem : ParserError
         Why it cannot be loaded.
     file_bytes : int
@@ -103,46 +104,31 @@ def describe_file(outline: FileOutline, problem: ParserError, *, file_bytes: int
     if isinstance(problem, UnsupportedOperatorError):
         unsupported = dict(problem.operators)
     flat = flatten(outline)
-    shaped = InferredShapes()
-    outcomes = LayerOutcomes(flat, shaped, None, {})
     missing = {name.removesuffix(" in control flow") for name in unsupported}
-    for outcome, one in zip(outcomes.found, flat.operators, strict=True):
+    for one in flat.operators:
         if one.operator.kind in missing:
-            outcome.status = LayerStatus.UNSUPPORTED
-    parts = _Parts(flat, shaped, outcomes, unsupported, str(problem), True)
-    return _described(parts, file_bytes)
+            one.status = LayerStatus.UNSUPPORTED
+    return _facts(flat, file_bytes, unsupported, str(problem))
 
 
-def _origins(networks: Iterable[OptimizedNetwork]) -> dict[str, Origins]:
-    """Operations of layers, and names of those that they were made of, by their names."""
-    return {
-        layer.name: (layer.operation.name, layer.origins)
-        for network in networks
-        for layer in network.source.layers
-        if layer.origins
-    }
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _Parts:
-    """Parts of a description."""
-
-    flat: Flat
-    shaped: InferredShapes
-    outcomes: LayerOutcomes
-    unsupported: Mapping[str, int]
-    problem: str
-    is_file: bool
-
-
-def _described(parts: _Parts, file_bytes: int) -> ModelFacts:
+def _facts(
+    flat: Flat,
+    file_bytes: int,
+    unsupported: Mapping[str, int] = MappingProxyType({}),
+    problem: str = "",
+    *,
+    is_file: bool = True,
+) -> ModelFacts:
     """Everything about a model."""
-    flat = parts.flat
-    tensors = tuple(_tensor(parts, index) for index in range(len(flat.tensors)))
-    owners = _parameter_owners(flat)
+    tensors = tuple(_tensor(flat, index) for index in range(len(flat.tensors)))
+    # Each weight belongs to the operator that is the first to read it.
+    owned: dict[int, list[FileTensor]] = defaultdict(list)
+    for index, (tensor, _) in enumerate(flat.tensors):
+        if tensor.is_parameter and (readers := flat.consumers.get(index)):
+            owned[readers[0]].append(tensor)
     layers = tuple(
-        _layer(parts, index, outcome, owners.get(index, ()))
-        for index, outcome in enumerate(parts.outcomes.found)
+        _layer(flat, index, one, owned[index], is_loaded=not problem)
+        for index, one in enumerate(flat.operators)
     )
     learnt = [tensor for tensor, _ in flat.tensors if tensor.is_parameter]
     return ModelFacts(
@@ -152,37 +138,31 @@ def _described(parts: _Parts, file_bytes: int) -> ModelFacts:
         sum(layer.macs for layer in layers),
         sum(layer.operations for layer in layers),
         dict(Counter(layer.operator for layer in layers).most_common()),
-        dict(parts.unsupported),
-        parts.problem,
+        dict(unsupported),
+        problem,
         layers,
         tensors,
-        parts.outcomes.programs,
+        tuple(flat.programs),
         flat.inputs,
         flat.outputs,
-        parts.is_file,
+        is_file,
     )
 
 
-def _parameter_owners(flat: Flat) -> dict[int, tuple[FileTensor, ...]]:
-    """Per operator, the weights that it is the first to read."""
-    found: dict[int, tuple[FileTensor, ...]] = {}
-    for index, (tensor, _) in enumerate(flat.tensors):
-        readers = flat.consumers.get(index, ())
-        if tensor.is_parameter and readers:
-            found[readers[0]] = (*found.get(readers[0], ()), tensor)
-    return found
-
-
 def _layer(
-    parts: _Parts, index: int, outcome: LayerOutcome, weights: Iterable[FileTensor]
+    flat: Flat, index: int, one: FlatOperator, learnt: Sequence[FileTensor], *, is_loaded: bool
 ) -> LayerFacts:
     """One layer of the file."""
-    flat, one, learnt = parts.flat, parts.flat.operators[index], tuple(weights)
     first = next((tensor for tensor in one.outputs if tensor != LEFT_OUT), None)
-    work, macs = parts.shaped.work(index)
-    if parts.problem:
-        macs = estimate_macs(one.operator.kind, *_operands(flat, index))
-    operations = round(work.flops) or 2 * macs
+    if is_loaded:
+        macs, operations = _work(one)
+    else:
+        inputs, outputs = (
+            [None if place == LEFT_OUT else flat.tensors[place][0] for place in places]
+            for places in (one.inputs, one.outputs)
+        )
+        macs, operations = estimate_macs(one.operator.kind, inputs, outputs), 0
+    places = [place for place in (*one.inputs, *one.outputs) if place != LEFT_OUT]
     return LayerFacts(
         index=index,
         operator=one.operator.kind,
@@ -190,79 +170,67 @@ def _layer(
         inside=one.inside,
         inputs=one.inputs,
         outputs=one.outputs,
-        shape=None if first is None else _shape(parts, first),
+        shape=None if first is None else _shape(flat, first),
         type="" if first is None else flat.tensors[first][0].type,
         parameters=sum(tensor.num_elements for tensor in learnt),
         parameter_bytes=sum(tensor.size_bytes or 0 for tensor in learnt),
         macs=macs,
-        operations=operations,
-        bytes_moved=_bytes_moved(parts, index),
-        status=outcome.status,
-        backends=tuple(outcome.backends),
-        programs=tuple(outcome.programs),
-        into="" if outcome.into is None else flat.operators[outcome.into].operator.name,
-        refusals=tuple(outcome.refusals),
-        layer_names=tuple(outcome.names),
+        operations=operations or 2 * macs,
+        bytes_moved=sum(_size(flat, place) or 0 for place in places),
+        status=one.status,
+        backends=tuple(one.backends),
+        programs=tuple(one.programs),
+        into="" if one.into is None else flat.operators[one.into].operator.name,
+        refusals=tuple(one.refusals),
+        layer_names=tuple(one.names),
     )
 
 
-def _operands(flat: Flat, index: int) -> tuple[list[FileTensor | None], list[FileTensor | None]]:
-    """Tensors that an operator reads and writes; None for those that are left out."""
-    one = flat.operators[index]
-    inputs, outputs = (
-        [None if place == LEFT_OUT else flat.tensors[place][0] for place in places]
-        for places in (one.inputs, one.outputs)
-    )
-    return inputs, outputs
+def _work(one: FlatOperator) -> tuple[int, int]:
+    """Multiplications of an operator's layers that are added up, and all of their operations."""
+    macs, flops = 0, 0.0
+    for layer in one.layers:
+        work = work_of(layer.operation, layer.input_infos, layer.output_infos)
+        flops += work.flops
+        if family_of(layer.operation.name) == "products":
+            macs += round(work.flops / 2)
+    return macs, round(flops)
 
 
-def _bytes_moved(parts: _Parts, index: int) -> int:
-    """Bytes of all that an operator reads and writes."""
-    one = parts.flat.operators[index]
-    places = [place for place in (*one.inputs, *one.outputs) if place != LEFT_OUT]
-    return sum(_size(parts, place) or 0 for place in places)
-
-
-def _size(parts: _Parts, place: int) -> int | None:
+def _size(flat: Flat, place: int) -> int | None:
     """Bytes of a tensor, with its actual shape where that is known."""
-    tensor, info = parts.flat.tensors[place][0], parts.shaped.infos.get(place)
+    tensor, info = flat.tensors[place][0], flat.infos.get(place)
     if tensor.size_bytes is not None or info is None or not info.is_fully_shaped:
         return tensor.size_bytes
     return info.size_bytes
 
 
-def _shape(parts: _Parts, place: int) -> tuple[int | None, ...] | None:
+def _shape(flat: Flat, place: int) -> tuple[int | None, ...] | None:
     """A tensor's shape, the actual one where that is known."""
-    info: TensorInfo | None = parts.shaped.infos.get(place)
-    return parts.flat.tensors[place][0].shape if info is None else info.shape
+    info = flat.infos.get(place)
+    return flat.tensors[place][0].shape if info is None else info.shape
 
 
-def _tensor(parts: _Parts, index: int) -> TensorFacts:
+def _tensor(flat: Flat, index: int) -> TensorFacts:
     """One tensor of the file."""
-    flat = parts.flat
     tensor, inside = flat.tensors[index]
+    roles = {
+        "input": index in flat.inputs,
+        "output": index in flat.outputs,
+        "parameter": tensor.is_parameter,
+        "constant": tensor.is_constant,
+    }
     return TensorFacts(
         index,
         tensor.name,
         inside,
-        _shape(parts, index),
+        _shape(flat, index),
         tensor.type,
-        _role(flat, index, tensor),
-        _size(parts, index),
+        next((role for role, is_so in roles.items() if is_so), ""),
+        _size(flat, index),
         tensor.scales,
         tensor.zero_points,
         tensor.axis,
         flat.producers.get(index),
         flat.consumers.get(index, ()),
     )
-
-
-def _role(flat: Flat, index: int, tensor: FileTensor) -> str:
-    """What a tensor is to the model."""
-    if index in flat.inputs:
-        return "input"
-    if index in flat.outputs:
-        return "output"
-    if tensor.is_parameter:
-        return "parameter"
-    return "constant" if tensor.is_constant else ""

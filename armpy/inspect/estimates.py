@@ -19,7 +19,6 @@ def estimate_macs(kind: str, inputs: Tensors, outputs: Tensors) -> int:
     ----------
     kind : str
         In the words of TFLite or ONNX.
-    inputs, outputs : sequence of (FileTensor or None)
 
     Returns
     -------

@@ -27,191 +27,134 @@ class LayerStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LayerRefusal:
-    """A backend that did not take a layer.
-
-    Parameters
-    ----------
-    backend : str
-    code : str
-        Value of a `armpy.backend.ReasonCode`.
-    reason : str
-        In the backend's words.
-    """
+    """A backend that did not take a layer."""
 
     backend: str
     code: str
+    """Value of a `armpy.backend.ReasonCode`."""
     reason: str
+    """In the backend's words."""
 
 
 @dataclass(frozen=True, slots=True)
 class LayerFacts:
-    """One layer of a model file: one operator.
-
-    Parameters
-    ----------
-    index : int
-        In `ModelFacts.layers`.
-    operator : str
-        In the format's words: ``CONV_2D``, ``Conv``.
-    name : str
-    inside : str
-        What runs the graph that it is in, and which graph: ``loop/body``; empty for the main one.
-    inputs, outputs : tuple of int
-        Places in `ModelFacts.tensors`; -1 for an operand that is left out.
-    shape : tuple of (int or None), or None
-        Of the first output.
-    type : str
-        Of the first output, in the format's words.
-    parameters, parameter_bytes : int
-        Elements of weights and biases that it is the first to read, and their bytes in the file.
-    macs : int
-        Multiplications that are added up: of convolutions, products of matrices and the like.
-    operations : int
-        Arithmetic operations of all kinds, of which one of `macs` is two.
-    bytes_moved : int
-        Of all operands that it reads and writes, constants included.
-    status : LayerStatus
-    backends : tuple of str
-        Who runs it.
-    programs : tuple of int
-        Places in `ModelFacts.programs`.
-    into : str
-        The layer that it is a part of, if it was fused.
-    refusals : tuple of LayerRefusal
-    layer_names : tuple of str
-        Layers of armpy's network that it became, as profiles and placement reports name them.
-    """
+    """One layer of a model file: one operator."""
 
     index: int
+    """In `ModelFacts.layers`."""
     operator: str
+    """In the format's words: ``CONV_2D``, ``Conv``."""
     name: str
     inside: str
+    """What runs the graph that it is in, and which graph: ``loop/body``; empty for the main one."""
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
+    """`inputs` and `outputs`: Places in `ModelFacts.tensors`; -1 for an operand that is left out.
+    """
     shape: tuple[int | None, ...] | None
+    """Of the first output."""
     type: str
+    """Of the first output, in the format's words."""
     parameters: int = 0
     parameter_bytes: int = 0
+    """`parameters` and `parameter_bytes`: Elements of weights and biases that it is the first to
+    read, and their bytes in the file.
+    """
     macs: int = 0
+    """Multiplications that are added up: of convolutions, products of matrices and the like."""
     operations: int = 0
+    """Arithmetic operations of all kinds, of which one of `macs` is two."""
     bytes_moved: int = 0
+    """Of all operands that it reads and writes, constants included."""
     status: LayerStatus = LayerStatus.UNPLACED
     backends: tuple[str, ...] = ()
+    """Who runs it."""
     programs: tuple[int, ...] = ()
+    """Places in `ModelFacts.programs`."""
     into: str = ""
+    """The layer that it is a part of, if it was fused."""
     refusals: tuple[LayerRefusal, ...] = ()
     layer_names: tuple[str, ...] = ()
+    """Layers of armpy's network that it became, as profiles and placement reports name them."""
 
 
 @dataclass(frozen=True, slots=True)
 class TensorFacts:
-    """One tensor of a model file.
-
-    Parameters
-    ----------
-    index : int
-        In `ModelFacts.tensors`.
-    name : str
-    inside : str
-        As of `LayerFacts`.
-    shape : tuple of (int or None), or None
-    type : str
-        In the format's words.
-    role : {"input", "output", "parameter", "constant", "variable", ""}
-        Empty for what layers hand to each other.
-    size_bytes : int or None
-    scales, zero_points : tuple
-        Quantisation; empty for what is not quantised.
-    axis : int or None
-        Of the channels that have a scale each.
-    producer : int or None
-        The layer that writes it.
-    consumers : tuple of int
-        The layers that read it.
-    """
+    """One tensor of a model file."""
 
     index: int
+    """In `ModelFacts.tensors`."""
     name: str
     inside: str
+    """As of `LayerFacts`."""
     shape: tuple[int | None, ...] | None
     type: str
+    """In the format's words."""
     role: str
+    """{"input", "output", "parameter", "constant", "variable", ""}: Empty for what layers hand to
+    each other.
+    """
     size_bytes: int | None
     scales: tuple[float, ...]
     zero_points: tuple[int, ...]
+    """`scales` and `zero_points`: Quantisation; empty for what is not quantised."""
     axis: int | None
+    """Of the channels that have a scale each."""
     producer: int | None
+    """The layer that writes it."""
     consumers: tuple[int, ...]
+    """The layers that read it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramFacts:
-    """One layer as it is executed: what a backend compiled of many, or one of armpy's network.
-
-    Parameters
-    ----------
-    index : int
-        In order of execution.
-    operation, name, backend : str
-        ``PreCompiled`` for what a backend compiled.
-    partition : int
-        Number of the subgraph that the backend was given; -1 for copies.
-    layers : tuple of int
-        The file's layers in it.
-    """
+    """One layer as it is executed: what a backend compiled of many, or one of armpy's network."""
 
     index: int
+    """In order of execution."""
     operation: str
     name: str
     backend: str
+    """`operation`, `name` and `backend`: ``PreCompiled`` for what a backend compiled."""
     partition: int
+    """Number of the subgraph that the backend was given; -1 for copies."""
     layers: tuple[int, ...]
+    """The file's layers in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """Facts of a model, and where its layers went.
-
-    Parameters
-    ----------
-    file_bytes : int
-        Of the model's file, and of those beside it that hold its constants; 0 for what is no
-        file.
-    parameters, parameter_bytes : int
-        Weights and biases: elements, and bytes in the file, each tensor counted once.
-    macs, operations : int
-        Of one execution with the shapes that are shown, `macs` multiplications that are added up
-        and `operations` arithmetic operations of all kinds; graphs that control flow runs are
-        counted once. An unknown dimension counts as 1.
-    operators : dict of str to int
-        How often the file uses each operator, by the file's names, commonest first.
-    unsupported : dict of str to int
-        Those of them that armpy cannot run.
-    problem : str
-        Why it cannot be loaded; empty if it can.
-    layers : tuple of LayerFacts
-        In the file's order, those of graphs that control flow runs behind the main graph's.
-    tensors : tuple of TensorFacts
-    programs : tuple of ProgramFacts
-        Empty as long as the shapes of the inputs are not known.
-    inputs, outputs : tuple of int
-        Places in `tensors`.
-    is_file : bool
-        Whether the layers are the file's; those of armpy's network where its format does not
-        tell, or there is no file.
-    """
+    """Facts of a model, and where its layers went."""
 
     file_bytes: int
+    """Of the model's file, and of those beside it that hold its constants; 0 for what is no file.
+    """
     parameters: int
     parameter_bytes: int
+    """`parameters` and `parameter_bytes`: Weights and biases: elements, and bytes in the file, each
+    tensor counted once.
+    """
     macs: int
     operations: int
+    """`macs` and `operations`: Of one execution with the shapes that are shown, `macs`
+    multiplications that are added up and `operations` arithmetic operations of all kinds; graphs
+    that control flow runs are counted once. An unknown dimension counts as 1.
+    """
     operators: dict[str, int]
+    """How often the file uses each operator, by the file's names, commonest first."""
     unsupported: dict[str, int]
+    """Those of them that armpy cannot run."""
     problem: str
+    """Why it cannot be loaded; empty if it can."""
     layers: tuple[LayerFacts, ...]
+    """In the file's order, those of graphs that control flow runs behind the main graph's."""
     tensors: tuple[TensorFacts, ...]
     programs: tuple[ProgramFacts, ...]
+    """Empty as long as the shapes of the inputs are not known."""
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
+    """`inputs` and `outputs`: Places in `tensors`."""
     is_file: bool
+    """Whether the layers are the file's; those of armpy's network where its format does not tell,
+    or there is no file.
+    """

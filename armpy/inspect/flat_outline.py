@@ -1,97 +1,84 @@
-"""An outline's graphs as one list of operators and one of tensors."""
+"""An outline's graphs as one list of operators and one of tensors, with what becomes of them."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
-from armpy.graph import Graph, Value
+from armpy.graph import Graph, Layer, Value
 from armpy.graph.nesting import graphs_of
+from armpy.inspect.facts import LayerRefusal, LayerStatus, ProgramFacts
 from armpy.inspect.name_resolution import Linker
 from armpy.plugins.hooks.outline import LEFT_OUT, FileGraph, FileOperator, FileOutline, FileTensor
 from armpy.tensor import TensorInfo
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class FlatOperator:
-    """One operator, with where it is.
-
-    Parameters
-    ----------
-    operator : FileOperator
-        As the outline has it.
-    inputs, outputs : tuple of int
-        Places in `Flat.tensors`.
-    inside : str
-        What runs its graph, and which graph: ``loop/body``; empty for the main one.
-    parent : int or None
-        The operator that runs its graph.
-    role : str
-        What that calls the graph.
-    """
+    """One operator, where it is, and what becomes of it."""
 
     operator: FileOperator
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
+    """`inputs` and `outputs`: places in `Flat.tensors`."""
     inside: str
+    """What runs its graph, and which graph: ``loop/body``; empty for the main one."""
     parent: int | None
-    role: str
+    """The operator that runs its graph."""
+    layers: list[Layer] = field(default_factory=list)
+    """The layers that it became in armpy's network, in order."""
+    status: LayerStatus = LayerStatus.UNPLACED
+    into: int | None = None
+    """The operator that it is a part of."""
+    # Sets that keep an order.
+    backends: dict[str, None] = field(default_factory=dict)
+    programs: dict[int, None] = field(default_factory=dict)
+    names: dict[str, None] = field(default_factory=dict)
+    """Of layers that it became."""
+    refusals: dict[LayerRefusal, None] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Flat:
-    """All operators and tensors of an outline.
-
-    Parameters
-    ----------
-    operators : tuple of FlatOperator
-        Those of the main graph first.
-    tensors : tuple of (FileTensor, str)
-        With where they are.
-    inputs, outputs : tuple of int
-        Places of the main graph's.
-    results : frozenset of int
-        Tensors that graphs hand to whoever runs them.
-    producers : dict of int to int
-        By tensor, the operator that writes it.
-    consumers : dict of int to tuple of int
-        By tensor, the operators that read it.
-    linker : Linker
-    """
+    """All operators and tensors of an outline, with what armpy's network says of them."""
 
     operators: tuple[FlatOperator, ...]
+    """Those of the main graph first."""
     tensors: tuple[tuple[FileTensor, str], ...]
+    """With where they are."""
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
-    results: frozenset[int]
+    """`inputs` and `outputs`: places of the main graph's."""
     producers: dict[int, int]
+    """By tensor, the operator that writes it."""
     consumers: dict[int, tuple[int, ...]]
+    """By tensor, the operators that read it."""
     linker: Linker
+    infos: dict[int, TensorInfo] = field(default_factory=dict)
+    """By tensor, with its actual shape."""
+    insides: dict[str, str] = field(default_factory=lambda: {"": ""})
+    """By where a placement report says that a layer is, where it is in the file."""
+    programs: list[ProgramFacts] = field(default_factory=list)
 
 
 def flatten(outline: FileOutline) -> Flat:
     """Put an outline's graphs one behind the other; a graph that several operators run, once."""
     operators: list[FlatOperator] = []
     tensors: list[tuple[FileTensor, str]] = []
-    results: set[int] = set()
-    edges: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
     seen = {0}
-    waiting: list[tuple[int, str, int | None, str]] = [(0, "", None, "")]
+    waiting: list[tuple[int, str, int | None]] = [(0, "", None)]
     while waiting:
-        place, inside, parent, role = waiting.pop(0)
+        place, inside, parent = waiting.pop(0)
         graph, first = outline.graphs[place], len(tensors)
         tensors += [(tensor, inside) for tensor in graph.tensors]
-        edges.append((_moved(graph.inputs, first), _moved(graph.outputs, first)))
-        results.update(edges[-1][1])
         for operator in graph.operators:
             for name, inner in operator.graphs:
                 if inner not in seen:
                     seen.add(inner)
                     where = "/".join(filter(None, (inside, operator.name, name)))
-                    waiting.append((inner, where, len(operators), name))
+                    waiting.append((inner, where, len(operators)))
             inputs, outputs = _moved(operator.inputs, first), _moved(operator.outputs, first)
-            operators.append(FlatOperator(operator, inputs, outputs, inside, parent, role))
-    producers = {t: i for i, one in enumerate(operators) for t in one.outputs if t != LEFT_OUT}
+            operators.append(FlatOperator(operator, inputs, outputs, inside, parent))
     readers: dict[int, list[int]] = defaultdict(list)
     for index, one in enumerate(operators):
         for tensor in dict.fromkeys(one.inputs):
@@ -99,9 +86,9 @@ def flatten(outline: FileOutline) -> Flat:
     return Flat(
         tuple(operators),
         tuple(tensors),
-        *edges[0],
-        frozenset(results),
-        producers,
+        outline.graphs[0].inputs,
+        outline.graphs[0].outputs,
+        {t: i for i, one in enumerate(operators) for t in one.outputs if t != LEFT_OUT},
         {tensor: tuple(found) for tensor, found in readers.items()},
         Linker([(o.inside, o.operator.name, o.operator.layer_names) for o in operators]),
     )
@@ -147,22 +134,22 @@ def outline_of_graph(graph: Graph) -> FileOutline:
 
 def _tensor(value: Value) -> FileTensor:
     """A value of a graph as a tensor of a file."""
-    info, data = value.info, value.data
-    quantization = info.quantization
-    is_learnt = info.data_type.is_float or quantization is not None
-    return FileTensor(
+    info, data, quantization = value.info, value.data, value.info.quantization
+    size_bytes = info.size_bytes if info.is_fully_shaped else None
+    is_constant = data is not None
+    tensor = FileTensor(
         value.name,
         info.shape,
         info.data_type.name,
-        data is not None,
-        data is not None and is_learnt,
-        _size(info) if data is None else data.nbytes,
-        () if quantization is None else quantization.scales,
-        () if quantization is None else quantization.zero_points,
-        None if quantization is None else quantization.axis,
+        is_constant,
+        is_constant and (info.data_type.is_float or quantization is not None),
+        size_bytes if data is None else data.nbytes,
     )
-
-
-def _size(info: TensorInfo) -> int | None:
-    """Bytes of a tensor; None where dimensions are open."""
-    return info.size_bytes if info.is_fully_shaped else None
+    if quantization is None:
+        return tensor
+    return replace(
+        tensor,
+        scales=quantization.scales,
+        zero_points=quantization.zero_points,
+        axis=quantization.axis,
+    )

@@ -2,48 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import dataclass, field
-
 from armpy.compiler import Evaluator, specialize
 from armpy.errors import ArmpyError
-from armpy.graph import Graph, Layer
+from armpy.graph import Graph
 from armpy.graph.nesting import graphs_of
 from armpy.inspect.flat_outline import Flat
-from armpy.inspect.work import Work, family_of, work_of
 from armpy.plugins import BackendRegistry
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.tensor import Shape, TensorInfo
 from armpy.types import REFERENCE_BACKEND_ID
-
-
-@dataclass(eq=False, slots=True)
-class InferredShapes:
-    """Knowledge of operators by the layers that they became.
-
-    Parameters
-    ----------
-    layers : dict of int to list of Layer
-        By operator of the file, in order.
-    infos : dict of int to TensorInfo
-        By tensor of the file, with its actual shape.
-    insides : dict of str to str
-        By where a placement report says that a layer is, where it is in the file.
-    """
-
-    layers: dict[int, list[Layer]] = field(default_factory=lambda: defaultdict(list))
-    infos: dict[int, TensorInfo] = field(default_factory=dict)
-    insides: dict[str, str] = field(default_factory=lambda: {"": ""})
-
-    def work(self, operator: int) -> tuple[Work, int]:
-        """Work of an operator's layers, and how many multiplications of it are added up."""
-        total, macs = Work(0.0, 0.0), 0
-        for layer in self.layers.get(operator, ()):
-            work = work_of(layer.operation, layer.input_infos, layer.output_infos)
-            total += work
-            if family_of(layer.operation.name) == "products":
-                macs += round(work.flops / 2)
-        return total, macs
 
 
 def evaluator_of(registry: BackendRegistry) -> Evaluator | None:
@@ -59,25 +26,22 @@ def shape_layers(
     flat: Flat,
     shapes: dict[str, tuple[int, ...]],
     evaluator: Evaluator | None = None,
-) -> InferredShapes:
+) -> None:
     """Find the layers of each operator, and the shapes that its tensors have.
 
     Parameters
     ----------
     graph : Graph
         As the model has it.
-    flat : Flat
     shapes : dict of str to tuple of int
         Of inputs, by name; those that are missing stay open.
     evaluator : Evaluator, optional
         Computes constants, on which shapes may depend.
     """
-    found = InferredShapes()
     known = _bound(graph, shapes, evaluator)
-    _walk(known, flat, found, "", "")
+    _walk(known, flat, "", "")
     for tensor, value in zip(flat.inputs, known.inputs, strict=False):
-        _note(found, flat, tensor, value.info)
-    return found
+        _note(flat, tensor, value.info)
 
 
 def _bound(graph: Graph, shapes: dict[str, tuple[int, ...]], evaluator: Evaluator | None) -> Graph:
@@ -93,29 +57,29 @@ def _bound(graph: Graph, shapes: dict[str, tuple[int, ...]], evaluator: Evaluato
         return graph
 
 
-def _walk(graph: Graph, flat: Flat, found: InferredShapes, inside: str, place: str) -> None:
+def _walk(graph: Graph, flat: Flat, inside: str, place: str) -> None:
     """Link a graph's layers, and those of graphs that they run."""
     for layer in graph.layers:
-        operator = flat.linker.find(layer.name, inside)
+        found = flat.linker.find(layer.name, inside)
+        operator = None if found is None else flat.operators[found]
         for role, inner in graphs_of(layer.operation):
             here = f"{place}{layer.name}/{role}"
-            if here not in found.insides:
-                name = layer.name if operator is None else flat.operators[operator].operator.name
-                found.insides[here] = "/".join(filter(None, (inside, name, role)))
-                _walk(inner, flat, found, found.insides[here], f"{here}/")
+            if here not in flat.insides:
+                name = layer.name if operator is None else operator.operator.name
+                flat.insides[here] = "/".join(filter(None, (inside, name, role)))
+                _walk(inner, flat, flat.insides[here], f"{here}/")
         if operator is None:
             continue
-        found.layers[operator].append(layer)
-        outputs = flat.operators[operator].outputs
-        if len(outputs) == len(layer.outputs):
-            for tensor, info in zip(outputs, layer.output_infos, strict=True):
-                _note(found, flat, tensor, info)
+        operator.layers.append(layer)
+        if len(operator.outputs) == len(layer.outputs):
+            for tensor, info in zip(operator.outputs, layer.output_infos, strict=True):
+                _note(flat, tensor, info)
 
 
-def _note(found: InferredShapes, flat: Flat, tensor: int, info: TensorInfo) -> None:
+def _note(flat: Flat, tensor: int, info: TensorInfo) -> None:
     """Take what a layer gives for a tensor of the file, if the shapes can be the same."""
     if tensor >= 0 and _can_be(flat.tensors[tensor][0].shape, info.shape):
-        found.infos[tensor] = info
+        flat.infos[tensor] = info
 
 
 def _can_be(said: tuple[int | None, ...] | None, shape: Shape | None) -> bool:

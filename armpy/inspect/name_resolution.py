@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from armpy.compiler import Placement, Refusal
+from armpy.inspect.facts import ModelFacts
 
 _ENDS = "/:"
 """What stands between a layer's own name and what a front-end has added to it."""
@@ -37,7 +41,6 @@ class Linker:
 
         Parameters
         ----------
-        name : str
         inside : str
             The graph that it is in; graphs that were written out are in others than the file says.
         """
@@ -63,3 +66,26 @@ def _beginnings(name: str) -> Iterator[str]:
     for end in range(len(name) - 1, 0, -1):
         if name[end] in _ENDS:
             yield name[:end]
+
+
+def linker_of(facts: ModelFacts) -> Linker:
+    """What finds a file's layer by the name of a layer, program or step of armpy's."""
+    return Linker([(one.inside, one.name, (one.name, *one.layer_names)) for one in facts.layers])
+
+
+def with_file_names(placement: Placement, facts: ModelFacts) -> Placement:
+    """A placement whose refusals are of the file's operators: ``ADD``, not ``ElementwiseBinary``.
+
+    Notes
+    -----
+    A layer that belongs to no operator of the file keeps the name of its operation.
+    """
+    linker = linker_of(facts)
+
+    def renamed(refusal: Refusal) -> Refusal:
+        place = linker.find(refusal.layer)
+        if place is None:
+            return refusal
+        return replace(refusal, operation=facts.layers[place].operator)
+
+    return replace(placement, refusals=tuple(map(renamed, placement.refusals)))

@@ -13,18 +13,12 @@ from armpy.tensor import TensorInfo
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Work of a layer, whoever does it.
-
-    Parameters
-    ----------
-    flops : float
-        Arithmetic operations; a multiplication and an addition are two.
-    size_bytes : float
-        Of all operands that it reads or writes, constants included.
-    """
+    """Work of a layer, whoever does it."""
 
     flops: float
+    """Arithmetic operations; a multiplication and an addition are two."""
     size_bytes: float
+    """Of all operands that it reads or writes, constants included."""
 
     def __add__(self, other: Work) -> Work:
         return Work(self.flops + other.flops, self.size_bytes + other.size_bytes)
@@ -35,7 +29,6 @@ def work_of(operation: Operation, inputs: OperandInfos, outputs: Sequence[Tensor
 
     Parameters
     ----------
-    operation : Operation
     inputs, outputs : sequence of TensorInfo
         An unknown dimension counts as 1; so does all of a tensor of unknown rank.
 
