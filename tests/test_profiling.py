@@ -16,7 +16,7 @@ from armpy.errors import BackendError
 from armpy.execution import Runtime
 from armpy.execution.programs.compiled_program import CompiledProgram
 from armpy.model import Model
-from armpy.profiling import Profiler, ProfilingEvent, ProfilingStatistics
+from armpy.profiling import Profiler, ProfilingEvent, ProfilingStatistics, to_chrome_trace, to_json
 from tests.support.fake_backends import FakeBackend, runtime_of
 from tests.support.networks import diamond, floats
 
@@ -127,7 +127,7 @@ def test_statistics_are_by_name_and_backend_the_largest_total_first() -> None:
 
 
 def test_json_holds_events_and_statistics() -> None:
-    report = json.loads(filled().to_json())
+    report = json.loads(to_json(filled()))
     assert report["unit"] == "us"
     assert [event["name"] for event in report["events"]] == ["conv", "relu", "conv"]
     assert report["statistics"][0] == {
@@ -145,7 +145,7 @@ def test_json_holds_events_and_statistics() -> None:
 def test_the_trace_has_the_form_that_trace_viewers_read() -> None:
     profiler = filled()
     profiler.add("Execute", "", 0.5, 4.5)
-    trace = json.loads(profiler.to_chrome_trace())
+    trace = json.loads(to_chrome_trace(profiler))
     assert list(trace) == ["traceEvents", "otherData"]
     first, *_, last = trace["traceEvents"]
     assert first == {
@@ -186,7 +186,7 @@ def test_a_backends_own_measurements_are_taken_when_the_profile_is_read() -> Non
 def test_measurements_are_taken_once_for_events_and_statistics_of_one_report() -> None:
     context = Measuring({"kernel": 1}, {"kernel": 100})
     _, _, profiler = profiled(Measured(context))
-    report = json.loads(profiler.to_json())
+    report = json.loads(to_json(profiler))
     assert report["statistics"][0]["total_us"] == 1
     assert len(context.measurements) == 1
 
@@ -244,7 +244,7 @@ def test_a_backends_own_events_keep_their_times_and_details() -> None:
     kernel, copy = profiler.events
     assert kernel == ProfilingEvent("kernel", "Npu", 10.0, 2.5, 7, {"bytes": 64.0})
     assert copy == ProfilingEvent("copy", "Npu", 13.0, 1.0, 0, {})
-    first, second, *load = json.loads(profiler.to_chrome_trace())["traceEvents"]
+    first, second, *load = json.loads(to_chrome_trace(profiler))["traceEvents"]
     assert {event["cat"] for event in load} == {"load"}
     assert first["args"] == {"bytes": 64.0, "phase": "execution"}
     assert second["args"] == {"phase": "execution"}

@@ -1,16 +1,17 @@
-"""Reads arrays from files, and names files after tensors."""
+"""Reads arrays from files, and writes outputs to files that are named after tensors."""
 
 from __future__ import annotations
 
 import re
 import tokenize
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from armpy.errors import InvalidArgumentError, did_you_mean
+from armpy.execution.arrays.conversion import as_stored
 
 Array = npt.NDArray[np.generic]
 
@@ -146,3 +147,17 @@ def file_stems(names: Iterable[str]) -> list[str]:
         used.add(stem.lower())
         stems.append(stem)
     return stems
+
+
+def write_outputs(folder: str, arrays: Mapping[str, Array]) -> list[str]:
+    """Write each output as ``.npy``; paths of the files."""
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    written: list[str] = []
+    for array, stem in zip(arrays.values(), file_stems(arrays), strict=True):
+        written.append(str(target / f"{stem}.npy"))
+        # Files of NumPy's have no small floats: readers get the same bits with any packages.
+        # Strings are of NumPy's own type, as objects would have to be pickled.
+        stored = array.astype(np.str_) if array.dtype.hasobject else as_stored(array)
+        np.save(written[-1], stored, allow_pickle=False)
+    return written

@@ -30,8 +30,6 @@ def load_model(
 
     Parameters
     ----------
-    request : CliLoadRequest
-    quantize_inputs, profiling : bool
     num_plans : int
         How many shapes it has to stay prepared for at least.
     may_be_kept : bool

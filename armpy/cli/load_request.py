@@ -13,27 +13,14 @@ COMMAND_OPTIONS = {name: info for name, info in OPTIONS.items() if info.flags}
 
 @dataclass(frozen=True, slots=True)
 class CliLoadRequest:
-    """Request to load a model: its path and the command's loading options.
+    """Request to load a model: its path and the command's loading options."""
 
-    Parameters
-    ----------
-    model : str
-        Path of the file.
-    options : LoadOptions
-        All but those of the front-end, whose types the front-end says.
-    front_end_options : tuple of str
-        Each ``NAME=VALUE``.
-    backend_options : tuple of str
-        Each ``ID.NAME=VALUE``.
-    dynamic_backends_path : tuple of str
-        Directories.
-    """
-
-    model: str
+    model: str  # path of the file
+    # All but those of the front-end, whose types the front-end says.
     options: LoadOptions = field(default_factory=LoadOptions)
-    front_end_options: tuple[str, ...] = ()
-    backend_options: tuple[str, ...] = ()
-    dynamic_backends_path: tuple[str, ...] = ()
+    front_end_options: tuple[str, ...] = ()  # each ``NAME=VALUE``
+    backend_options: tuple[str, ...] = ()  # each ``ID.NAME=VALUE``
+    dynamic_backends_path: tuple[str, ...] = ()  # directories
 
     def with_options(self, **options: Any) -> CliLoadRequest:  # Any: as `LoadOptions` takes them
         """The same with other options of loading."""

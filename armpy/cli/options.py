@@ -244,7 +244,6 @@ def model_options(
 
     Parameters
     ----------
-    command : callable
     is_optional : bool
         Whether the model may be left out; it is an empty string then.
     takes_backend : bool

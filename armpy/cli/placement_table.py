@@ -12,72 +12,39 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RefusedLayers:
-    """Layers of one operation that a backend did not take.
-
-    Parameters
-    ----------
-    operation, backend, reason : str
-    count : int
-        Of layers.
-    """
+    """Layers of one operation that a backend did not take."""
 
     operation: str
     backend: str
     reason: str
-    count: int
-
-
-def refused_layers(placement: Placement) -> tuple[RefusedLayers, ...]:
-    """Why layers do not run where they would have been preferred, the commonest reason first."""
-    refused = Counter((r.operation, str(r.backend), r.text) for r in placement.refusals)
-    return tuple(
-        RefusedLayers(operation, backend, text, count)
-        for (operation, backend, text), count in refused.most_common()
-    )
+    count: int  # of layers
 
 
 @dataclass(frozen=True, slots=True)
 class PlacementReport:
-    """Placement of a model's layers.
+    """Placement of a model's layers."""
 
-    Parameters
-    ----------
-    text : str
-        The same in words.
-    layers : int
-        Of the model.
-    layers_by_backend : dict of str to int
-    fallbacks : int
-        Layers that do not run on the first preferred backend, though it was asked.
-    partitions, copies : int
-        Parts that backends run, and tensors copied between their memories.
-    working_memory_bytes : int
-        Of one execution.
-    preference, basis : str
-        As of `armpy.compiler.Placement`.
-    cache_hits, cache_misses : int
-        What was found compiled, and what was not.
-    refusals : tuple of RefusedLayers
-        The commonest first.
-    """
-
-    text: str
-    layers: int
+    text: str  # the same in words
+    layers: int  # of the model
     layers_by_backend: dict[str, int]
-    fallbacks: int
+    fallbacks: int  # layers that do not run on the first preferred backend, though it was asked
+    # Parts that backends run, and tensors copied between their memories.
     partitions: int
     copies: int
-    working_memory_bytes: int
+    working_memory_bytes: int  # of one execution
+    # As of `armpy.compiler.Placement`.
     preference: str
     basis: str
+    # What was found compiled, and what was not.
     cache_hits: int
     cache_misses: int
-    refusals: tuple[RefusedLayers, ...]
+    refusals: tuple[RefusedLayers, ...]  # the commonest first
 
     @classmethod
     def of(cls, placement: Placement) -> PlacementReport:
         """What a model's placement says."""
         hits = sum(use.is_hit for use in placement.cache_uses)
+        refused = Counter((r.operation, str(r.backend), r.text) for r in placement.refusals)
         return cls(
             str(placement),
             sum(placement.layers_by_backend.values()),
@@ -90,5 +57,5 @@ class PlacementReport:
             placement.basis,
             hits,
             len(placement.cache_uses) - hits,
-            refused_layers(placement),
+            tuple(RefusedLayers(*what, count) for what, count in refused.most_common()),
         )

@@ -43,7 +43,6 @@ def collect_commands(plugins: HookPlugins, taken: Set[str]) -> dict[str, click.C
 
     Parameters
     ----------
-    plugins : HookPlugins
     taken : set of str
         Names that none can have.
     """

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
+from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -34,13 +35,15 @@ def print_json(document: object) -> None:
 
 
 def plain(value: object) -> object:
-    """A value made of what JSON can hold."""
+    """A value made of what JSON can hold; a dataclass is an object of its fields."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
+    if is_dataclass(value):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     return value
 
 
@@ -61,7 +64,6 @@ class Printer:
 
         Parameters
         ----------
-        text : str
         style : str
             As rich calls it, such as ``yellow``; where there is a terminal that shows it.
         """
@@ -107,7 +109,6 @@ class Printer:
         ----------
         columns : sequence of str
             Headings; those that end in ``>`` have their cells at the right.
-        rows : iterable of sequence
         """
         cells = [[printable(str(cell)) for cell in row] for row in rows]
         if self._terminal is not None:

@@ -1,82 +1,70 @@
-"""Report of `armpy run --profile`: the slowest steps, and all time by its parts."""
+"""Reports and tables of profiles: slowest steps, all time by its parts, changes between two."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
-from armpy.profiling import EventKind, Profiler, ProfilingEvent, Share, Summary, short_names
+from armpy.cli.printer import Printer
+from armpy.core.units import counted
+from armpy.profiling import (
+    Change,
+    Comparison,
+    CounterValue,
+    EventKind,
+    Profiler,
+    Share,
+    Summary,
+    short_names,
+)
 from armpy.profiling.events import EXECUTE, statistics_of
+from armpy.profiling.nesting import nested
+
+_KIB = 1024
+_Row: TypeAlias = tuple[str, ...]
+
+MOST_LAYERS = 15
+"""Of a profile; the JSON document has all."""
 
 _NO_STEPS = (EventKind.WAITING, EventKind.QUEUED)
 
 
 @dataclass(frozen=True, slots=True)
 class StepReport:
-    """Time of one step, all executions together.
-
-    Parameters
-    ----------
-    name, backend : str
-    count : int
-        How often it was done.
-    mean_us, max_us : float
-    share : float
-        Of the time of all executions.
-    details : mapping of str to float
-        What its backend says about it; see `armpy.backend.Measurement`.
-    """
+    """Time of one step, all executions together."""
 
     name: str
     backend: str
-    count: int
+    count: int  # how often it was done
     mean_us: float
     max_us: float
-    share: float
+    share: float  # of the time of all executions
+    # What its backend says about it; see `armpy.backend.Measurement`.
     details: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class PartReport:
-    """A part of the time.
-
-    Parameters
-    ----------
-    name, backend : str
-    total_us : float
-        All executions together.
-    share : float
-        Of the time of all executions, or of loading.
-    count : int
-        How often it was done.
-    operation, layer : str
-        Of a layer; empty for what is none.
-    short_name : str
-        The layer's name without what all have in front; distinct among the layers.
-    details : mapping of str to float
-        Sums of what its backend says about it; see `armpy.backend.Measurement`.
-    """
+    """A part of the time."""
 
     name: str
     backend: str
-    total_us: float
-    share: float
-    count: int = 0
+    total_us: float  # all executions together
+    share: float  # of the time of all executions, or of loading
+    count: int = 0  # how often it was done
+    # Of a layer; empty for what is none.
     operation: str = ""
     layer: str = ""
+    # The layer's name without what all have in front; distinct among the layers.
     short_name: str = ""
+    # Sums of what its backend says about it; see `armpy.backend.Measurement`.
     details: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class CounterReport:
-    """Value of a backend's counter, all executions together.
-
-    Parameters
-    ----------
-    name, backend, unit : str
-    value : float
-    """
+    """Value of a backend's counter, all executions together."""
 
     name: str
     backend: str
@@ -86,54 +74,35 @@ class CounterReport:
 
 @dataclass(frozen=True, slots=True)
 class ProfileReport:
-    """Division of all time of a profile; see `armpy.profiling.Summary`.
-
-    Parameters
-    ----------
-    runs : int
-    wall_ms : float
-        All executions added up: operations, overhead and waiting make 100 % of it.
-    layers, operations, overhead, waiting : tuple of PartReport
-    load_ms : float
-    load : tuple of PartReport
-        Phases of loading.
-    counters : tuple of CounterReport
-    dropped : int
-        Events for which there was no room.
-    """
+    """Division of all time of a profile; see `armpy.profiling.Summary`."""
 
     runs: int
-    wall_ms: float
+    wall_ms: float  # all executions added up: operations, overhead and waiting make 100 % of it
     layers: tuple[PartReport, ...]
     operations: tuple[PartReport, ...]
     overhead: tuple[PartReport, ...]
     waiting: tuple[PartReport, ...]
     load_ms: float
-    load: tuple[PartReport, ...]
+    load: tuple[PartReport, ...]  # phases of loading
     counters: tuple[CounterReport, ...] = ()
-    dropped: int = 0
+    dropped: int = 0  # events for which there was no room
 
-
-def profile_report(profiler: Profiler) -> ProfileReport:
-    """Where all of the time of a profile went."""
-    counters = tuple(CounterReport(c.name, c.backend, c.unit, c.value) for c in profiler.counters)
-    return summary_report(profiler.summary(), counters)
-
-
-def summary_report(summary: Summary, counters: tuple[CounterReport, ...] = ()) -> ProfileReport:
-    """Where all of the time went, as it is told."""
-    return ProfileReport(
-        summary.num_executions,
-        summary.wall_ns / 1e6,
-        _parts(summary.layers, summary.wall_ns),
-        _parts(summary.operations, summary.wall_ns),
-        _parts(summary.overhead, summary.wall_ns),
-        _parts(summary.waiting, summary.wall_ns),
-        summary.load_ns / 1e6,
-        _parts(summary.load, summary.load_ns),
-        counters,
-        summary.num_dropped,
-    )
+    @classmethod
+    def of(cls, summary: Summary, counters: Iterable[CounterValue] = ()) -> ProfileReport:
+        """Where all of the time of a profile went."""
+        wall_ns = summary.wall_ns
+        return cls(
+            summary.num_executions,
+            wall_ns / 1e6,
+            _parts(summary.layers, wall_ns),
+            _parts(summary.operations, wall_ns),
+            _parts(summary.overhead, wall_ns),
+            _parts(summary.waiting, wall_ns),
+            summary.load_ns / 1e6,
+            _parts(summary.load, summary.load_ns),
+            tuple(CounterReport(c.name, c.backend, c.unit, c.value) for c in counters),
+            summary.num_dropped,
+        )
 
 
 def _parts(shares: Iterable[Share], whole_ns: int) -> tuple[PartReport, ...]:
@@ -163,39 +132,192 @@ def steps_of(profiler: Profiler) -> Iterator[StepReport]:
     """
     events = [event for event in profiler.events if event.kind not in _NO_STEPS]
     statistics = statistics_of(events)
-    outer = _outer_steps(events)
+    nodes = (node for root in nested(events) for node in root.walk())
+    outer = {
+        (node.event.name, node.event.backend)
+        for node in nodes
+        if any(child.duration_ns for child in node.children)
+    }
     total_us = sum(s.total_us for s in statistics if s.name == EXECUTE)
     details = {(event.name, event.backend): dict(event.details) for event in events}
     for step in statistics:
-        if step.name != EXECUTE and (step.name, step.backend) not in outer:
+        who = step.name, step.backend
+        if step.name != EXECUTE and who not in outer:
             share = step.total_us / total_us if total_us else 0.0
-            yield StepReport(
-                step.name,
-                step.backend,
-                step.count,
-                step.mean_us,
-                step.max_us,
-                share,
-                details[step.name, step.backend],
-            )
+            yield StepReport(*who, step.count, step.mean_us, step.max_us, share, details[who])
 
 
-def _outer_steps(events: Sequence[ProfilingEvent]) -> set[tuple[str, str]]:
-    """Names and backends of the events that others of the same thread lie within."""
-    outer: set[tuple[str, str]] = set()
-    open_events: dict[int, list[ProfilingEvent]] = {}
-    for event in sorted(events, key=lambda e: (e.start_us, -e.duration_us)):
-        around = open_events.setdefault(event.thread, [])
-        while around and not _lies_within(event, around[-1]):
-            around.pop()
-        if around:
-            outer.add((around[-1].name, around[-1].backend))
-        around.append(event)
-    return outer
+def print_profile(
+    printer: Printer, profile: ProfileReport, *, most_layers: int = MOST_LAYERS
+) -> None:
+    """Print where all of the time went: by kind, by layer, of loading; shares make 100 %."""
+    runs = max(profile.runs, 1)
+    each_us = 1000 * profile.wall_ms / runs
+    printer.heading(
+        f"Profile of {counted(profile.runs, 'execution')}: {profile.wall_ms:.3f} ms of wall time, "
+        f"{each_us:.1f} us each"
+    )
+    kinds = (
+        ("operation", profile.operations),
+        ("overhead", profile.overhead),
+        ("waiting", profile.waiting),
+    )
+    parts = [(kind, part) for kind, found in kinds for part in found]
+    shares = shown_shares([part.share for _, part in parts])
+    rows: list[_Row] = [
+        (share, f"{part.total_us / runs:.1f}", kind, part.backend or "armpy", part.name)
+        for share, (kind, part) in zip(shares, parts, strict=True)
+    ]
+    printer.table(
+        ["share>", "us each>", "kind", "backend", "what"],
+        [*rows, ("100.0%", f"{each_us:.1f}", "all", "", "")],
+    )
+    if profile.layers:
+        _print_layers(printer, profile, each_us, most_layers)
+    _print_loading(printer, profile)
+    if profile.counters:
+        printer.heading("Counters")
+        printer.table(
+            ["value>", "unit", "backend", "counter"],
+            [(f"{c.value:g}", c.unit, c.backend, c.name) for c in profile.counters],
+        )
+    if profile.dropped:
+        printer.line(f"{profile.dropped} events were not kept; their time is their surroundings'")
 
 
-def _lies_within(event: ProfilingEvent, other: ProfilingEvent) -> bool:
-    """Whether an event that did not begin earlier is a part of another one."""
-    # One that took no time may as well lie between two others.
-    is_part = 0 < event.duration_us < other.duration_us
-    return is_part and event.start_us + event.duration_us <= other.start_us + other.duration_us
+def _print_layers(
+    printer: Printer, profile: ProfileReport, each_us: float, most_layers: int
+) -> None:
+    """Print the slowest layers, and all else in a few rows."""
+    runs = max(profile.runs, 1)
+    shown, rest = profile.layers[:most_layers], profile.layers[most_layers:]
+    others = (
+        (f"{len(rest)} more", rest),
+        ("overhead", profile.overhead),
+        ("waiting", profile.waiting),
+    )
+    sums = [(name, parts) for name, parts in others if parts]
+    shares = shown_shares(
+        [*(p.share for p in shown), *(sum(p.share for p in parts) for _, parts in sums)]
+    )
+    has_details = any(part.details for part in shown)
+    blank = ("",) * (3 if has_details else 0)
+    rows: list[_Row] = []
+    for share, part in zip(shares, shown, strict=False):
+        cells = _detail_cells(part, runs) if has_details else ()
+        names = part.backend or "armpy", part.operation, part.short_name or part.name
+        rows.append((share, f"{part.total_us / runs:.1f}", *cells, *names))
+    for share, (name, parts) in zip(shares[len(shown) :], sums, strict=True):
+        total_us = sum(part.total_us for part in parts) / runs
+        rows.append((share, f"{total_us:.1f}", *blank, "", "", name))
+    rows.append(("100.0%", f"{each_us:.1f}", *blank, "", "", "all"))
+    printer.heading(f"Slowest layers ({len(shown)} of {len(profile.layers)})")
+    columns = ["share>", "us each>", *(["Mop>", "KiB>", "roofline>"] if has_details else [])]
+    printer.table([*columns, "backend", "operation", "layer"], rows)
+
+
+def _print_loading(printer: Printer, profile: ProfileReport) -> None:
+    """Print where the time of loading went."""
+    if not profile.load:
+        return
+    printer.heading(f"Time of loading ({profile.load_ms:.1f} ms)")
+    shares = shown_shares([part.share for part in profile.load])
+    printer.table(
+        ["share>", "ms>", "backend", "phase"],
+        [
+            (share, f"{part.total_us / 1000:.1f}", part.backend or "armpy", part.name)
+            for share, part in zip(shares, profile.load, strict=True)
+        ],
+    )
+
+
+def _detail_cells(part: PartReport, runs: int) -> _Row:
+    """Millions of operations and memory of one run, and how near to its limit a layer comes."""
+    found = part.details
+    roofline_us = found.get("roofline_us")
+    return (
+        f"{found['operations'] / runs / 1e6:.2f}" if "operations" in found else "",
+        f"{found['bytes'] / runs / _KIB:.0f}" if "bytes" in found else "",
+        f"{roofline_us / part.total_us:.0%}" if roofline_us is not None and part.total_us else "",
+    )
+
+
+def shown_shares(shares: Sequence[float]) -> list[str]:
+    """Shares of a whole as percentages of one digit, which add up to what all of them are.
+
+    Notes
+    -----
+    Each is rounded down, and those that lose most by it get the tenths that are missing.
+    """
+    exact = [1000 * share for share in shares]
+    tenths = [int(number) for number in exact]
+    missing = round(sum(exact)) - sum(tenths)
+    by_loss = sorted(range(len(exact)), key=lambda n: tenths[n] - exact[n])
+    for number in by_loss[:missing]:
+        tenths[number] += 1
+    return [f"{number / 10:.1f}%" for number in tenths]
+
+
+def print_comparison(printer: Printer, found: Comparison, *, most_layers: int) -> None:
+    """Print what has changed between two profiles."""
+    printer.line(
+        f"one execution: {found.before_us:.1f} us before, {found.after_us:.1f} us after "
+        f"({_change_text(found.before_us, found.after_us)}); of "
+        f"{counted(found.before_executions, 'execution')} and {found.after_executions}"
+    )
+    kinds = (
+        ("operation", found.operations),
+        ("overhead", found.overhead),
+        ("waiting", found.waiting),
+    )
+    rows = [(kind, change) for kind, changes in kinds for change in changes]
+    rows.sort(key=lambda row: -abs(row[1].difference_us))
+    printer.heading("By kind, the largest change first (us of one execution)")
+    times = f"{found.after_us / found.before_us:.2f}" if found.before_us else ""
+    cells = [(*_numbers(c), kind, c.backend or "armpy", c.name) for kind, c in rows]
+    printer.table(
+        ["change>", "before>", "after>", "times>", "kind", "backend", "what"],
+        [*cells, (*_microseconds(found.before_us, found.after_us), times, "all", "", "")],
+    )
+    shown, rest = found.layers[:most_layers], found.layers[most_layers:]
+    if not shown:
+        return
+    short = short_names(_layer_name(change) for change in found.layers)
+    layers: list[_Row] = [
+        (*_numbers(c), c.backend, c.operation, short[_layer_name(c)]) for c in shown
+    ]
+    if rest:
+        sums = sum(c.before_us for c in rest), sum(c.after_us for c in rest)
+        layers.append((*_microseconds(*sums), "", "", "", f"{len(rest)} more"))
+    printer.heading(f"By layer, the largest change first ({len(shown)} of {len(found.layers)})")
+    printer.table(
+        ["change>", "before>", "after>", "times>", "backend", "operation", "layer"], layers
+    )
+
+
+def _layer_name(change: Change) -> str:
+    """A layer's own name, which stands in quotes behind its operation."""
+    prefix = f"{change.operation} '"
+    is_quoted = change.name.startswith(prefix) and change.name.endswith("'")
+    return change.name[len(prefix) : -1] if is_quoted else change.name
+
+
+def _numbers(change: Change) -> _Row:
+    """Cells of a change."""
+    ratio = change.after_us / change.before_us if change.before_us else 0.0
+    times = f"{ratio:.2f}" if ratio else "gone" if change.before_us else "new"
+    return (*_microseconds(change.before_us, change.after_us), times)
+
+
+def _microseconds(before: float, after: float) -> _Row:
+    """Cells of a difference, and of the two times."""
+    return f"{after - before:+.1f}", f"{before:.1f}", f"{after:.1f}"
+
+
+def _change_text(before: float, after: float) -> str:
+    """How much faster or slower it has become."""
+    if not (before and after):
+        return "nothing to compare"
+    if after <= before:
+        return f"{before / after:.2f} times as fast"
+    return f"{after / before:.2f} times as slow"

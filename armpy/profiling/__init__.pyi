@@ -1,4 +1,9 @@
-from armpy.profiling.comparison import Change as Change, Comparison as Comparison
+from armpy.profiling.armnn_json import to_armnn_json as to_armnn_json
+from armpy.profiling.comparison import (
+    Change as Change,
+    Comparison as Comparison,
+    compare_summaries as compare_summaries,
+)
 from armpy.profiling.counters import CounterValue as CounterValue
 from armpy.profiling.current import (
     WatchedLock as WatchedLock,
@@ -19,7 +24,11 @@ from armpy.profiling.events import (
     ProfilingEvent as ProfilingEvent,
     ProfilingStatistics as ProfilingStatistics,
 )
-from armpy.profiling.exports import read_summary as read_summary
+from armpy.profiling.exports import (
+    read_summary as read_summary,
+    to_chrome_trace as to_chrome_trace,
+    to_json as to_json,
+)
 from armpy.profiling.naming import short_names as short_names
 from armpy.profiling.phases import TracePhase as TracePhase
 from armpy.profiling.profiler import Profiler as Profiler

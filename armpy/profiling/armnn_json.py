@@ -12,7 +12,7 @@ from armpy.profiling.events import EventKind, ProfilingEvent
 from armpy.profiling.nesting import EventNode, nested
 
 if TYPE_CHECKING:
-    from armpy.profiling.recorded import ProfileRecord
+    from armpy.profiling.profiler import Profiler
 
 _Document = dict[str, Any]  # Any: whatever JSON can hold
 
@@ -59,8 +59,14 @@ _DATA_TYPES = MappingProxyType(
 )
 
 
-def armnn_json(recorded: ProfileRecord, details: ProfilingDetails) -> str:
-    """A profile as Arm NN's profiler prints it.
+def to_armnn_json(profiler: Profiler, details: ProfilingDetails | None = None) -> str:
+    """Executions and loads as Arm NN's profiler prints them, for tools that read that.
+
+    Parameters
+    ----------
+    details : ProfilingDetails, optional
+        Whether layers are described, and whether alone; as the network was loaded, if left out.
+        They are described only if the network was loaded with details.
 
     Notes
     -----
@@ -72,12 +78,13 @@ def armnn_json(recorded: ProfileRecord, details: ProfilingDetails) -> str:
     ----------
     Arm NN JsonPrinter, ProfilerImpl::AnalyzeEventsAndWriteResults.
     """
+    details = profiler.details if details is None else details
     document: _Document = {}
     if details is not ProfilingDetails.UNDEFINED:
-        document["Graph"] = [_graph_entry(n, one) for n, one in enumerate(recorded.layers)]
+        document["Graph"] = [_graph_entry(n, one) for n, one in enumerate(profiler.layers)]
     if details is not ProfilingDetails.ONLY:
-        guids = {(one.operation, one.name): n for n, one in enumerate(recorded.layers)}
-        document |= _Printer(guids).measurements(recorded)
+        guids = {(one.operation, one.name): n for n, one in enumerate(profiler.layers)}
+        document |= _Printer(guids).measurements(profiler)
     return json.dumps({"ArmNN": document}, indent="\t")
 
 
@@ -139,10 +146,10 @@ class _Printer:
         self._guids = guids
         self._last_id = 0
 
-    def measurements(self, recorded: ProfileRecord) -> _Document:
+    def measurements(self, profiler: Profiler) -> _Document:
         # Its thread did something else meanwhile, so it is no part of an execution.
-        events = [e for e in recorded.events if e.kind is not EventKind.QUEUED]
-        roots = nested([*events, *recorded.load_events])
+        events = [e for e in profiler.events if e.kind is not EventKind.QUEUED]
+        roots = nested([*events, *profiler.load_events])
         phases = [n for root in roots for n in root.walk() if n.event.kind is EventKind.LOAD]
         loads = [root for root in roots if root.event.kind is EventKind.LOAD]
         executions = [root for root in roots if root.event.kind is EventKind.EXECUTION]

@@ -4,44 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from armpy.profiling.shares import Share
+    from armpy.profiling.summary import Summary
 
 _JOIN = " + "
 """Between the names of layers that a backend computes as one."""
 
 _SHOWN = 10
 """Layers in the text of a comparison; the object has all."""
-
-
-class SummaryFigures(Protocol):
-    """Figures of a profile that are compared, as `Summary` has them."""
-
-    @property
-    def num_executions(self) -> int:
-        """How many executions there were."""
-
-    @property
-    def wall_ns(self) -> int:
-        """Their time, all added up."""
-
-    @property
-    def operations(self) -> tuple[Share, ...]:
-        """By kind of operation."""
-
-    @property
-    def layers(self) -> tuple[Share, ...]:
-        """By layer."""
-
-    @property
-    def overhead(self) -> tuple[Share, ...]:
-        """Time that is no layer's."""
-
-    @property
-    def waiting(self) -> tuple[Share, ...]:
-        """What executions have waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +96,17 @@ class Comparison:
         return "\n".join(lines)
 
 
-def compare_summaries(before: SummaryFigures, after: SummaryFigures) -> Comparison:
-    """Compare two profiles; see `Summary.compare`."""
+def compare_summaries(before: Summary, after: Summary) -> Comparison:
+    """Say what has changed from one profile to another one, by kind and by layer.
+
+    Both are of the same model, maybe on other backends or with other options.
+
+    Examples
+    --------
+    >>> change = compare_summaries(before, after)               # doctest: +SKIP
+    >>> change.layers[0].name, change.layers[0].difference_us   # doctest: +SKIP
+    ("Convolution2d 'conv_3'", -812.5)
+    """
     # A profile without executions has no time to divide either.
     runs = max(before.num_executions, 1), max(after.num_executions, 1)
     return Comparison(

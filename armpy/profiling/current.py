@@ -81,19 +81,13 @@ def phase(name: str, backend: str = "", about: str = "") -> Iterator[None]:
         if profiler is None:
             yield
             return
-        with _measured_phase(profiler, name, backend, about):
-            yield
-
-
-@contextmanager
-def _measured_phase(profiler: Profiler, name: str, backend: str, about: str) -> Iterator[None]:
-    spans, label = profiler.spans, EventLabel(EventKind.LOAD, name, backend, layer=about)
-    started_s = time.perf_counter()
-    try:
-        with nullcontext() if spans is None else spans.around(label):
-            yield
-    finally:
-        profiler.add_phase(name, backend, about, started_s, time.perf_counter())
+        spans, label = profiler.spans, EventLabel(EventKind.LOAD, name, backend, layer=about)
+        started_s = time.perf_counter()
+        try:
+            with nullcontext() if spans is None else spans.around(label):
+                yield
+        finally:
+            profiler.add_phase(name, backend, about, started_s, time.perf_counter())
 
 
 def record_waiting(what: str, started_s: float) -> None:

@@ -16,7 +16,7 @@ from armpy.profiling.shares import Share
 from armpy.profiling.summary import Summary, summarize
 
 if TYPE_CHECKING:
-    from armpy.profiling.recorded import ProfileRecord
+    from armpy.profiling.profiler import Profiler
 
 _Document = dict[str, Any]  # Any: whatever JSON can hold
 _OTHER_DATA = "otherData"  # where traces have what viewers leave alone
@@ -24,36 +24,36 @@ _OTHER_DATA = "otherData"  # where traces have what viewers leave alone
 _PARTS = ("layers", "operations", "overhead", "waiting", "beside", "load")
 
 
-def profile_json(recorded: ProfileRecord) -> str:
+def to_json(profiler: Profiler) -> str:
     """Events, phases of loading, counters and statistics of a profile as JSON text."""
-    events = recorded.events
-    summary = summarize(events, recorded.load_events, recorded.num_dropped)
+    events = profiler.events
+    summary = summarize(events, profiler.load_events, profiler.num_dropped)
     return json.dumps(
         {
             "unit": "us",
             "events": [asdict(event) for event in events],
-            "load": [asdict(event) for event in recorded.load_events],
-            "counters": [asdict(c) | {"kind": c.kind.value} for c in recorded.counters],
+            "load": [asdict(event) for event in profiler.load_events],
+            "counters": [asdict(c) | {"kind": c.kind.value} for c in profiler.counters],
             "statistics": [asdict(s) | {"mean_us": s.mean_us} for s in statistics_of(events)],
             "summary": asdict(summary),
-            "layers": [asdict(layer) for layer in recorded.layers],
-            "dropped": recorded.num_dropped,
+            "layers": [asdict(layer) for layer in profiler.layers],
+            "dropped": profiler.num_dropped,
         }
     )
 
 
-def chrome_trace(recorded: ProfileRecord) -> str:
-    """A profile as Trace Event JSON.
+def to_chrome_trace(profiler: Profiler) -> str:
+    """A profile in the JSON format that Chrome's and Perfetto's trace viewers read.
 
     References
     ----------
     SymbolicTrace Event Format: complete events (X), asynchronous events (b, e), counters (C).
     """
     traced: list[_Document] = []
-    for number, event in enumerate((*recorded.events, *recorded.load_events)):
+    for number, event in enumerate((*profiler.events, *profiler.load_events)):
         traced += _queued(number, event) if event.kind is EventKind.QUEUED else [_complete(event)]
-    traced += map(_counted, recorded.counter_samples)
-    summary = summarize(recorded.events, recorded.load_events, recorded.num_dropped)
+    traced += map(_counted, profiler.counter_store.samples)
+    summary = summarize(profiler.events, profiler.load_events, profiler.num_dropped)
     return json.dumps({"traceEvents": traced, _OTHER_DATA: {"armpy_summary": asdict(summary)}})
 
 
@@ -112,8 +112,8 @@ def read_summary(path: str | os.PathLike[str]) -> Summary:
     Parameters
     ----------
     path : path
-        A trace of ``armpy run --profile FILE.json`` or `Profiler.to_chrome_trace`, or what
-        `Profiler.to_json` gives.
+        A trace of ``armpy run --profile FILE.json`` or `to_chrome_trace`, or what
+        `to_json` gives.
 
     Raises
     ------

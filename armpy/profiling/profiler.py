@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
 from armpy.errors import ArmpyError
-from armpy.profiling.counters import Counters, CounterSample, CounterValue
+from armpy.profiling.counters import Counters, CounterValue
 from armpy.profiling.details import LayerDetails, ProfilingDetails
 from armpy.profiling.events import (
     EXECUTE,
@@ -42,6 +42,8 @@ class Profiler:
     ----------
     num_dropped : int
         Events for which there was no room.
+    counter_store : Counters
+        Where counters are declared and added to.
     spans : Spans or None
         Tells the application's tracer as well, if it has one.
 
@@ -57,7 +59,7 @@ class Profiler:
         self._events: list[ProfilingEvent] = []
         self._phases: list[ProfilingEvent] = []
         self._sources: dict[str, Callable[[], Iterable[ProfilingEvent]]] = {}
-        self._counters = Counters()
+        self.counter_store = Counters()
         self._layers: dict[tuple[str, str, str], LayerDetails] = {}
         self._lock = threading.Lock()
         self.num_dropped = 0
@@ -173,17 +175,7 @@ class Profiler:
     @property
     def counters(self) -> tuple[CounterValue, ...]:
         """What backends have counted, in order of declaration."""
-        return self._counters.values
-
-    @property
-    def counter_samples(self) -> tuple[CounterSample, ...]:
-        """Every change of a counter since the last `clear`, in order of time."""
-        return self._counters.samples
-
-    @property
-    def counter_store(self) -> Counters:
-        """Where counters are declared and added to."""
-        return self._counters
+        return self.counter_store.values
 
     def clear(self) -> None:
         """Forget what executions have told, also what backends have not given yet.
@@ -200,7 +192,7 @@ class Profiler:
             self._recorded.clear()
             self._events.clear()
             self.num_dropped = 0
-        self._counters.clear()
+        self.counter_store.clear()
 
     def summary(self) -> Summary:
         """Where all of the time went, nothing twice and nothing left out.
@@ -217,34 +209,6 @@ class Profiler:
     def statistics(self) -> list[ProfilingStatistics]:
         """Events grouped by name and backend, the largest total first."""
         return statistics_of(self.events)
-
-    def to_json(self) -> str:
-        """Events, counters and statistics as JSON text."""
-        from armpy.profiling.exports import profile_json  # noqa: PLC0415 - few write it
-
-        return profile_json(self)
-
-    def to_armnn_json(self, details: ProfilingDetails | None = None) -> str:
-        """Executions and loads as Arm NN's profiler prints them, for tools that read that.
-
-        Parameters
-        ----------
-        details : ProfilingDetails, optional
-            Whether layers are described, and whether alone; as the network was loaded, if left out.
-
-        Notes
-        -----
-        Layers are described only if the network was loaded with details.
-        """
-        from armpy.profiling.armnn_json import armnn_json  # noqa: PLC0415 - few write it
-
-        return armnn_json(self, self.details if details is None else details)
-
-    def to_chrome_trace(self) -> str:
-        """Events in the JSON format that Chrome's and Perfetto's trace viewers read."""
-        from armpy.profiling.exports import chrome_trace  # noqa: PLC0415 - few write it
-
-        return chrome_trace(self)
 
 
 def _event(raw: _Raw) -> ProfilingEvent:

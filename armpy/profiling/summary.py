@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from armpy.profiling.comparison import Comparison, compare_summaries
 from armpy.profiling.events import EventKind, ProfilingEvent
 from armpy.profiling.naming import short_names
 from armpy.profiling.nesting import EventNode, nested
@@ -63,22 +62,6 @@ class Summary:
     """All of them."""
     num_dropped: int = 0
     """Events that were not kept; the time of these is their surroundings'."""
-
-    def compare(self, other: Summary) -> Comparison:
-        """Say what has changed from this profile to another one, by kind and by layer.
-
-        Parameters
-        ----------
-        other : Summary
-            Of the same model, maybe on other backends or with other options.
-
-        Examples
-        --------
-        >>> change = before.compare(after)                          # doctest: +SKIP
-        >>> change.layers[0].name, change.layers[0].difference_us   # doctest: +SKIP
-        ("Convolution2d 'conv_3'", -812.5)
-        """
-        return compare_summaries(self, other)
 
     def __str__(self) -> str:
         lines = [

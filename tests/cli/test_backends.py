@@ -11,7 +11,7 @@ import pytest
 
 from armpy.backend import BACKEND_API_VERSION, IBackendInternal
 from armpy.cli.__main__ import main
-from armpy.cli.backends.listing import BackendReport, list_backends, print_backends
+from armpy.cli.backends.work import BackendReport, list_backends, print_backends
 from armpy.plugins import BackendRegistry
 from tests.support.dynamic_modules import module_source, write_module
 from tests.support.fake_distributions import FakeSite, fake_site

@@ -10,15 +10,14 @@ import pytest
 
 from armpy.backend import CacheEntry, GroupedCacheEntry, IBackendCache
 from armpy.cli.__main__ import main
-from armpy.cli.cache.cache_report import CacheReport
 from armpy.cli.cache.caches import (
     clear_caches,
     forget_models,
     list_caches,
     of_models,
-    print_caches,
 )
-from armpy.cli.cache.models import models_of
+from armpy.cli.cache.models import CacheReport, models_of
+from armpy.cli.cache.work import print_caches
 from armpy.errors import BackendError, BackendUnavailableError, InvalidArgumentError
 from armpy.graph.network import Network
 from armpy.model import Model

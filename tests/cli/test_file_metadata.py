@@ -11,7 +11,7 @@ import armpy
 from armpy.cli.__main__ import main
 from armpy.cli.pictures.file_metadata import FileMetadata
 from armpy.cli.pictures.options import PictureOptions
-from armpy.cli.run.output_reader import LOGITS_HINT
+from armpy.cli.run.results import LOGITS_HINT
 from armpy.cli.run.run_model import RunReport, RunRequest, prepare_inputs, run_model
 from tests.support.tflite_metadata import (
     AXIS_LABELS,

@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from armpy.cli.files import file_stems, read_inputs, read_npy, split_input
-from armpy.cli.run.output_files import write_outputs
+from armpy.cli.files import file_stems, read_inputs, read_npy, split_input, write_outputs
 from armpy.errors import InvalidArgumentError
 
 

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from armpy.cli.__main__ import main
-from armpy.cli.inspect.describe import inspect_model, write_dot
+from armpy.cli.inspect.describe import InspectionReport, report_of, write_dot
 from armpy.cli.inspect.report import print_model
 from armpy.cli.printer import printable
 from armpy.graph.network import Network
+from armpy.inspect import describe_model
 from armpy.model import Model
 from tests.support.networks import ADD, RELU, f32
 
@@ -25,6 +26,10 @@ def open_model() -> Model:
     return Model(net)
 
 
+def inspected(model: Model) -> InspectionReport:
+    return report_of(model.graph, model.placement, describe_model(model))
+
+
 def test_constants_are_counted_once() -> None:
     net = Network("twice")
     weights = net.constant(np.ones((4, 2), np.float32))
@@ -32,14 +37,14 @@ def test_constants_are_counted_once() -> None:
     state = net.variable("state", f32(3))
     net.output("y", net.add(ADD, net.add(ADD, x, weights), weights))
     net.assign(state, net.add(RELU, state))
-    report = inspect_model(Model(net))
+    report = inspected(Model(net))
     assert report.weights_bytes == 32
     assert report.variables_bytes == 12
     assert report.facts.operators == {"ElementwiseBinary": 2, "Activation": 1}
 
 
 def test_a_model_without_shapes_has_no_placement_yet() -> None:
-    report = inspect_model(open_model())
+    report = inspected(open_model())
     assert report.placement == "not known before the inputs' shapes are"
     assert report.facts.programs == ()
     assert report.inputs[0].shape == (None, 2)
@@ -47,10 +52,12 @@ def test_a_model_without_shapes_has_no_placement_yet() -> None:
 
 def test_a_model_without_shapes_is_drawn_without_backends(tmp_path: Path) -> None:
     model = open_model()
-    write_dot(model, str(tmp_path / "a.dot"))
+    assert model.runtime.get_network(model.network_id).optimized is None
+    write_dot(model.graph, None, str(tmp_path / "a.dot"))
     assert "BackendID" not in (tmp_path / "a.dot").read_text("utf-8")
     model.resize({"x": (3, 2)})
-    write_dot(model, str(tmp_path / "b.dot"))
+    optimized = model.runtime.get_network(model.network_id).optimized
+    write_dot(model.graph, optimized, str(tmp_path / "b.dot"))
     assert "BackendID" in (tmp_path / "b.dot").read_text("utf-8")
 
 
@@ -59,7 +66,7 @@ def printed(capsys: pytest.CaptureFixture[str]) -> Callable[[Model], str]:
     pytest.importorskip("rich")
 
     def run(model: Model) -> str:
-        print_model(inspect_model(model), with_layers=True)
+        print_model(inspected(model), with_layers=True)
         return capsys.readouterr().out
 
     return run

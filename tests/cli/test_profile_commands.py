@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from armpy.cli.__main__ import main
-from armpy.cli.profile_tables import shown_shares
+from armpy.cli.profile_report import shown_shares
 from tests.support.tflite_writer import TfliteModel
 
 for library in ("click", "rich", "PIL"):

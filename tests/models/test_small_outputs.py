@@ -81,7 +81,7 @@ def test_other_outputs_do_not_import_the_package(monkeypatch: pytest.MonkeyPatch
 def test_the_command_line_writes_bits_to_files(tmp_path: Path) -> None:
     """NumPy's files have no small floats."""
     small = pytest.importorskip("ml_dtypes")
-    from armpy.cli.run.output_files import write_outputs
+    from armpy.cli.files import write_outputs
 
     write_outputs(str(tmp_path), {"f": X.astype(small.bfloat16), "i": X.astype(small.int4)})
     np.testing.assert_array_equal(np.load(tmp_path / "f.npy"), X.view(np.uint32) >> 16)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import armpy.backend
-from armpy.cli.backends.listing import list_backends, print_backends
+from armpy.cli.backends.work import list_backends, print_backends
 from armpy.errors import BackendUnavailableError
 from armpy.model import Model
 from armpy.plugins import BackendRegistry, CandidateStatus

@@ -28,7 +28,7 @@ from armpy.execution import NetworkProperties, Runtime
 from armpy.execution.steps.backend_profiling import BackendProfiling
 from armpy.model import Model
 from armpy.ops.operation import Operation
-from armpy.profiling import CounterValue, Profiler
+from armpy.profiling import CounterValue, Profiler, to_chrome_trace, to_json
 from tests.support.fake_backends import FakeBackend, registry_of, runtime_of
 from tests.support.networks import diamond, floats
 
@@ -210,7 +210,7 @@ def test_counters_are_in_the_json_and_their_changes_in_the_trace() -> None:
     network = runtime.load_network(diamond())
     runtime.enqueue_workload(network, X)
     profiler = profiler_of(runtime, network)
-    counters = json.loads(profiler.to_json())["counters"]
+    counters = json.loads(to_json(profiler))["counters"]
     assert counters[0] == {
         "backend": "Npu",
         "name": "bytes uploaded",
@@ -219,7 +219,7 @@ def test_counters_are_in_the_json_and_their_changes_in_the_trace() -> None:
         "description": "What goes to the device.",
         "value": 64.0,
     }
-    trace = json.loads(profiler.to_chrome_trace())["traceEvents"]
+    trace = json.loads(to_chrome_trace(profiler))["traceEvents"]
     changes = [e for e in trace if e["ph"] == "C" and e["name"] == "bytes uploaded"]
     assert [change["args"] for change in changes] == [
         {"bytes uploaded": value} for value in (16, 32, 48, 64)

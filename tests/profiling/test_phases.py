@@ -15,7 +15,7 @@ import armpy
 from armpy import DataType, Network, TensorInfo
 from armpy.execution import NetworkProperties, Runtime
 from armpy.ops import BinaryOperation, ElementwiseBinary
-from armpy.profiling import EventKind, ProfilingEvent, TracePhase
+from armpy.profiling import EventKind, ProfilingEvent, TracePhase, to_chrome_trace
 from armpy.profiling.phases import phase_of
 from armpy.profiling.profiler import Profiler
 from tests.support.buffer_device import BufferDevice
@@ -65,7 +65,7 @@ def test_a_trace_has_every_phase_of_a_network() -> None:
         model.run({"x": X})
         model.start({"x": X}).result()
         assert model.profiler is not None
-        trace = json.loads(model.profiler.to_chrome_trace())["traceEvents"]
+        trace = json.loads(to_chrome_trace(model.profiler))["traceEvents"]
     told = {event["args"]["phase"] for event in trace if event["ph"] in "Xb"}
     assert told == {phase.value for phase in TracePhase}
     copies = [event for event in trace if event.get("args", {}).get("phase") == "transfer"]

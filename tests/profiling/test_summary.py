@@ -28,7 +28,15 @@ from armpy.graph import graphs_of
 from armpy.model import Model
 from armpy.ops import Convolution2d, ElementwiseBinary, FullyConnected
 from armpy.ops.operation import Operation
-from armpy.profiling import EventKind, Profiler, ProfilingEvent, Share, Summary, WatchedLock
+from armpy.profiling import (
+    EventKind,
+    Profiler,
+    ProfilingEvent,
+    Share,
+    Summary,
+    WatchedLock,
+    to_chrome_trace,
+)
 from armpy.profiling.summary import AROUND, BETWEEN, summarize
 from tests.support.control_flow import loop
 from tests.support.fake_backends import CountingManager, FakeBackend, registry_of, runtime_of
@@ -484,7 +492,7 @@ def test_waits_in_queues_are_apart_from_what_their_threads_do_in_traces() -> Non
     profiler = Profiler()
     profiler.add_waiting("a free thread", 1.0, 2.0, is_ahead=True)
     profiler.add("Execute", "", 2.0, 3.0)
-    begin, end, whole = json.loads(profiler.to_chrome_trace())["traceEvents"]
+    begin, end, whole = json.loads(to_chrome_trace(profiler))["traceEvents"]
     assert [begin["ph"], end["ph"], whole["ph"]] == ["b", "e", "X"]
     assert (begin["ts"], end["ts"]) == (1e6, 2e6)
     assert begin["id"] == end["id"]

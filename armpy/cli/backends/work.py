@@ -1,11 +1,39 @@
-"""Lists backends."""
+"""Lists what says of itself that it is a backend."""
 
 from __future__ import annotations
 
-from armpy.cli.backends.listing import backends_document, list_backends, print_backends
-from armpy.cli.printer import print_json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from armpy.cli.printer import Printer, print_json
 from armpy.cli.settings import CommandSettings
-from armpy.plugins import BackendRegistry, PluginOptions
+from armpy.errors import ArmpyError
+from armpy.plugins import (
+    BackendRegistry,
+    Candidate,
+    CandidateStatus,
+    PluginOptions,
+    SkippedPath,
+)
+from armpy.plugins.proxy.guard import BackendProxy
+
+_USABLE = (CandidateStatus.FOUND.value, CandidateStatus.REGISTERED.value)
+
+
+@dataclass(frozen=True, slots=True)
+class BackendReport:
+    """One candidate."""
+
+    id: str  # empty for a directory's module that was not loaded
+    name: str
+    kind: str
+    source: str
+    status: str
+    version: str = ""  # the backend's own; its distribution's while it is not loaded
+    # Empty for one that was not loaded.
+    api_version: str = ""
+    device_type: str = ""
+    reason: str = ""  # why it cannot be used, or what is wrong with it all the same
 
 
 def backends(
@@ -21,6 +49,70 @@ def backends(
         registry = BackendRegistry.discover(options)
         found = list_backends(registry, load=load)
     if as_json:
-        print_json(backends_document(found, registry.skipped_paths))
+        print_json({"backends": found, "skipped": registry.skipped_paths})
     else:
         print_backends(found, registry.skipped_paths, with_rejected=with_rejected)
+
+
+def list_backends(registry: BackendRegistry, *, load: bool = False) -> list[BackendReport]:
+    """Describe every candidate of a registry; each is loaded to see whether it can be used."""
+    if load:
+        registry.available()
+    return [
+        BackendReport(
+            candidate.backend_id,
+            candidate.name,
+            candidate.kind.value,
+            candidate.source,
+            candidate.status.value,
+            _version(registry, candidate),
+            candidate.api_version,
+            candidate.device_type,
+            candidate.reason,
+        )
+        for candidate in registry.candidates
+    ]
+
+
+def _version(registry: BackendRegistry, candidate: Candidate) -> str:
+    """The version of a backend, or of what brings it."""
+    if candidate.status is not CandidateStatus.REGISTERED:
+        return candidate.distribution_version
+    try:
+        return BackendProxy(registry.get(candidate.backend_id)).version
+    except ArmpyError:  # what is wrong with it, loading it for a network tells
+        return candidate.distribution_version
+
+
+def print_backends(
+    reports: Sequence[BackendReport],
+    skipped: Sequence[SkippedPath] = (),
+    *,
+    with_rejected: bool = False,
+) -> None:
+    """Print a table of backends; those that cannot be used, with the reasons, if asked for."""
+    printer = Printer()
+    shown = [report for report in reports if with_rejected or report.status in _USABLE]
+    if shown:
+        columns = ["id", "version", "API", "device", "status", "source", "reason"]
+        end = None if with_rejected or any(report.reason for report in shown) else -1
+        rows = [
+            (
+                report.id or f"({report.name})",
+                report.version,
+                report.api_version,
+                report.device_type,
+                report.status,
+                report.source,
+                report.reason,
+            )
+            for report in shown
+        ]
+        printer.table(columns[:end], [row[:end] for row in rows])
+    else:
+        printer.line("no backend can be used" if reports else "no backend is installed")
+    if with_rejected and skipped:
+        printer.heading("Skipped")
+        printer.table(["path", "reason"], [(path.path, path.reason) for path in skipped])
+    elif left_out := len(reports) - len(shown) + len(skipped):
+        printer.line(f"left out: {left_out} (armpy backends --all says why)")

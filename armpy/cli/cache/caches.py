@@ -1,17 +1,13 @@
-"""Lists, checks and clears what backends keep on disk."""
+"""Reads and clears what backends keep on disk."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from armpy.backend import CacheEntry, IBackendCache, IBackendInternal
-from armpy.cli.cache.cache_report import CacheReport
-from armpy.cli.cache.models import KeptModel, check_patterns, is_chosen, model_of, models_of
-from armpy.cli.printer import Printer
+from armpy.cli.cache.models import CacheReport, check_patterns, is_chosen, model_of, models_of
 from armpy.compiler.compiled_cache import compiled_cache
-from armpy.core.units import bytes_text
 from armpy.errors import BackendError
 from armpy.model.archive.kept_models import ModelCache
 from armpy.model.archive.model_cache import NODE_FOLDER, NODE_LIMIT_BYTES
@@ -30,7 +26,6 @@ def list_caches(
 
     Parameters
     ----------
-    registry : BackendRegistry
     backend_ids : sequence of str, optional
         Whose caches; every backend's if left out.
     verify : bool
@@ -89,7 +84,6 @@ def of_models(reports: Sequence[CacheReport], patterns: Sequence[str]) -> list[C
 
     Parameters
     ----------
-    reports : sequence of CacheReport
     patterns : sequence of str
         Names, or patterns such as ``mobilenet*``; all models if empty.
 
@@ -171,101 +165,3 @@ def _entries(backend_id: BackendId, cache: IBackendCache, method: str) -> tuple[
     if not all(isinstance(entry, CacheEntry) for entry in entries):
         raise BackendError("a cache lists what is no CacheEntry", where=f"{backend_id} / {method}")
     return entries
-
-
-def print_caches(reports: Sequence[CacheReport], *, shows_all: bool = False) -> None:
-    """Print what is in caches, the last used first: a row per model, or per file.
-
-    Parameters
-    ----------
-    reports : sequence of CacheReport
-    shows_all : bool
-        Whether there is a row per file.
-    """
-    printer = Printer()
-    if not reports:
-        printer.line("no backend keeps anything")
-        return
-    models = models_of(reports)
-    if not models:
-        printer.line("nothing is kept")
-    elif shows_all:
-        printer.table(["last used", "size>", "model", "what", "name"], _file_rows(reports))
-    else:
-        printer.table(["last used", "size>", "files>", "model", "kept for"], _model_rows(models))
-    printer.line("")
-    for report in reports:
-        printer.line(_summary(report))
-    if models and not shows_all:
-        printer.line(
-            "All of it can be made again. --files lists every file; "
-            "'armpy cache clear --model NAME' deletes what is kept of a model."
-        )
-
-
-def _model_rows(models: Sequence[KeptModel]) -> list[tuple[str, ...]]:
-    """A row per model, and their sum where there are several."""
-    rows: list[tuple[str, ...]] = [
-        (_when(m.last_used_s), bytes_text(m.size_bytes), str(m.num_files), m.model, m.kept_for)
-        for m in models
-    ]
-    if len(models) > 1:
-        size = bytes_text(sum(m.size_bytes for m in models))
-        rows.append(("", size, str(sum(m.num_files for m in models)), "all together", ""))
-    return rows
-
-
-def _file_rows(reports: Sequence[CacheReport]) -> list[tuple[str, ...]]:
-    """A row per file of all caches."""
-    pairs = [(report, entry) for report in reports for entry in report.entries]
-    return [
-        (
-            _when(entry.last_used_s),
-            bytes_text(entry.size_bytes),
-            model_of(report, entry),
-            entry.description,
-            entry.name,
-        )
-        for report, entry in sorted(pairs, key=lambda pair: -pair[1].last_used_s)
-    ]
-
-
-def print_verified(reports: Sequence[CacheReport]) -> None:
-    """Print what is wrong with entries of caches."""
-    printer = Printer()
-    for report in reports:
-        num_damaged = len(report.damaged)
-        verdict = f"{num_damaged} cannot be used" if num_damaged else "all are sound"
-        printer.line(f"{_summary(report)}: {verdict}")
-        if num_damaged:
-            rows = [(entry.name, entry.problem) for entry in report.damaged]
-            printer.table(["name", "problem"], rows)
-            printer.line("They do no harm: what cannot be used is made again when it is needed.")
-
-
-def _summary(report: CacheReport) -> str:
-    """One line about a cache."""
-    if not report.location:
-        return f"{report.backend} {report.name}: switched off"
-    limit = f" of at most {bytes_text(report.limit_bytes)}" if report.limit_bytes else ""
-    if limit and report.model_limit_bytes:
-        limit += f", {bytes_text(report.model_limit_bytes)} for the shapes of one model"
-    entries = "1 entry" if len(report.entries) == 1 else f"{len(report.entries)} entries"
-    size = bytes_text(report.size_bytes)
-    return f"{report.backend} {report.name} in {report.location}: {entries}, {size}{limit}"
-
-
-def _when(time_s: float) -> str:
-    """A time for people."""
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(time_s))
-
-
-def caches_document(reports: Sequence[CacheReport]) -> dict[str, object]:
-    """Everything about caches as a JSON document."""
-    models = models_of(reports)
-    return {
-        "caches": [asdict(report) for report in reports],
-        "models": [asdict(kept) for kept in models],
-        "size_bytes": sum(kept.size_bytes for kept in models),
-        "num_files": sum(kept.num_files for kept in models),
-    }

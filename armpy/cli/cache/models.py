@@ -1,4 +1,4 @@
-"""Cache entries, summed up by the model that they were made for."""
+"""Contents of caches, and what is kept of each model in all of them together."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from armpy.backend import CacheEntry, GroupedCacheEntry
-from armpy.cli.cache.cache_report import CacheReport
 from armpy.errors import InvalidArgumentError, did_you_mean
+from armpy.types import BackendId
 
 OWN = "armpy itself"
 """What is kept for no model in particular."""
@@ -33,25 +33,38 @@ _KINDS = {
 _MOST_SHOWN = 8
 
 
+@dataclass(frozen=True, slots=True)
+class CacheReport:
+    """One cache of a backend."""
+
+    backend: BackendId
+    name: str
+    location: str
+    # Of all entries, and of one model's; 0 if there is none.
+    limit_bytes: int
+    model_limit_bytes: int
+    entries: tuple[CacheEntry, ...]
+
+    @property
+    def size_bytes(self) -> int:
+        """All entries together."""
+        return sum(entry.size_bytes for entry in self.entries)
+
+    @property
+    def damaged(self) -> list[CacheEntry]:
+        """Entries that have a problem."""
+        return [entry for entry in self.entries if entry.problem]
+
+
 @dataclass(slots=True)
 class KeptModel:
-    """Cache use of one model, in all caches together.
+    """Cache use of one model, in all caches together."""
 
-    Parameters
-    ----------
-    model : str
-        Its name; `OWN`, `UNKNOWN`, or what several share.
-    size_bytes, num_files : int
-    last_used_s : float
-        Seconds since 1970.
-    kinds : dict of str to int
-        What the files are for, and how many of each there are.
-    """
-
-    model: str
+    model: str  # its name; `OWN`, `UNKNOWN`, or what several share
     size_bytes: int = 0
     num_files: int = 0
-    last_used_s: float = 0.0
+    last_used_s: float = 0.0  # seconds since 1970
+    # What the files are for, and how many of each there are.
     kinds: dict[str, int] = field(default_factory=dict)
 
     def add(self, entry: CacheEntry, kind: str) -> None:
@@ -97,13 +110,7 @@ def is_chosen(name: str, patterns: Sequence[str]) -> bool:
 
 
 def check_patterns(patterns: Sequence[str], models: Sequence[KeptModel]) -> None:
-    """Check that each pattern names a model of which something is kept.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If one names none; it says which there are, or which one may be meant.
-    """
+    """Check that each pattern names a model of which something is kept."""
     names = [kept.model for kept in models]
     for pattern in patterns:
         if any(is_chosen(name, [pattern]) for name in names):

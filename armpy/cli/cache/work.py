@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
+
 import click
 
-from armpy.cli.cache.caches import (
-    caches_document,
-    clear_caches,
-    forget_models,
-    list_caches,
-    of_models,
-    print_caches,
-    print_verified,
-)
+from armpy.cli.cache.caches import clear_caches, forget_models, list_caches, of_models
+from armpy.cli.cache.models import CacheReport, model_of, models_of
 from armpy.cli.options import EXIT_PROBLEMS
-from armpy.cli.printer import print_json
+from armpy.cli.printer import Printer, print_json
+from armpy.core.units import bytes_text
 from armpy.plugins import BackendRegistry, PluginOptions
 
 
@@ -28,7 +25,7 @@ def list_command(
     """List what is kept, the last used first: a row per model with what it is kept for."""
     reports = of_models(list_caches(_registry(dynamic_backends_path), backends), models)
     if as_json:
-        print_json(caches_document(reports))
+        print_json(_document(reports))
     else:
         print_caches(reports, shows_all=shows_all)
 
@@ -42,7 +39,7 @@ def verify(
     """Check everything that is kept."""
     reports = list_caches(_registry(dynamic_backends_path), backends, verify=True)
     if as_json:
-        print_json(caches_document(reports))
+        print_json(_document(reports))
     else:
         print_verified(reports)
     if any(report.damaged for report in reports):
@@ -72,3 +69,88 @@ def clear(
 def _registry(dynamic_backends_path: tuple[str, ...]) -> BackendRegistry:
     """The backends whose caches these are."""
     return BackendRegistry.discover(PluginOptions(dynamic_backends_path=dynamic_backends_path))
+
+
+def _document(reports: Sequence[CacheReport]) -> dict[str, object]:
+    """Everything about caches as a JSON document."""
+    models = models_of(reports)
+    return {
+        "caches": reports,
+        "models": models,
+        "size_bytes": sum(kept.size_bytes for kept in models),
+        "num_files": sum(kept.num_files for kept in models),
+    }
+
+
+def print_caches(reports: Sequence[CacheReport], *, shows_all: bool = False) -> None:
+    """Print what is in caches, the last used first: a row per model, or per file."""
+    printer = Printer()
+    if not reports:
+        printer.line("no backend keeps anything")
+        return
+    models = models_of(reports)
+    if not models:
+        printer.line("nothing is kept")
+    elif shows_all:
+        pairs = [(report, entry) for report in reports for entry in report.entries]
+        pairs.sort(key=lambda pair: -pair[1].last_used_s)
+        printer.table(
+            ["last used", "size>", "model", "what", "name"],
+            [
+                (
+                    _when(e.last_used_s),
+                    bytes_text(e.size_bytes),
+                    model_of(r, e),
+                    e.description,
+                    e.name,
+                )
+                for r, e in pairs
+            ],
+        )
+    else:
+        rows: list[tuple[object, ...]] = [
+            (_when(m.last_used_s), bytes_text(m.size_bytes), m.num_files, m.model, m.kept_for)
+            for m in models
+        ]
+        if len(models) > 1:
+            size = bytes_text(sum(m.size_bytes for m in models))
+            rows.append(("", size, sum(m.num_files for m in models), "all together", ""))
+        printer.table(["last used", "size>", "files>", "model", "kept for"], rows)
+    printer.line("")
+    for report in reports:
+        printer.line(_summary(report))
+    if models and not shows_all:
+        printer.line(
+            "All of it can be made again. --files lists every file; "
+            "'armpy cache clear --model NAME' deletes what is kept of a model."
+        )
+
+
+def print_verified(reports: Sequence[CacheReport]) -> None:
+    """Print what is wrong with entries of caches."""
+    printer = Printer()
+    for report in reports:
+        num_damaged = len(report.damaged)
+        verdict = f"{num_damaged} cannot be used" if num_damaged else "all are sound"
+        printer.line(f"{_summary(report)}: {verdict}")
+        if num_damaged:
+            rows = [(entry.name, entry.problem) for entry in report.damaged]
+            printer.table(["name", "problem"], rows)
+            printer.line("They do no harm: what cannot be used is made again when it is needed.")
+
+
+def _summary(report: CacheReport) -> str:
+    """One line about a cache."""
+    if not report.location:
+        return f"{report.backend} {report.name}: switched off"
+    limit = f" of at most {bytes_text(report.limit_bytes)}" if report.limit_bytes else ""
+    if limit and report.model_limit_bytes:
+        limit += f", {bytes_text(report.model_limit_bytes)} for the shapes of one model"
+    entries = "1 entry" if len(report.entries) == 1 else f"{len(report.entries)} entries"
+    size = bytes_text(report.size_bytes)
+    return f"{report.backend} {report.name} in {report.location}: {entries}, {size}{limit}"
+
+
+def _when(time_s: float) -> str:
+    """A time for people."""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(time_s))

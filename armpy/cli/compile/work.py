@@ -1,27 +1,44 @@
-"""Prepares a model ahead of time, as a file that starts at once."""
+"""Prepares a model ahead of time, as a file that starts at once; tells what it holds and lacks."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from armpy.cli.compile.report import compiled_document, describe_compiled, print_compiled
+from armpy.cli.inspect.prepared_file import FileBytes, MissingProgram, PreparedContents
 from armpy.cli.load_model import load_model
 from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.options import check_outputs
 from armpy.cli.printer import Printer, print_json
 from armpy.cli.registry import registry_of
 from armpy.cli.values import Shapes
+from armpy.core.units import bytes_text
 from armpy.execution.compile_targets import check_targets, known_targets
 from armpy.plugins import preferred_backends
 from armpy.plugins.proxy.guard import BackendProxy
-from armpy.store.archive.signing import FileSignature, sign
+from armpy.store.archive.container import open_container
+from armpy.store.archive.signing import NO_KEY, FileSignature, key_text, sign
 
 _HELP = "help"
 """In the place of a target: list them."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompileReport:
+    """Report of a file that `armpy compile` has made."""
+
+    model: str
+    output: str
+    original_bytes: int  # of the model's file
+    bytes: FileBytes
+    layers_by_backend: dict[str, int]
+    targets_by_backend: dict[str, list[str]]  # what backends have compiled for
+    left_out: tuple[MissingProgram, ...]
+    signer: str  # the key that has signed it; empty if none has
 
 
 def compile_command(
@@ -34,7 +51,9 @@ def compile_command(
 ) -> None:
     """Prepare MODEL ahead of time, and write it as one file."""
     if _HELP in targets:
-        _print_targets(_backends(load_request))
+        known = known_targets(_backends(load_request))
+        rows = [(name, ", ".join(ids)) for name, ids in known.items()]
+        Printer().table(["target", "backends that compile for it"], rows)
         return
     if not load_request.model:
         raise click.UsageError("Missing argument 'MODEL'.")
@@ -49,25 +68,17 @@ def compile_command(
         for shapes in reversed(shape_sets or [{}]):
             model.prepare(shapes)
         model.save(output, targets=targets, sign=sign)
-    report = describe_compiled(output, load_request.model)
+    report = _describe(output, load_request.model)
     if as_json:
-        print_json(compiled_document(report))
+        print_json(report)
     else:
-        print_compiled(report)
+        _print(report)
 
 
 def _backends(request: CliLoadRequest) -> list[BackendProxy]:
     """The backends that a model is compiled for."""
-    return [
-        BackendProxy(one)
-        for one in preferred_backends(registry_of(request), request.options.backends)
-    ]
-
-
-def _print_targets(backends: Sequence[BackendProxy]) -> None:
-    """List the targets."""
-    rows = [(name, ", ".join(ids)) for name, ids in known_targets(backends).items()]
-    Printer().table(["target", "backends that compile for it"], rows)
+    preferred = preferred_backends(registry_of(request), request.options.backends)
+    return [BackendProxy(one) for one in preferred]
 
 
 def signer(key_file: str) -> Callable[[bytes], FileSignature]:
@@ -90,3 +101,53 @@ def signer(key_file: str) -> Callable[[bytes], FileSignature]:
 
     signed(bytes(64))
     return signed
+
+
+def _describe(output: str, model: str) -> CompileReport:
+    """Describe a file that was just written."""
+    contents = PreparedContents(open_container(output))
+    placement = contents.placement()
+    targets: dict[str, list[str]] = {}
+    for program in contents.programs:
+        of_backend = targets.setdefault(program.backend, [])
+        if program.target not in of_backend:
+            of_backend.append(program.target)
+    key = contents.container.key
+    return CompileReport(
+        model,
+        output,
+        os.path.getsize(model),
+        contents.sizes,
+        {} if placement is None else dict(placement.layers_by_backend),
+        targets,
+        contents.left_out,
+        "" if key == NO_KEY else key_text(key),
+    )
+
+
+def _print(report: CompileReport) -> None:
+    """Print it for people."""
+    printer = Printer()
+    signed = f", signed by {report.signer}" if report.signer else ""
+    printer.line(f"written: {report.output}{signed}")
+    size = report.bytes
+    ratio = size.total / max(report.original_bytes, 1)
+    printer.line(
+        f"size: {bytes_text(size.total)}, {ratio:.2f} times the original's "
+        f"{bytes_text(report.original_bytes)}: constants {bytes_text(size.constants)}, "
+        f"programs' data {bytes_text(size.program_data)}, code {bytes_text(size.code)}, "
+        f"graph {bytes_text(size.graph)}, other {bytes_text(size.other)}"
+    )
+    targets = report.targets_by_backend
+    rows = [
+        (count, backend, ", ".join(targets.get(backend, ())) or "nothing")
+        for backend, count in report.layers_by_backend.items()
+    ]
+    if rows:
+        printer.table(["layers>", "backend", "compiled for"], rows)
+    explained = {*targets, *(one.backend for one in report.left_out)}
+    for backend, count in report.layers_by_backend.items():
+        if backend not in explained:
+            printer.line(f"not in it: {backend} compiles nothing, its {count} layers are the graph")
+    for one in report.left_out:
+        printer.line(str(one))

@@ -1,10 +1,34 @@
-"""Lists devices for people and for programs."""
+"""Lists devices with their figures, for people and for programs."""
 
 from __future__ import annotations
 
-from armpy.cli.devices.device_tables import devices_document, list_devices, print_devices
-from armpy.cli.printer import print_json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from armpy.cli.printer import Printer, print_json
+from armpy.compiler.devices import FigureSource, device_facts
+from armpy.compiler.machine import machine_identity
+from armpy.core.units import bytes_text
+from armpy.errors import ArmpyError
 from armpy.plugins import BackendRegistry, PluginOptions
+from armpy.plugins.placers import Placers
+from armpy.plugins.proxy.figures import figures_fields
+from armpy.plugins.proxy.guard import BackendProxy
+
+if TYPE_CHECKING:
+    from armpy.backend import DeviceFigures, PerformanceFigures
+    from armpy.compiler.devices import DeviceFacts
+    from armpy.types import BackendId
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceReport:
+    """Report about one backend's device: facts, or the reason why there are none."""
+
+    backend: BackendId
+    facts: DeviceFacts | None = None
+    reason: str = ""
 
 
 def devices(dynamic_backends_path: tuple[str, ...], as_json: bool) -> None:
@@ -12,6 +36,99 @@ def devices(dynamic_backends_path: tuple[str, ...], as_json: bool) -> None:
     options = PluginOptions(dynamic_backends_path=dynamic_backends_path)
     found = list_devices(BackendRegistry.discover(options))
     if as_json:
-        print_json(devices_document(found))
+        print_json({"machine": machine_identity(), "devices": list(map(_fields, found))})
     else:
         print_devices(found)
+
+
+def list_devices(registry: BackendRegistry) -> list[DeviceReport]:
+    """Describe the device of every backend that can be loaded, and say why others cannot."""
+    placers = Placers(registry)
+    reports = []
+    for backend in registry.available():
+        try:
+            facts = device_facts(BackendProxy(backend), placers)
+            reports.append(DeviceReport(backend.get_id(), facts))
+        except ArmpyError as error:
+            reports.append(DeviceReport(backend.get_id(), reason=str(error)))
+    return reports
+
+
+def print_devices(reports: Sequence[DeviceReport]) -> None:
+    """Print each device with its figures."""
+    printer = Printer()
+    if not reports:
+        printer.line("no backend can be used")
+    for number, report in enumerate(reports):
+        facts = report.facts
+        (printer.heading if number else printer.line)(report.backend)
+        if facts is None:
+            printer.line(f"cannot be used: {report.reason}")
+            continue
+        printer.line(f"type {facts.type.name}, version {facts.version or 'unknown'}")
+        if facts.others:
+            printer.line(f"device {facts.device.name}; others: {', '.join(facts.others)}")
+        printer.line(f"feature level {facts.feature_level}")
+        if facts.free_bytes is not None:
+            printer.line(f"free memory: {bytes_text(facts.free_bytes)}")
+        numerics = facts.device.numerics
+        departures = {  # from IEEE 754
+            "NaN may be lost": not numerics.keeps_nan,
+            "float16 sums are rounded to float16": numerics.sums_float16,
+            "subnormal numbers are taken for zero": numerics.flushes_subnormals,
+        }
+        if any(departures.values()):
+            held = [text for text, holds in departures.items() if holds]
+            printer.line(f"floating point: {', '.join(held)}")
+        printer.line(f"extensions: {', '.join(facts.extensions) or 'none'}")
+        printer.line(f"cache files: {facts.num_cache_files}, of data: {facts.num_data_cache_files}")
+        if facts.figures is None:
+            printer.line("figures: none; run 'armpy calibrate'")
+            continue
+        source = facts.figures_source.value
+        if facts.figures_source is FigureSource.TYPICAL:
+            source += " (run 'armpy calibrate' to measure this machine)"
+        printer.line(f"figures, {source}, against CpuRef; lower is better:")
+        printer.table(["operands", "time>", "power>"], figure_rows(facts.figures))
+
+
+def _fields(report: DeviceReport) -> dict[str, object]:
+    """One device as a JSON object."""
+    facts = report.facts
+    if facts is None:
+        return {"backend": report.backend, "reason": report.reason}
+    return {
+        "backend": facts.backend,
+        "type": facts.type.name,
+        "version": facts.version,
+        "device": facts.device.name,
+        "other_devices": facts.others,
+        "feature_level": facts.feature_level,
+        "free_bytes": facts.free_bytes,
+        "numerics": facts.device.numerics,
+        "extensions": facts.extensions,
+        "num_cache_files": facts.num_cache_files,
+        "num_data_cache_files": facts.num_data_cache_files,
+        "figures": facts.figures and figures_fields(facts.figures),
+        "figures_source": facts.figures_source.value if facts.figures else None,
+    }
+
+
+def figure_rows(figures: DeviceFigures | None) -> list[tuple[str, str, str]]:
+    """Lines of a table of figures: what they are of, time and power."""
+    if figures is None:
+        return []
+    named: list[tuple[str, PerformanceFigures | None]] = [
+        *((key.name, pair) for key, pair in figures.tensors.items()),
+        ("FLOAT32, relaxed", figures.relaxed_tensor),
+        *((f"{key.name} scalar", pair) for key, pair in figures.scalars.items()),
+        ("FLOAT32 scalar, relaxed", figures.relaxed_scalar),
+        ("IF", figures.if_),
+        ("WHILE", figures.while_),
+        *figures.extensions.items(),
+    ]
+    return [
+        (name, f"{pair.exec_time:.3g}", f"{pair.power_usage:.3g}")
+        for name, pair in named
+        if pair is not None
+    ]

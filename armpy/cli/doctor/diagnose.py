@@ -24,6 +24,7 @@ from armpy.plugins import (
     CandidateStatus,
     PluginOptions,
     ProbeResult,
+    SkippedPath,
 )
 from armpy.plugins.discovery.directories import ENVIRONMENT_VARIABLE as PATH_VARIABLE
 from armpy.plugins.trust.policy import ENVIRONMENT_VARIABLE as TRUST_VARIABLE
@@ -78,19 +79,19 @@ class Examination:
 
     facts: dict[str, str]
     """About this machine and environment."""
-    diagnoses: tuple[Diagnosis, ...]
+    candidates: tuple[Diagnosis, ...]
     """In the order in which the candidates were found."""
     plugins: tuple[Diagnosis, ...]
     """Likewise, of plugins with hooks."""
-    skipped: tuple[tuple[str, str], ...]
+    skipped: tuple[SkippedPath, ...]
     """Paths that were not taken up, with reasons."""
-    bad_directories: tuple[tuple[str, str], ...]
+    bad_directories: tuple[SkippedPath, ...]
     """Those among them that were named as directories to look in."""
 
     @property
     def num_problems(self) -> int:
         """Of candidates, plugins and directories."""
-        sick = [found for found in (*self.diagnoses, *self.plugins) if not found.is_ok]
+        sick = [found for found in (*self.candidates, *self.plugins) if not found.is_ok]
         return len(sick) + len(self.bad_directories)
 
 
@@ -110,13 +111,13 @@ def examine(options: PluginOptions) -> Examination:
         candidates = registry.plugins.candidates
     probed = {id(candidate): result for candidate, result in results}
     named = set(_directories(options))
-    skipped = [(path.path, path.reason) for path in registry.skipped_paths]
+    skipped = registry.skipped_paths
     return Examination(
         _facts(options),
         tuple(_diagnose(c, probed.get(id(c))) for c in registry.candidates),
         _with_rivals([_diagnose(c, probed.get(id(c))) for c in candidates]),
-        tuple(pair for pair in skipped if pair[0] not in named),
-        tuple(pair for pair in skipped if pair[0] in named),
+        tuple(path for path in skipped if path.path not in named),
+        tuple(path for path in skipped if path.path in named),
     )
 
 

@@ -77,10 +77,6 @@ def examine_file(
 ) -> FileExamination:
     """Check all of a prepared file, and ask its backends about their programs.
 
-    Parameters
-    ----------
-    trusted_keys : sequence of (bytes, 32)
-
     Raises
     ------
     ParserError

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 
 from armpy.cli.doctor.diagnose_file import ProgramExamination, examine_file
 from armpy.cli.inspect.describe import (
@@ -13,8 +12,10 @@ from armpy.cli.inspect.describe import (
     InspectionReport,
     SignatureReport,
     TensorReport,
+    edge_of,
     metadata_report,
     report_of,
+    write_dot,
 )
 from armpy.cli.inspect.prepared_file import (
     FileBytes,
@@ -29,7 +30,7 @@ from armpy.compiler import OptimizedNetwork
 from armpy.compiler.files.reading import NetworkContents
 from armpy.core.units import bytes_text
 from armpy.errors import InvalidArgumentError, UnimplementedError
-from armpy.graph.dump import to_dot
+from armpy.inspect import describe_network
 from armpy.inspect.inferred_shapes import evaluator_of
 from armpy.model.archive.metadata import read_metadata
 from armpy.model.archive.reload import read_signature
@@ -55,69 +56,33 @@ _SHOWN = ("isa", "version", "threads", "architecture")
 
 @dataclass(frozen=True, slots=True)
 class NetworkReport:
-    """A network in a prepared file.
+    """A network in a prepared file."""
 
-    Parameters
-    ----------
-    signature : str or None
-        None for a model without signatures.
-    section : str
-    inputs, outputs : tuple of TensorReport
-    layers : int
-    views : int
-        How many of its constants are read out of what programs have packed.
-    """
-
-    signature: str | None
+    signature: str | None  # None for a model without signatures
     section: str
     inputs: tuple[TensorReport, ...]
     outputs: tuple[TensorReport, ...]
     layers: int
-    views: int
+    views: int  # how many of its constants are read out of what programs have packed
 
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
-    """Report about a prepared file.
+    """Report about a prepared file."""
 
-    Parameters
-    ----------
-    version : int
-        Of the layout.
-    armpy : str
-        Version that has written it.
-    signer : str
-        Public key of who has signed it; empty if nobody has.
-    signature : {"none", "right", "wrong", "not checked"}
-    uses_code : bool
-        Whether code in it is used, as the command line says whom to trust.
-    trust : str
-        Why, or why not.
-    bytes : FileBytes
-    sections : dict of str to int
-        Bytes of each.
-    networks : tuple of NetworkReport
-    programs : tuple of ProgramReport
-    uses : tuple of ProgramExamination
-        What becomes of each program here.
-    left_out : tuple of MissingProgram
-    starts_at_once : bool
-        Whether it runs without making the network of the graph.
-    """
-
-    version: int
-    armpy: str
-    signer: str
-    signature: str
-    uses_code: bool
-    trust: str
+    version: int  # of the layout
+    armpy: str  # version that has written it
+    signer: str  # public key of who has signed it; empty if nobody has
+    signature: str  # {"none", "right", "wrong", "not checked"}
+    uses_code: bool  # whether code in it is used, as the command line says whom to trust
+    trust: str  # why, or why not
     bytes: FileBytes
-    sections: dict[str, int]
+    sections: dict[str, int]  # bytes of each
     networks: tuple[NetworkReport, ...]
     programs: tuple[ProgramReport, ...]
-    uses: tuple[ProgramExamination, ...]
+    uses: tuple[ProgramExamination, ...]  # what becomes of each program here
     left_out: tuple[MissingProgram, ...]
-    starts_at_once: bool
+    starts_at_once: bool  # whether it runs without making the network of the graph
 
 
 def inspect_prepared(
@@ -127,7 +92,6 @@ def inspect_prepared(
 
     Parameters
     ----------
-    request : CliLoadRequest
     dot : str, optional
         File to draw the network to, in Graphviz's language.
 
@@ -145,9 +109,7 @@ def inspect_prepared(
     contents = PreparedContents(container)
     networks, chosen = _networks(contents, options.signature)
     if dot is not None:
-        found = chosen.optimized
-        text = to_dot(chosen.graph) if found is None else to_dot(found.graph, found.backend_ids)
-        Path(dot).write_text(text, "utf-8")
+        write_dot(chosen.graph, chosen.optimized, dot)
     is_signed = container.key != NO_KEY
     registry = registry_of(request)
     examined = examine_file(request.model, registry, keys, code)
@@ -195,11 +157,8 @@ def _networks(
     for record in contents.networks:
         name, section = record["name"], record["section"]
         network = read_signature(contents.container, record)
-        found = report_of(network.graph, None)
         num_layers, num_views = len(network.graph.layers), contents.num_views(section)
-        reports.append(
-            NetworkReport(name, section, found.inputs, found.outputs, num_layers, num_views)
-        )
+        reports.append(NetworkReport(name, section, *edge_of(network.graph), num_layers, num_views))
         if chosen is None and signature in (None, name):
             chosen = network
     if chosen is None:
@@ -221,26 +180,26 @@ def _model(
 ) -> InspectionReport:
     """What the chosen network takes and gives, and where it runs."""
     evaluator = None if chosen.graph.is_fully_shaped else evaluator_of(registry)
+    optimized = [] if chosen.optimized is None else [chosen.optimized]
+    placement = optimized[0].placement if optimized else None
+    described = describe_network(chosen.graph, placement, optimized, evaluator=evaluator)
     signatures = tuple(
-        [
-            SignatureReport(one.signature, _names(one.inputs), _names(one.outputs))
-            for one in networks
-            if one.signature is not None
-        ]
+        SignatureReport(
+            one.signature,
+            tuple(tensor.name for tensor in one.inputs),
+            tuple(tensor.name for tensor in one.outputs),
+        )
+        for one in networks
+        if one.signature is not None
     )
     kind = str(contents.manifest.get("kind", ""))
     facts = {"title": str(contents.manifest.get("title", "")), "holds": kind}
     return replace(
-        report_of(chosen.graph, chosen.optimized, evaluator),
+        report_of(chosen.graph, placement, described),
         signatures=signatures,
         format=FormatReport("none", "prepared by armpy", "", facts),
         metadata=metadata_report(partial(read_metadata, contents.container)),
     )
-
-
-def _names(tensors: Sequence[TensorReport]) -> tuple[str, ...]:
-    """Names of inputs or outputs."""
-    return tuple([tensor.name for tensor in tensors])
 
 
 def _shaped(tensors: Sequence[TensorReport]) -> str:
@@ -281,11 +240,7 @@ def print_prepared(report: FileReport) -> None:
         ["backend", "target", "layers>", "first", "code>", "data>", "about", "here"], rows
     )
     for one in report.left_out:
-        where = f" for {one.target}" if one.target else ""
-        printer.line(
-            f"not in it: {one.layers} layers of {one.backend} from '{one.first}'{where}: "
-            f"{one.reason}"
-        )
+        printer.line(str(one))
     printer.heading(f"Sections ({bytes_text(report.bytes.total)})")
     printer.table(["bytes>", "section"], [(n, name) for name, n in report.sections.items()])
 
@@ -298,19 +253,13 @@ def _program_row(program: ProgramReport, use: ProgramExamination) -> tuple[objec
         value = value[0] if isinstance(value, list) and value else value
         if isinstance(value, str | int):
             about.append(f"{name} {value}")
-    here = use.status + (f": {use.reason}" if use.reason else "")
-    sizes = bytes_text(program.code_bytes), bytes_text(program.data_bytes)
     return (
         program.backend,
         program.target,
         program.layers,
         program.first,
-        *sizes,
+        bytes_text(program.code_bytes),
+        bytes_text(program.data_bytes),
         ", ".join(about),
-        here,
+        use.status + (f": {use.reason}" if use.reason else ""),
     )
-
-
-def prepared_document(report: FileReport) -> dict[str, object]:
-    """What a prepared file is, as a JSON document."""
-    return asdict(report)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
+from itertools import starmap
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from armpy.cli.load_request import CliLoadRequest
-from armpy.cli.placement_table import PlacementReport, RefusedLayers, refused_layers
+from armpy.cli.placement_table import PlacementReport, RefusedLayers
 from armpy.cli.registry import find_origin, registry_of
-from armpy.compiler import Alternative, Evaluator, OptimizedNetwork, Placement
+from armpy.compiler import Alternative, OptimizedNetwork, Placement
 from armpy.errors import ParserError
 from armpy.graph import Graph, nested_graphs
 from armpy.graph.dump import to_dot
@@ -21,14 +22,13 @@ from armpy.inspect import (
     TensorFacts,
     describe_file,
     describe_model,
-    describe_network,
     with_file_names,
 )
 from armpy.model import Model
 from armpy.plugins.hooks.metadata import ModelMetadata, TensorMetadata
 from armpy.plugins.hooks.section import ReportSection
 from armpy.plugins.proxy.guarded_call import plain_text
-from armpy.tensor import Quantization, TensorInfo
+from armpy.tensor import TensorInfo
 
 if TYPE_CHECKING:
     from armpy.model.model_files import ModelOrigin
@@ -42,20 +42,10 @@ _LONGEST_FACT = 200
 
 @dataclass(frozen=True, slots=True)
 class TensorReport:
-    """One input or output.
-
-    Parameters
-    ----------
-    name : str
-    shape : tuple of (int or None), or None
-        None where the caller can choose.
-    type : str
-    scale : float or None
-    zero_point : int or None
-    """
+    """One input or output."""
 
     name: str
-    shape: tuple[int | None, ...] | None
+    shape: tuple[int | None, ...] | None  # None where the caller can choose
     type: str
     scale: float | None
     zero_point: int | None
@@ -63,13 +53,7 @@ class TensorReport:
 
 @dataclass(frozen=True, slots=True)
 class SignatureReport:
-    """One signature of a model file.
-
-    Parameters
-    ----------
-    name : str
-    inputs, outputs : tuple of str
-    """
+    """One signature of a model file."""
 
     name: str
     inputs: tuple[str, ...]
@@ -78,50 +62,33 @@ class SignatureReport:
 
 @dataclass(frozen=True, slots=True)
 class FormatReport:
-    """Format of a model file, and the front-end that parsed it.
+    """Format of a model file, and the front-end that parsed it."""
 
-    Parameters
-    ----------
-    front_end, title : str
-        Name of the front-end that has parsed it, and the format in words.
-    plugin : str
-        What the front-end comes from; empty for armpy's own.
-    facts : dict of str to str
-        What the front-end tells of the file.
-    """
-
+    # Name of the front-end that has parsed it, and the format in words.
     front_end: str
     title: str
-    plugin: str
-    facts: dict[str, str]
+    plugin: str  # what the front-end comes from; empty for armpy's own
+    facts: dict[str, str]  # what the front-end tells of the file
+
+    @classmethod
+    def of(cls, origin: ModelOrigin) -> FormatReport:
+        """The format of a model's file."""
+        front_end = origin.front_end
+        plugin = "" if front_end.is_own else front_end.candidate.source
+        return cls(front_end.name, front_end.title, plugin, origin.describe())
 
 
 @dataclass(frozen=True, slots=True)
 class MetadataReport:
-    """Metadata of a model file.
+    """Metadata of a model file."""
 
-    Parameters
-    ----------
-    facts : dict of str to str
-        Of the model, by what they are called.
-    tensors : dict of str to dict of str to str
-        Of inputs and outputs, by the model's names for them.
-    """
-
-    facts: dict[str, str]
-    tensors: dict[str, dict[str, str]]
+    facts: dict[str, str]  # of the model, by what they are called
+    tensors: dict[str, dict[str, str]]  # of inputs and outputs, by the model's names for them
 
 
 @dataclass(frozen=True, slots=True)
 class SectionReport:
-    """A table that a plugin has added.
-
-    Parameters
-    ----------
-    plugin, title : str
-    columns : tuple of str
-    rows : tuple of tuple of str
-    """
+    """A table that a plugin has added."""
 
     plugin: str
     title: str
@@ -131,47 +98,25 @@ class SectionReport:
 
 @dataclass(frozen=True, slots=True)
 class InspectionReport:
-    """Everything that `armpy inspect` shows.
-
-    Parameters
-    ----------
-    inputs, outputs : tuple of TensorReport
-    facts : ModelFacts
-        Of the file: layers, tensors, totals.
-    signatures : tuple of SignatureReport
-    placement : str
-    layers_by_backend : dict of str to int
-    refusals : tuple of RefusedLayers
-    arena_bytes : int
-        Working memory of one execution.
-    weights_bytes, variables_bytes : int
-        Of constants, and of what is kept between executions.
-    format : FormatReport, optional
-        None for a model that is no file.
-    sections : tuple of SectionReport
-        From plugins.
-    alternatives : tuple of Alternative
-        Placements that were weighed, the cheapest first; empty if the backends' order decides.
-    metadata : MetadataReport, optional
-        None for a model that is no file.
-    placed : PlacementReport, optional
-        The placement as data; None as long as the shapes of the inputs are not known.
-    """
+    """Everything that `armpy inspect` shows."""
 
     inputs: tuple[TensorReport, ...]
     outputs: tuple[TensorReport, ...]
-    facts: ModelFacts
+    facts: ModelFacts  # of the file: layers, tensors, totals
     signatures: tuple[SignatureReport, ...] = ()
     placement: str = ""
     layers_by_backend: dict[str, int] = field(default_factory=dict)
     refusals: tuple[RefusedLayers, ...] = ()
-    arena_bytes: int = 0
+    arena_bytes: int = 0  # working memory of one execution
+    # Of constants, and of what is kept between executions.
     weights_bytes: int = 0
     variables_bytes: int = 0
-    format: FormatReport | None = None
-    sections: tuple[SectionReport, ...] = ()
+    format: FormatReport | None = None  # None for a model that is no file
+    sections: tuple[SectionReport, ...] = ()  # from plugins
+    # Placements that were weighed, the cheapest first; empty if the backends' order decides.
     alternatives: tuple[Alternative, ...] = ()
-    metadata: MetadataReport | None = None
+    metadata: MetadataReport | None = None  # None for a model that is no file
+    # The placement as data; None as long as the shapes of the inputs are not known.
     placed: PlacementReport | None = None
 
 
@@ -180,7 +125,6 @@ def inspect_file(model: Model, request: CliLoadRequest) -> InspectionReport:
 
     Parameters
     ----------
-    model : Model
     request : CliLoadRequest
         What it was loaded by.
 
@@ -191,11 +135,11 @@ def inspect_file(model: Model, request: CliLoadRequest) -> InspectionReport:
     """
     origin = find_origin(request, model.runtime.registry)
     outline = origin.outline(request.options.signature)
-    facts = describe_model(model, outline, file_bytes=_size_of(request.model))
+    facts = describe_model(model, outline, file_bytes=Path(request.model).stat().st_size)
     return replace(
-        _report(model.graph, model.placement, facts),
+        report_of(model.graph, model.placement, facts),
         signatures=_signatures(origin),
-        format=_format(origin),
+        format=FormatReport.of(origin),
         sections=_sections(model, request.model),
         metadata=metadata_report(lambda: model.metadata),
     )
@@ -206,19 +150,18 @@ def inspect_unloadable(request: CliLoadRequest, problem: ParserError) -> Inspect
 
     Parameters
     ----------
-    request : CliLoadRequest
     problem : ParserError
         Why not; raised again if the file cannot be described either.
     """
     origin = find_origin(request, registry_of(request))
     try:
         outline = origin.outline(request.options.signature)
-        signatures, file_format = _signatures(origin), _format(origin)
+        signatures, file_format = _signatures(origin), FormatReport.of(origin)
     except ParserError:
         raise problem from None
     if outline is None:
         raise problem
-    facts = describe_file(outline, problem, file_bytes=_size_of(request.model))
+    facts = describe_file(outline, problem, file_bytes=Path(request.model).stat().st_size)
     inputs, outputs = (
         tuple(_file_tensor(facts.tensors[place]) for place in places)
         for places in (facts.inputs, facts.outputs)
@@ -236,24 +179,12 @@ def inspect_unloadable(request: CliLoadRequest, problem: ParserError) -> Inspect
     )
 
 
-def _size_of(path: str) -> int:
-    """Bytes of a file."""
-    return Path(path).stat().st_size
-
-
 def _signatures(origin: ModelOrigin) -> tuple[SignatureReport, ...]:
     """The signatures of a file."""
     return tuple(
         SignatureReport(found.name, tuple(found.inputs), tuple(found.outputs))
         for found in origin.signatures()
     )
-
-
-def _format(origin: ModelOrigin) -> FormatReport:
-    """What a file is."""
-    front_end = origin.front_end
-    plugin = "" if front_end.is_own else front_end.candidate.source
-    return FormatReport(front_end.name, front_end.title, plugin, origin.describe())
 
 
 def _file_tensor(tensor: TensorFacts) -> TensorReport:
@@ -344,71 +275,52 @@ def _section(answer: Answer[ReportSection]) -> SectionReport:
     )
 
 
-def inspect_model(model: Model) -> InspectionReport:
-    """Describe a model that is no file."""
-    return _report(model.graph, model.placement, describe_model(model))
-
-
-def report_of(
-    graph: Graph, optimized: OptimizedNetwork | None, evaluator: Evaluator | None = None
-) -> InspectionReport:
-    """Describe a network that is not loaded; without its placement if it is not optimised."""
-    placement = None if optimized is None else optimized.placement
-    networks = () if optimized is None else (optimized,)
-    facts = describe_network(graph, placement, networks, evaluator=evaluator)
-    return _report(graph, placement, facts)
-
-
-def _report(graph: Graph, placement: Placement | None, facts: ModelFacts) -> InspectionReport:
+def report_of(graph: Graph, placement: Placement | None, facts: ModelFacts) -> InspectionReport:
     """Describe a network; the placement is None where it is not known yet."""
     report = InspectionReport(
-        tuple([_tensor(value.name, value.info) for value in graph.inputs]),
-        tuple([_tensor(*each) for each in _outputs(graph)]),
+        *edge_of(graph),
         facts,
         placement="not known before the inputs' shapes are",
-        weights_bytes=_weights_bytes(graph),
+        # All constants, each counted once.
+        weights_bytes=sum(
+            value.data.nbytes
+            for part in (graph, *nested_graphs(graph))
+            for value in part.values()
+            if value.data is not None
+        ),
         variables_bytes=sum(variable.initial.nbytes for variable in graph.variables),
     )
     if placement is None:
         return report
     named = with_file_names(placement, facts)
+    placed = PlacementReport.of(named)
     return replace(
         report,
-        placement=str(named),
-        layers_by_backend=dict(named.layers_by_backend),
-        refusals=refused_layers(named),
-        arena_bytes=named.peak_bytes,
+        placement=placed.text,
+        layers_by_backend=placed.layers_by_backend,
+        refusals=placed.refusals,
+        arena_bytes=placed.working_memory_bytes,
         alternatives=named.alternatives,
-        placed=PlacementReport.of(named),
+        placed=placed,
     )
 
 
-def write_dot(model: Model, path: str) -> None:
-    """Write the network as it runs, with backends, in Graphviz's language."""
-    optimized = model.runtime.get_network(model.network_id).optimized
-    if optimized is None:
-        text = to_dot(model.graph)
-    else:
-        text = to_dot(optimized.graph, optimized.backend_ids)
+def write_dot(graph: Graph, optimized: OptimizedNetwork | None, path: str) -> None:
+    """Write a network in Graphviz's language; as it runs, with backends, if it is optimised."""
+    text = to_dot(graph) if optimized is None else to_dot(optimized.graph, optimized.backend_ids)
     Path(path).write_text(text, "utf-8")
 
 
-def _outputs(graph: Graph) -> list[tuple[str, TensorInfo]]:
-    """Names and infos of a graph's outputs."""
-    infos = [value.info for value in graph.outputs]
-    return list(zip(graph.output_names, infos, strict=True))
+def edge_of(graph: Graph) -> tuple[tuple[TensorReport, ...], tuple[TensorReport, ...]]:
+    """Describe a graph's inputs and outputs."""
+    inputs = [(value.name, value.info) for value in graph.inputs]
+    outputs = zip(graph.output_names, [value.info for value in graph.outputs], strict=True)
+    return tuple(starmap(_tensor, inputs)), tuple(starmap(_tensor, outputs))
 
 
 def _tensor(name: str, info: TensorInfo) -> TensorReport:
     """Describe an input or output."""
-    quantization: Quantization | None = info.quantization
+    quantization = info.quantization
     scale = None if quantization is None else quantization.scale
     zero_point = None if quantization is None else quantization.zero_point
     return TensorReport(name, info.shape, info.data_type.name, scale, zero_point)
-
-
-def _weights_bytes(graph: Graph) -> int:
-    """Size of all constants together, each counted once."""
-    graphs = (graph, *nested_graphs(graph))
-    values = (value for part in graphs for value in part.values())
-    return sum(value.data.nbytes for value in values if value.data is not None)

@@ -16,86 +16,50 @@ from armpy.store.archive.magic import METADATA
 
 @dataclass(frozen=True, slots=True)
 class ProgramReport:
-    """A program in a prepared file.
-
-    Parameters
-    ----------
-    number : int
-    backend, target : str
-    layers : int
-        How many layers it is made of.
-    first : str
-        Name of the first one.
-    code_bytes, data_bytes : int
-        Of its sections with code, and of the others. Sections may belong to several programs.
-    about : mapping
-        What the backend says of it.
-    """
+    """A program in a prepared file."""
 
     number: int
     backend: str
     target: str
-    layers: int
-    first: str
+    layers: int  # how many layers it is made of
+    first: str  # name of the first one
+    # Of its sections with code, and of the others. Sections may belong to several programs.
     code_bytes: int
     data_bytes: int
+    # What the backend says of it.
     about: Mapping[str, Any]  # Any: whatever JSON holds
 
 
 @dataclass(frozen=True, slots=True)
 class MissingProgram:
-    """Layers of a backend that have no program in a prepared file.
-
-    Parameters
-    ----------
-    backend : str
-    target : str or None
-        The machine that it is missing for; None for all.
-    layers : int
-    first : str
-        Name of the first one.
-    reason : str
-    """
+    """Layers of a backend that have no program in a prepared file."""
 
     backend: str
-    target: str | None
+    target: str | None  # the machine that it is missing for; None for all
     layers: int
-    first: str
+    first: str  # name of the first one
     reason: str
+
+    def __str__(self) -> str:
+        where = f" for {self.target}" if self.target else ""
+        layers = f"{self.layers} layers of {self.backend} from '{self.first}'"
+        return f"not in it: {layers}{where}: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
 class FileBytes:
-    """Bytes of a prepared file, by what they hold.
-
-    Parameters
-    ----------
-    total : int
-    constants : int
-        Elements of constants.
-    program_data : int
-        What programs have besides code, packed constants above all.
-    code : int
-    graph : int
-        Graphs, plan and metadata.
-    other : int
-        Header, manifest, and what lies between sections.
-    """
+    """Bytes of a prepared file, by what they hold."""
 
     total: int
-    constants: int
-    program_data: int
+    constants: int  # elements of constants
+    program_data: int  # what programs have besides code, packed constants above all
     code: int
-    graph: int
-    other: int
+    graph: int  # graphs, plan and metadata
+    other: int  # header, manifest, and what lies between sections
 
 
 class PreparedContents:
     """Contents of a prepared file as it states them; its checksums are checked.
-
-    Parameters
-    ----------
-    container : Container
 
     Raises
     ------

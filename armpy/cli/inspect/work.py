@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from armpy.cli.inspect.compiled import inspect_prepared, prepared_document, print_prepared
+from armpy.cli.inspect.compiled import FileReport, inspect_prepared, print_prepared
 from armpy.cli.inspect.describe import InspectionReport, inspect_file, inspect_unloadable, write_dot
 from armpy.cli.inspect.report import model_document, print_model
 from armpy.cli.load_model import load_model
@@ -31,23 +31,19 @@ def inspect(
 ) -> None:
     """Show what MODEL takes and gives, what it is made of, and where it would run."""
     check_outputs({"--dot": dot}, [load_request.model])
-    found: dict[str, object] = {}
-    after = None
+    prepared: FileReport | None = None
     shapes = chosen_shapes(load_request, size, shape_sets)
     if begins_prepared(load_request.model):
         result, prepared = inspect_prepared(load_request, dot)
-        found["prepared"] = prepared_document(prepared)
-
-        def after() -> None:
-            print_prepared(prepared)
     else:
         result = inspected(load_request, size, shapes, dot)
     if as_json:
-        print_json({**model_document(load_request.model, result), **found})
+        document = model_document(load_request.model, result)
+        print_json(document if prepared is None else {**document, "prepared": prepared})
         return
     print_model(result, with_layers=with_layers, with_tensors=with_tensors)
-    if after is not None:
-        after()
+    if prepared is not None:
+        print_prepared(prepared)
 
 
 def chosen_shapes(
@@ -78,7 +74,8 @@ def inspected(
         _resize(loaded, size, shapes)
         result = inspect_file(loaded, load_request)
         if dot is not None:
-            write_dot(loaded, dot)
+            optimized = loaded.runtime.get_network(loaded.network_id).optimized
+            write_dot(loaded.graph, optimized, dot)
     return result
 
 

@@ -18,10 +18,6 @@ _LEAST_OVERLAP = 0.5
 class FileMetadata:
     """A model file's metadata, as far as they can be used.
 
-    Parameters
-    ----------
-    model : Model
-
     Attributes
     ----------
     used : list of str
@@ -61,7 +57,6 @@ class FileMetadata:
 
         Parameters
         ----------
-        spec : TensorSpec
         num_classes : int
             How many scores the output has.
         is_mask : bool

@@ -24,33 +24,18 @@ _PIXEL_TYPES = frozenset({"i", "u", "f"})
 
 @dataclass(frozen=True, slots=True)
 class ImageLayout:
-    """Layout of an image in a tensor of rank 4, or of rank 3 for a grey one.
+    """Layout of an image in a tensor of rank 4, or of rank 3 for a grey one."""
 
-    Parameters
-    ----------
-    height, width : int or None
-        None where any size will do.
-    channels : {1, 3, 4}
-    data_layout : DataLayout
-    has_channels : bool
-        Whether there is an axis of channels; a grey image may do without.
-    """
-
+    # None where any size will do.
     height: int | None
     width: int | None
-    channels: int
+    channels: int  # {1, 3, 4}
     data_layout: DataLayout
-    has_channels: bool = True
+    has_channels: bool = True  # whether there is an axis of channels; a grey image may do without
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of a tensor with one image.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If the size is not known.
-        """
+        """Shape of a tensor with one image."""
         if self.height is None or self.width is None:
             raise InvalidArgumentError("the size of the image is not known", fix="Give --size HxW")
         if not self.has_channels:
@@ -68,11 +53,6 @@ class ImageLayout:
             Height and width that the user wants.
         own : tuple of int
             Height and width of the picture, taken where nothing else is said.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If the model's size is another one.
         """
         height, width = size or (self.height or own[0], self.width or own[1])
         if (self.height or height, self.width or width) != (height, width):
@@ -86,13 +66,7 @@ class ImageLayout:
 
 
 def image_layout(name: str, info: TensorInfo) -> ImageLayout:
-    """How an image lies in an input.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If the input does not look like one image.
-    """
+    """How an image lies in an input."""
     shape = info.shape
     is_pixels = info.data_type.dtype.kind in _PIXEL_TYPES and not info.data_type.is_bit_pattern
     if is_pixels and shape is not None and len(shape) == 4 and shape[0] in (None, 1):
@@ -118,14 +92,8 @@ def sized_shapes(inputs: Iterable[TensorSpec], size: tuple[int, int]) -> dict[st
 
     Parameters
     ----------
-    inputs : iterable of TensorSpec
     size : tuple of int
         Height and width.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If the size of none is open.
     """
     shapes: dict[str, tuple[int, ...]] = {}
     for spec in inputs:
@@ -136,11 +104,3 @@ def sized_shapes(inputs: Iterable[TensorSpec], size: tuple[int, int]) -> dict[st
     if not shapes:
         raise InvalidArgumentError("the model has no image input of open size", where="--size")
     return shapes
-
-
-def shown_size(elements: Array) -> tuple[int, int]:
-    """Width and height of an image input's elements."""
-    shape = elements.shape[1:]
-    is_first = len(shape) == 3 and shape[-1] not in MODES
-    height, width = shape[1:] if is_first else shape[:2]
-    return width, height

@@ -38,13 +38,7 @@ another thread would see some and take a picture for none. Decoding is beside it
 
 
 def open_image(path: str) -> Image.Image:
-    """Open and decode a picture file, turned the way its EXIF data say.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If it is none, or damaged, or too large, or its colours have no RGB.
-    """
+    """Open and decode a picture file, turned the way its EXIF data say."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             # A pipe would be waited for without end.
@@ -101,7 +95,6 @@ def resized_pixels(image: Image.Image, layout: ImageLayout, method: str) -> Pixe
 
     Parameters
     ----------
-    image : Image
     layout : ImageLayout
         With its size known.
     method : {"stretch", "crop", "pad"}
@@ -143,13 +136,11 @@ def image_input(
 
     Parameters
     ----------
-    image : Image
     name, info : str, TensorInfo
         The input's.
     size : tuple of int, optional
         Height and width.
     resize : {"stretch", "crop", "pad"}
-    normalization : Normalization, optional
 
     Returns
     -------
@@ -174,13 +165,7 @@ def image_input(
 def picture_inputs(
     model: Model, path: str, options: PictureOptions, metadata: FileMetadata | None
 ) -> tuple[dict[str, Array], str, list[str]]:
-    """A picture as the model's only input, where it is from, and hints.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If the model has several inputs, or the picture does not go with it.
-    """
+    """A picture as the model's only input, where it is from, and hints."""
     if len(model.inputs) != 1:
         raise InvalidArgumentError(
             "a picture can only be given to a model with one input",

@@ -19,17 +19,10 @@ _LARGEST_FILE_BYTES = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """Names by class.
-
-    Parameters
-    ----------
-    names : mapping of int to str
-    source : str
-        Where they are from, for messages.
-    """
+    """Names by class."""
 
     names: Mapping[int, str]
-    source: str = "the labels"
+    source: str = "the labels"  # where they are from, for messages
 
     @property
     def count(self) -> int:
@@ -48,11 +41,6 @@ class Labels:
         Labels
             Without the first one if that is an additional ``background``: lists for
             ImageNet come with 1000 and with 1001 classes.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If there are fewer labels than classes.
         """
         if self.count < num_classes:
             raise InvalidArgumentError(
@@ -74,11 +62,6 @@ def read_labels(path: str) -> Labels:
     ----------
     path : str
         UTF-8 text with one label per line, or with an index before each label.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If it cannot be read, is not text, is empty, or numbers two lines alike.
     """
     try:
         with Path(path).open("rb") as file:

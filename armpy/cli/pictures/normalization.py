@@ -26,12 +26,7 @@ RANGE_TOLERANCE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Normalization:
-    """Real numbers of pixels: ``pixel * factor + offset``, by channel or for all.
-
-    Parameters
-    ----------
-    factors, offsets : tuple of float
-    """
+    """Real numbers of pixels: ``pixel * factor + offset``, by channel or for all."""
 
     factors: tuple[float, ...]
     offsets: tuple[float, ...]
@@ -43,13 +38,7 @@ class Normalization:
 
     @classmethod
     def from_mean(cls, mean: Sequence[float], std: Sequence[float]) -> Normalization:
-        """``(pixel - mean) / std``, one number each for all channels or one per channel.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If a standard deviation is 0 or the counts do not go together.
-        """
+        """``(pixel - mean) / std``, one number each for all channels or one per channel."""
         if 0 in std:
             raise InvalidArgumentError("a standard deviation is 0", where="--std")
         try:
@@ -73,13 +62,7 @@ class Normalization:
         return min(ends), max(ends)
 
     def apply(self, pixels: Pixels) -> npt.NDArray[np.float64]:
-        """Real numbers of pixels of shape (H, W, C).
-
-        Raises
-        ------
-        InvalidArgumentError
-            If there is another number of channels.
-        """
+        """Real numbers of pixels of shape (H, W, C)."""
         channels = pixels.shape[-1]
         if len(self.factors) not in (1, channels):
             raise InvalidArgumentError(

@@ -12,10 +12,9 @@ from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.options import check_outputs
 from armpy.cli.pictures.options import PictureOptions
 from armpy.cli.printer import Printer, print_json
-from armpy.cli.profile_report import summary_report
-from armpy.cli.profile_tables import print_comparison, print_profile
+from armpy.cli.profile_report import ProfileReport, print_comparison, print_profile
 from armpy.cli.run.run_model import RunRequest, run_model
-from armpy.profiling import read_summary
+from armpy.profiling import compare_summaries, read_summary
 
 
 def profile(
@@ -50,7 +49,7 @@ def profile(
 
 def show(file: str, top: int, as_json: bool) -> None:
     """Show where all of the time of FILE went: by kind, by layer, and of loading."""
-    found = summary_report(read_summary(file))
+    found = ProfileReport.of(read_summary(file))
     if as_json:
         print_json({"file": file, **asdict(found)})
     else:
@@ -59,7 +58,7 @@ def show(file: str, top: int, as_json: bool) -> None:
 
 def compare(before: str, after: str, top: int, as_json: bool) -> None:
     """Say what has changed from BEFORE to AFTER, the largest change first."""
-    found = read_summary(before).compare(read_summary(after))
+    found = compare_summaries(read_summary(before), read_summary(after))
     if found.layers and not any(layer.before_us and layer.after_us for layer in found.layers):
         click.echo("armpy: hint: no layer is in both profiles: are they of one model?", err=True)
     if as_json:

@@ -17,7 +17,7 @@ from armpy.cli.options import (
     seed_option,
     verbosity_options,
 )
-from armpy.cli.pictures.option_decorator import picture_options
+from armpy.cli.pictures.options import picture_options
 from armpy.cli.values import parse_trace, parsed
 from armpy.model.load_options import OPTIONS
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -14,6 +14,10 @@ from armpy.tensor import TensorInfo
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from armpy.cli.pictures.file_metadata import FileMetadata
+    from armpy.execution import TensorSpec
+    from armpy.model import Model
 
 Array: TypeAlias = "npt.NDArray[np.generic]"
 Mask: TypeAlias = "npt.NDArray[np.int64]"
@@ -30,79 +34,48 @@ _PROBABILITY_TOLERANCE = 0.01
 _SUM_TOLERANCE = 0.05
 """How far quantised probabilities of all classes may be from 1 together."""
 
+LOGITS_HINT = (
+    "the scores are no probabilities, as some are below 0 or above 1; --softmax turns them into "
+    "probabilities of classes that exclude each other"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class ClassScore:
-    """One class of a classification.
-
-    Parameters
-    ----------
-    index : int
-    score : float
-        Dequantised.
-    label : str
-        Empty where no name is known.
-    """
+    """One class of a classification."""
 
     index: int
-    score: float
-    label: str
+    score: float  # dequantised
+    label: str  # empty where no name is known
 
 
 @dataclass(frozen=True, slots=True)
 class RegionShare:
-    """One label of a mask.
-
-    Parameters
-    ----------
-    index : int
-    pixels : int
-    share : float
-        Of all pixels, 0 to 1.
-    label : str
-        Empty where no name is known.
-    """
+    """One label of a mask."""
 
     index: int
     pixels: int
-    share: float
-    label: str
+    share: float  # of all pixels, 0 to 1
+    label: str  # empty where no name is known
 
 
 @dataclass(frozen=True, slots=True)
 class OutputReport:
-    """One output.
-
-    Parameters
-    ----------
-    name : str
-    shape : tuple of int
-    type : str
-    min, max, mean : float or None
-        Of the real numbers; None for an output without elements, or of strings.
-    texts : tuple of str
-        The first elements of an output of strings.
-    classes : tuple of ClassScore
-        The best ones of a classification, best first.
-    regions : tuple of RegionShare
-        The largest ones of a mask, largest first.
-    rows : tuple of tuple of ClassScore
-        The best classes of each row of a batch that was classified; empty for one row alone.
-    has_logits : bool
-        Whether there are scores of classes that are no probabilities.
-    """
+    """One output."""
 
     name: str
     shape: tuple[int, ...]
     type: str
-    min: float | None
-    max: float | None
-    mean: float | None
-    classes: tuple[ClassScore, ...] = ()
-    regions: tuple[RegionShare, ...] = ()
+    # Of the real numbers; None for an output without elements, or of strings.
+    min: float | None = None
+    max: float | None = None
+    mean: float | None = None
+    classes: tuple[ClassScore, ...] = ()  # the best ones of a classification, best first
+    regions: tuple[RegionShare, ...] = ()  # the largest ones of a mask, largest first
+    # The best classes of each row of a batch that was classified; empty for one row alone.
     rows: tuple[tuple[ClassScore, ...], ...] = ()
-    has_logits: bool = False
-    texts: tuple[str, ...] = ()
+    has_logits: bool = False  # whether there are scores of classes that are no probabilities
+    texts: tuple[str, ...] = ()  # the first elements of an output of strings
 
 
 def report_output(
@@ -121,11 +94,9 @@ def report_output(
 
     Parameters
     ----------
-    name, info : str, TensorInfo
     stored : ndarray, dtype of `info`
     mask : ndarray, optional
         What `as_mask` has made of it.
-    labels : Labels, optional
     top : int
         How many classes or regions to list.
     may_classify : bool
@@ -141,8 +112,12 @@ def report_output(
         If there are fewer labels than classes.
     """
     real = dequantize_array(stored, info)
-    figures = _figures(real)
-    plain = OutputReport(name, stored.shape, info.data_type.name, *figures)
+    plain = OutputReport(name, stored.shape, info.data_type.name)
+    if real.size and not real.dtype.hasobject:
+        wide = real.astype(np.float64)
+        with np.errstate(all="ignore"):
+            least, most, mean = float(wide.min()), float(wide.max()), float(wide.mean())
+        plain = replace(plain, min=least, max=most, mean=mean)
     if info.data_type.is_string:
         return replace(plain, texts=tuple(stored.reshape(-1)[:top].tolist()))
     if mask is not None:
@@ -160,42 +135,19 @@ def report_output(
 
 
 def are_logits(real: Array) -> bool:
-    """Whether scores are real numbers of which some can be no probability.
-
-    Notes
-    -----
-    Integers that are not quantised have a meaning of their own, such as votes.
-    """
+    """Whether scores are real numbers of which some can be no probability."""
+    # Integers that are not quantised have a meaning of their own, such as votes.
     if real.dtype.kind != "f" or not real.size:
         return False
     return bool(real.min() < -_PROBABILITY_TOLERANCE or real.max() > 1 + _PROBABILITY_TOLERANCE)
 
 
 def softmax_of(scores: Array) -> Array:
-    """Probabilities of classes that exclude each other.
-
-    Parameters
-    ----------
-    scores : ndarray, any real type, shape (..., C)
-
-    Returns
-    -------
-    ndarray, float64, shape of `scores`
-        Each row of C sums to 1.
-    """
+    """Probabilities of classes that exclude each other: each row of (..., C) scores sums to 1."""
     wide = scores.astype(np.float64)
     raised: npt.NDArray[np.float64] = np.exp(wide - wide.max(axis=-1, keepdims=True))
     shares: npt.NDArray[np.float64] = raised / raised.sum(axis=-1, keepdims=True)
     return shares
-
-
-def _figures(real: Array) -> tuple[float | None, float | None, float | None]:
-    """Minimum, maximum and mean."""
-    if real.size == 0 or real.dtype.hasobject:
-        return None, None, None
-    wide = real.astype(np.float64)
-    with np.errstate(all="ignore"):
-        return float(wide.min()), float(wide.max()), float(wide.mean())
 
 
 def is_classification(array: Array) -> bool:
@@ -225,7 +177,6 @@ def as_mask(
         they are probabilities: 1 together, at every pixel.
     info : TensorInfo, optional
         Of the output.
-    has_labels : bool
 
     Returns
     -------
@@ -263,8 +214,6 @@ def largest_regions(
     Parameters
     ----------
     mask : ndarray, int64, shape (H, W)
-    labels : Labels, optional
-    top : int
     num_classes : int
         How many classes the model is certain to know; 0 if that cannot be told.
 
@@ -273,8 +222,8 @@ def largest_regions(
     InvalidArgumentError
         If there are fewer labels than classes.
     """
-    if labels is not None:
-        labels = labels.for_classes(num_classes) if num_classes else labels
+    if labels is not None and num_classes:
+        labels = labels.for_classes(num_classes)
     indexes, counts = np.unique(mask, return_counts=True)
     order: Sequence[int] = np.argsort(-counts, kind="stable")[:top].tolist()
     return tuple(
@@ -286,3 +235,73 @@ def largest_regions(
         )
         for i in order
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOutputs:
+    """Outputs of one run, read: reports, masks, labels."""
+
+    reports: tuple[OutputReport, ...]
+    masks: dict[str, Mask]  # the masks among them by name
+    labels: dict[str, Labels]  # the labels of each output that has some
+
+
+@dataclass(eq=False, slots=True)
+class OutputReader:
+    """Says what a model's outputs are."""
+
+    model: Model
+    labels: Labels | None = None  # what the user names; the file's own ones otherwise
+    metadata: FileMetadata | None = None  # None where nothing is to be taken from the file
+    top: int = 5  # how many classes or regions to list
+    softmax: bool = False  # whether scores of classes are turned into probabilities
+    hints: list[str] = field(default_factory=list)  # what was seen on the way, each once
+
+    def read(self, results: Mapping[str, Array], batch: int = 1) -> ReadOutputs:
+        """What the outputs of one run say, of so many things that the model was given together.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there are fewer labels than classes.
+        """
+        outputs = self.model.outputs
+        is_only = len(outputs) == 1
+        input_shapes = [spec.shape for spec in self.model.inputs]
+        reports: list[OutputReport] = []
+        masks: dict[str, Mask] = {}
+        labels: dict[str, Labels] = {}
+        for spec in outputs:
+            stored = results[spec.name]
+            mask = None
+            if is_only:
+                mask = as_mask(stored, spec.info, has_labels=self.labels is not None)
+            if mask is not None:
+                masks[spec.name] = mask
+            named = self._labels(spec, stored, mask)
+            if named is not None:
+                labels[spec.name] = named
+            report = report_output(
+                spec.name,
+                spec.info,
+                stored,
+                mask=mask,
+                labels=named,
+                top=self.top,
+                # An autoencoder's output has no classes.
+                may_classify=is_only and spec.shape not in input_shapes,
+                softmax=self.softmax,
+                batch=batch,
+            )
+            # Random numbers, for which there are no metadata, have nothing to say.
+            if self.metadata is not None and report.has_logits and LOGITS_HINT not in self.hints:
+                self.hints.append(LOGITS_HINT)
+            reports.append(report)
+        return ReadOutputs(tuple(reports), masks, labels)
+
+    def _labels(self, spec: TensorSpec, stored: Array, mask: Mask | None) -> Labels | None:
+        """The user's labels, or the file's."""
+        if self.labels is not None or self.metadata is None:
+            return self.labels
+        is_value = mask is not None and stored.size == mask.size
+        return self.metadata.labels(spec, stored.shape[-1] if stored.ndim else 0, is_mask=is_value)

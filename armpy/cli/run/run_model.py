@@ -13,8 +13,7 @@ import numpy as np
 from armpy.cli.pictures.labels import read_labels
 from armpy.cli.pictures.options import PictureOptions
 from armpy.cli.placement_table import PlacementReport
-from armpy.cli.run.output_reader import OutputReader, ReadOutputs
-from armpy.cli.run.results import Array, OutputReport
+from armpy.cli.run.results import Array, OutputReader, OutputReport, ReadOutputs
 from armpy.errors import InvalidArgumentError, LayerValidationError
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
@@ -33,42 +32,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """Request to run a model: inputs, and what to tell about the run.
+    """Request to run a model: inputs, and what to tell about the run."""
 
-    Parameters
-    ----------
-    image : str, optional
-        Path of a picture.
-    inputs : tuple of str
-        Each ``name=file.npy``.
-    labels : str, optional
-        Path of a label file; the labels in the model's file if left out.
-    top : int
-        How many classes to list.
-    output : str, optional
-        Folder for the outputs.
-    repeat : int, optional
-        How many executions to time.
-    picture : PictureOptions
-        How pictures become an input.
-    seed : int
-        For random inputs.
-    trace : str, optional
-        File for a trace, where the model was loaded with profiling; none if it is empty.
-    softmax : bool
-        Whether scores of classes become probabilities.
-    """
-
-    image: str | None = None
-    inputs: tuple[str, ...] = ()
-    labels: str | None = None
-    top: int = 5
-    output: str | None = None
-    repeat: int | None = None
-    picture: PictureOptions = field(default_factory=PictureOptions)
-    seed: int = 0
+    image: str | None = None  # path of a picture
+    inputs: tuple[str, ...] = ()  # each ``name=file.npy``
+    labels: str | None = None  # path of a label file; the labels in the model's file if left out
+    top: int = 5  # how many classes to list
+    output: str | None = None  # folder for the outputs
+    repeat: int | None = None  # how many executions to time
+    picture: PictureOptions = field(default_factory=PictureOptions)  # how pictures become an input
+    seed: int = 0  # for random inputs
+    # File for a trace, where the model was loaded with profiling; none if it is empty.
     trace: str | None = None
-    softmax: bool = False
+    softmax: bool = False  # whether scores of classes become probabilities
 
     def __post_init__(self) -> None:
         if self.image is not None and self.inputs:
@@ -81,13 +57,7 @@ class RunRequest:
 
 @dataclass(frozen=True, slots=True)
 class RunTiming:
-    """Duration of executions after a first one that does not count.
-
-    Parameters
-    ----------
-    runs : int
-    min_ms, median_ms, mean_ms : float
-    """
+    """Duration of executions after a first one that does not count."""
 
     runs: int
     min_ms: float
@@ -97,45 +67,21 @@ class RunTiming:
 
 @dataclass(frozen=True, slots=True)
 class RunReport:
-    """Report of a run.
+    """Report of a run."""
 
-    Parameters
-    ----------
-    inputs : str
-        What the model was given.
-    placement : str
-        Which backend took how many layers.
-    layers_by_backend : dict of str to int
-    outputs : tuple of OutputReport
-    timing : RunTiming, optional
-    files : tuple of str
-        Paths of written files.
-    hints : tuple of str
-        What was assumed without knowing.
-    steps : tuple of StepReport
-        The slowest first; empty without profiling.
-    profile : ProfileReport, optional
-        Where all of the time went; None without profiling.
-    alternatives : tuple of Alternative
-        Placements that were weighed, the cheapest first; empty if the backends' order decides.
-    metadata : tuple of str
-        What was taken from the metadata of the model's file.
-    placed : PlacementReport, optional
-        The placement as data; None if it is not known.
-    """
-
-    inputs: str
-    placement: str
+    inputs: str  # what the model was given
+    placement: str  # which backend took how many layers
     layers_by_backend: dict[str, int]
     outputs: tuple[OutputReport, ...]
     timing: RunTiming | None = None
-    files: tuple[str, ...] = ()
-    hints: tuple[str, ...] = ()
-    steps: tuple[StepReport, ...] = ()
-    profile: ProfileReport | None = None
+    files: tuple[str, ...] = ()  # paths of written files
+    hints: tuple[str, ...] = ()  # what was assumed without knowing
+    steps: tuple[StepReport, ...] = ()  # the slowest first; empty without profiling
+    profile: ProfileReport | None = None  # where all of the time went; None without profiling
+    # Placements that were weighed, the cheapest first; empty if the backends' order decides.
     alternatives: tuple[Alternative, ...] = ()
-    metadata: tuple[str, ...] = ()
-    placed: PlacementReport | None = None
+    metadata: tuple[str, ...] = ()  # what was taken from the metadata of the model's file
+    placed: PlacementReport | None = None  # the placement as data; None if it is not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +106,6 @@ def run_model(
 
     Parameters
     ----------
-    model : Model
-    request : RunRequest
     write : callable, optional
         Writes the outputs instead of `request.output`, and returns the paths of the files.
 
@@ -171,7 +115,11 @@ def run_model(
         If what the request names does not go with the model.
     """
     labels = None if request.labels is None else read_labels(request.labels)
-    metadata = _metadata(model, request)
+    metadata = None
+    if request.image is not None or request.inputs:  # random numbers are read without
+        from armpy.cli.pictures.file_metadata import FileMetadata
+
+        metadata = FileMetadata(model)
     arrays, origin, hints = prepare_inputs(model, request, metadata)
     results = _run(model, arrays, request)
     profiler = None
@@ -183,16 +131,20 @@ def run_model(
             profiler.clear()  # the first execution does not count
         timing = time_runs(model, arrays, request.repeat)
     reader = OutputReader(model, labels, metadata, request.top, request.softmax)
-    read = reader.read(results, _batch(arrays))
+    # How many things the model was given together: the first dimension that all inputs share.
+    batches = {array.shape[0] if array.ndim else 1 for array in arrays.values()}
+    read = reader.read(results, batches.pop() if len(batches) == 1 else 1)
     files: list[str] = []
     if write is not None:
         files += write(RunOutputs(origin, arrays, results, reader, read))
     elif request.output is not None:
-        from armpy.cli.run.output_files import write_outputs
+        from armpy.cli.files import write_outputs
 
         files += write_outputs(request.output, results)
     if profiler is not None and request.trace:
-        Path(request.trace).write_text(profiler.to_chrome_trace(), "utf-8")
+        from armpy.profiling import to_chrome_trace
+
+        Path(request.trace).write_text(to_chrome_trace(profiler), "utf-8")
         files.append(request.trace)
     placement = model.placement
     return RunReport(
@@ -210,30 +162,15 @@ def run_model(
     )
 
 
-def _batch(arrays: Mapping[str, Array]) -> int:
-    """How many things a model is given together: the first dimension that all inputs share."""
-    sizes = {array.shape[0] if array.ndim else 1 for array in arrays.values()}
-    return sizes.pop() if len(sizes) == 1 else 1
-
-
-def _metadata(model: Model, request: RunRequest) -> FileMetadata | None:
-    """The file's metadata; None for random numbers, which are read without."""
-    if request.image is None and not request.inputs:
-        return None
-    from armpy.cli.pictures.file_metadata import FileMetadata
-
-    return FileMetadata(model)
-
-
 def profiled(
     profiler: Profiler | None,
 ) -> tuple[tuple[StepReport, ...], ProfileReport | None]:
     """What a profiler has seen: the slowest steps, and where all of the time went."""
     if profiler is None:
         return (), None
-    from armpy.cli.profile_report import profile_report, steps_of
+    from armpy.cli.profile_report import ProfileReport, steps_of
 
-    return tuple(steps_of(profiler)), profile_report(profiler)
+    return tuple(steps_of(profiler)), ProfileReport.of(profiler.summary(), profiler.counters)
 
 
 def _run(model: Model, arrays: dict[str, Array], request: RunRequest) -> dict[str, Array]:
@@ -265,24 +202,19 @@ def prepare_inputs(
         from armpy.cli.files import read_inputs
 
         arrays = read_inputs(request.inputs, [spec.name for spec in model.inputs])
-        _refuse_real_numbers(model, arrays)
+        for spec in model.inputs:
+            array = arrays.get(spec.name)
+            is_real = array is not None and array.dtype.kind == "f"
+            if is_real and spec.data_type.is_quantized and not model.quantize_inputs:
+                raise InvalidArgumentError(
+                    "the array holds real numbers, the input is quantised",
+                    where=f"input '{spec.name}'",
+                    expected=str(spec.data_type.dtype),
+                    fix="Quantise them with --quantize-inputs",
+                )
         return arrays, ", ".join(request.inputs), []
     arrays = random_inputs(model, request.seed, request.picture.size)
     return arrays, f"random numbers, seed {request.seed}", []
-
-
-def _refuse_real_numbers(model: Model, arrays: Mapping[str, Array]) -> None:
-    """Refuse floats for a quantised input, as the model would, in the command's own words."""
-    for spec in model.inputs:
-        array = arrays.get(spec.name)
-        is_real = array is not None and array.dtype.kind == "f"
-        if is_real and spec.data_type.is_quantized and not model.quantize_inputs:
-            raise InvalidArgumentError(
-                "the array holds real numbers, the input is quantised",
-                where=f"input '{spec.name}'",
-                expected=str(spec.data_type.dtype),
-                fix="Quantise them with --quantize-inputs",
-            )
 
 
 def random_inputs(model: Model, seed: int, size: tuple[int, int] | None = None) -> dict[str, Array]:
@@ -290,35 +222,29 @@ def random_inputs(model: Model, seed: int, size: tuple[int, int] | None = None) 
 
     Parameters
     ----------
-    model : Model
-    seed : int
     size : tuple of int, optional
         Height and width of images whose size is open. Other open dimensions get the
         model's default, or 1.
     """
     generator = np.random.default_rng(seed)
-    shapes = _random_shapes(model, size)
-    return {
-        spec.name: _random(generator, spec.info, shape)
-        for spec, shape in zip(model.inputs, shapes, strict=True)
-    }
-
-
-def _random_shapes(model: Model, size: tuple[int, int] | None) -> list[tuple[int, ...]]:
-    """Shapes of random inputs."""
-    if size is None and all(spec.info.is_fully_shaped for spec in model.inputs):
-        return [tuple(dim or 0 for dim in spec.shape or ()) for spec in model.inputs]
-    sized = {}
+    sized: dict[str, tuple[int, ...]] = {}
     if size is not None:
         from armpy.cli.pictures.image_layout import sized_shapes
 
         sized = sized_shapes(model.inputs, size)
-    return [
-        sized.get(spec.name)
-        or default
-        or tuple(1 if dim is None else dim for dim in spec.shape or ())
-        for spec, default in zip(model.inputs, model.default_shapes, strict=True)
-    ]
+    # Only what is open has a default, which may take a preparation to find.
+    is_open = not all(spec.info.is_fully_shaped for spec in model.inputs)
+    defaults = model.default_shapes if is_open else [None] * len(model.inputs)
+    return {
+        spec.name: _random(
+            generator,
+            spec.info,
+            sized.get(spec.name)
+            or default
+            or tuple(1 if dim is None else dim for dim in spec.shape or ()),
+        )
+        for spec, default in zip(model.inputs, defaults, strict=True)
+    }
 
 
 def _random(generator: np.random.Generator, info: TensorInfo, shape: Sequence[int]) -> Array:

@@ -14,7 +14,7 @@ from armpy_numba_acc.runtime.roofline import roofline_us
 
 from armpy.backend import NetworkResources
 from armpy.execution import Runtime
-from armpy.profiling import Profiler
+from armpy.profiling import Profiler, to_chrome_trace
 from armpy_tools.benchmark.layers import layer_costs
 from backends.numba_acc.tests.networks import convolutions, image, runtime_of, small
 
@@ -106,7 +106,7 @@ def test_a_trace_has_what_is_known_about_commands() -> None:
     with runtime_of(1, profiling=True) as runtime:
         network = runtime.load_network(small())
         runtime.enqueue_workload(network, {"x": np.ones((1, 8), np.float32)})
-        trace = json.loads(profiler_of(runtime, network).to_chrome_trace())["traceEvents"]
+        trace = json.loads(to_chrome_trace(profiler_of(runtime, network)))["traceEvents"]
     arguments = [event["args"] for event in trace if event.get("cat") == "NumbaAcc"]
     commands = [found for found in arguments if "kernel" in found]
     assert commands

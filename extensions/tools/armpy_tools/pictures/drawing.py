@@ -10,8 +10,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from armpy.cli.pictures.images import open_image
 from armpy.cli.pictures.labels import BACKGROUND
-from armpy.cli.run.output_reader import ReadOutputs
-from armpy.cli.run.results import Mask, OutputReport
+from armpy.cli.run.results import Mask, OutputReport, ReadOutputs
 from armpy_tools.pictures.detections import Detection, Findings, Frame, Pose
 from armpy_tools.pictures.masks import palette
 

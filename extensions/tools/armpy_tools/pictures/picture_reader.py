@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from armpy.cli.pictures.image_layout import shown_size
+from armpy.cli.pictures.image_layout import MODES
 from armpy.cli.pictures.images import image_input, open_image
 from armpy.cli.pictures.normalization import Normalization
 from armpy.cli.pictures.options import PictureOptions
@@ -118,3 +118,11 @@ def in_order(
         finally:
             for future in waiting:
                 future.cancel()
+
+
+def shown_size(elements: Array) -> tuple[int, int]:
+    """Width and height of an image input's elements."""
+    shape = elements.shape[1:]
+    is_first = len(shape) == 3 and shape[-1] not in MODES
+    height, width = shape[1:] if is_first else shape[:2]
+    return width, height

@@ -9,8 +9,7 @@ import pytest
 
 from armpy import ops
 from armpy.cli.pictures.labels import Labels
-from armpy.cli.run.output_reader import ReadOutputs
-from armpy.cli.run.results import ClassScore, OutputReport, RegionShare
+from armpy.cli.run.results import ClassScore, OutputReport, ReadOutputs, RegionShare
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy_tools.cli.pictures.one_picture import PictureRequest, run_one

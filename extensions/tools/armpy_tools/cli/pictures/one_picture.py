@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armpy.cli.files import file_stems
-from armpy.cli.pictures.image_layout import shown_size
 from armpy.cli.pictures.images import open_image
 from armpy.cli.printer import Printer, print_json
 from armpy.cli.run.report import print_run, run_document, show_hints, without_empty_last
@@ -20,10 +19,10 @@ from armpy.execution.arrays.conversion import dequantize_array
 from armpy_tools.cli.pictures.output_files import write_run
 from armpy_tools.pictures.detections import Findings, Frame, find
 from armpy_tools.pictures.drawing import draw_picture, save_drawn
+from armpy_tools.pictures.picture_reader import shown_size
 
 if TYPE_CHECKING:
-    from armpy.cli.run.output_reader import OutputReader
-    from armpy.cli.run.results import Array
+    from armpy.cli.run.results import Array, OutputReader
     from armpy.model import Model
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from armpy.cli.run.output_files import write_outputs
+from armpy.cli.files import write_outputs
 from armpy.cli.run.results import Array, Mask
 from armpy.cli.run.run_model import RunOutputs
 from armpy_tools.cli.pictures.jobs.result_file import ResultFile

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from armpy.cli.printer import Printer
-from armpy.cli.profile_tables import print_profile
+from armpy.cli.profile_report import print_profile
 from armpy.cli.run.report import print_placement, print_timing
 from armpy.tensor import format_shape
 

@@ -12,18 +12,16 @@ import numpy as np
 
 from armpy.backend import Progress, report_progress
 from armpy.cli.pictures.file_metadata import FileMetadata
-from armpy.cli.pictures.image_layout import shown_size
 from armpy.cli.pictures.labels import Labels, read_labels
 from armpy.cli.pictures.normalization import normalization_of
 from armpy.cli.placement_table import PlacementReport
-from armpy.cli.run.output_reader import OutputReader, ReadOutputs
-from armpy.cli.run.results import Array
+from armpy.cli.run.results import Array, OutputReader, ReadOutputs
 from armpy.cli.run.run_model import profiled, time_runs
 from armpy.errors import InvalidArgumentError, LayerValidationError
 from armpy.execution import TensorSpec
 from armpy.execution.arrays.conversion import dequantize_array
 from armpy.model import Model
-from armpy.profiling import Profiler
+from armpy.profiling import Profiler, to_chrome_trace
 from armpy.tensor import format_shape
 from armpy.types import BackendId
 from armpy_tools.cli.pictures.one_picture import PictureRequest, findings_of
@@ -41,6 +39,7 @@ from armpy_tools.pictures.picture_reader import (
     input_of_one,
     num_readers,
     read_picture,
+    shown_size,
 )
 
 _READ_AHEAD = 4
@@ -316,7 +315,7 @@ class PictureRun:
             timing = time_runs(model, self._first, request.repeat)
         files = []
         if profiler is not None and request.trace:
-            Path(request.trace).write_text(profiler.to_chrome_trace(), "utf-8")
+            Path(request.trace).write_text(to_chrome_trace(profiler), "utf-8")
             files.append(request.trace)
         placement = model.placement
         steps, profile = profiled(profiler)

@@ -13,7 +13,7 @@ from armpy.cli.options import (
     shapes_option,
     verbosity_options,
 )
-from armpy.cli.pictures.option_decorator import picture_options
+from armpy.cli.pictures.options import picture_options
 from armpy.cli.values import FiniteRange
 
 
