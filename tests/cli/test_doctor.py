@@ -14,7 +14,7 @@ from typing import Any  # JSON documents
 import pytest
 
 from armpy.cli.__main__ import main
-from armpy.cli.doctor.remedies import remedy
+from armpy.cli.doctor.diagnose import remedy
 from armpy.plugins import Candidate, CandidateKind, CandidateStatus
 from tests.support.dynamic_modules import module_source, write_module
 from tests.support.fake_distributions import fake_site

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import platform
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.metadata import packages_distributions
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ import armpy
 from armpy.backend import BACKEND_API_VERSION
 from armpy.cli.doctor.diagnose_backend import EXAMINATION
 from armpy.cli.doctor.diagnose_plugin import EXAMINATION as PLUGIN_EXAMINATION
-from armpy.cli.doctor.remedies import missing_thing, remedy
 from armpy.core.processes.worker import find_in_force
 from armpy.plugins import (
     BackendRegistry,
@@ -28,7 +28,7 @@ from armpy.plugins import (
 )
 from armpy.plugins.discovery.directories import ENVIRONMENT_VARIABLE as PATH_VARIABLE
 from armpy.plugins.trust.policy import ENVIRONMENT_VARIABLE as TRUST_VARIABLE
-from armpy.store.archive.kernel_packs import FoundPack, found_packs
+from armpy.store.archive.kernel_packs import found_packs
 
 OK = "ok"
 """Status of a backend that has nothing wrong with it."""
@@ -37,6 +37,27 @@ PROBLEM = "problem"
 """Status of one that loads and does not work."""
 
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
+
+
+_DISTRIBUTIONS = {
+    "PIL": "pillow",
+    "cv2": "opencv-python",
+    "google": "protobuf",
+    "serial": "pyserial",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+    "usb": "pyusb",
+    "yaml": "pyyaml",
+}
+"""What brings a module whose name is another."""
+
+_REMEDIES = {
+    CandidateStatus.DUPLICATE: "Remove one of the two",
+    CandidateStatus.CRASHED: "Remove it and tell its author; Runtime(probe=True) leaves it out",
+    CandidateStatus.HUNG: "Remove it and tell its author; Runtime(probe=True) leaves it out",
+    CandidateStatus.FAILED: "Tell its author; armpy doctor --debug shows the traceback",
+    CandidateStatus.REJECTED: "Tell its author: the contract is described in armpy.backend",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,42 +136,28 @@ def examine(options: PluginOptions) -> Examination:
     return Examination(
         _facts(options),
         tuple(_diagnose(c, probed.get(id(c))) for c in registry.candidates),
-        _with_rivals([_diagnose(c, probed.get(id(c))) for c in candidates]),
+        tuple(_with_rivals(_diagnose(c, probed.get(id(c))) for c in candidates)),
         tuple(path for path in skipped if path.path not in named),
         tuple(path for path in skipped if path.path in named),
     )
 
 
-def _with_rivals(diagnoses: Sequence[Diagnosis]) -> tuple[Diagnosis, ...]:
+def _with_rivals(diagnoses: Iterable[Diagnosis]) -> Iterator[Diagnosis]:
     """Add what plugins that are well by themselves take from each other; the first one has it."""
     owners: dict[str, str] = {}
-    checked = []
     for diagnosis in diagnoses:
-        rivals = []
-        for what in _brought(diagnosis):
-            owner = owners.setdefault(what, diagnosis.id)
-            if owner != diagnosis.id:
-                rivals.append(f"{what} is taken by the plugin '{owner}'")
-        if rivals and diagnosis.is_ok:
-            checked.append(
-                replace(
-                    diagnosis,
-                    status=PROBLEM,
-                    cause="; ".join(rivals),
-                    remedy="Remove one of the two",
-                )
-            )
-        else:
-            checked.append(diagnosis)
-    return tuple(checked)
-
-
-def _brought(diagnosis: Diagnosis) -> list[str]:
-    found = [f"the command {name}" for name in diagnosis.details.get("commands", ())]
-    for front_end in diagnosis.details.get("front_ends", ()):
-        found += [f"the front-end {front_end['name']}"]
-        found += [f"the suffix {suffix}" for suffix in front_end["suffixes"]]
-    return found
+        brought = [f"the command {name}" for name in diagnosis.details.get("commands", ())]
+        for front_end in diagnosis.details.get("front_ends", ()):
+            brought += [f"the front-end {front_end['name']}"]
+            brought += [f"the suffix {suffix}" for suffix in front_end["suffixes"]]
+        rivals = [
+            f"{what} is taken by the plugin '{owner}'"
+            for what in brought
+            if (owner := owners.setdefault(what, diagnosis.id)) != diagnosis.id
+        ]
+        cause, fix = "; ".join(rivals), "Remove one of the two"
+        is_sick = bool(rivals) and diagnosis.is_ok
+        yield replace(diagnosis, status=PROBLEM, cause=cause, remedy=fix) if is_sick else diagnosis
 
 
 def _directories(options: PluginOptions) -> Sequence[str]:
@@ -162,6 +169,13 @@ def _directories(options: PluginOptions) -> Sequence[str]:
 def _facts(options: PluginOptions) -> dict[str, str]:
     variables = [f"{k}={v}" for k, v in sorted(os.environ.items()) if k.startswith("ARMPY_")]
     trust_file = os.fspath(options.trust_file or os.environ.get(TRUST_VARIABLE, ""))
+    packs = []  # whether a backend takes one, 'armpy kernels list' says
+    for found in found_packs():
+        pack, text = found.pack, f"{found.path} is not used: {found.reason}"
+        if pack is not None:
+            target = str(pack.about.get("target"))[:80]
+            text = f"{found.path} ({len(pack)} kernels of {pack.backend_id} for {target})"
+        packs.append(text)
     return {
         "armpy": armpy.__version__,
         "backend API": BACKEND_API_VERSION,
@@ -171,17 +185,9 @@ def _facts(options: PluginOptions) -> dict[str, str]:
         "trust file": trust_file or "none",
         "directories": ", ".join(_directories(options)) or "none",
         "environment": ", ".join(variables) or "no ARMPY_ variables",
-        "kernel packs": "; ".join(map(_said, found_packs())) or "none",
+        "kernel packs": "; ".join(packs) or "none",
         "isolated backends": "; ".join(f"{n}: {text}" for n, text in find_in_force().items()),
     }
-
-
-def _said(found: FoundPack) -> str:
-    """A kernel pack in few words; whether a backend takes it, 'armpy kernels list' says."""
-    if found.pack is None:
-        return f"{found.path} is not used: {found.reason}"
-    target = str(found.pack.about.get("target"))[:80]
-    return f"{found.path} ({len(found.pack)} kernels of {found.pack.backend_id} for {target})"
 
 
 def _diagnose(candidate: Candidate, result: ProbeResult | None) -> Diagnosis:
@@ -192,6 +198,9 @@ def _diagnose(candidate: Candidate, result: ProbeResult | None) -> Diagnosis:
     status = candidate.status.value
     if is_found:
         status = PROBLEM if problems else OK
+    missing = f"module {candidate.missing_module}" if candidate.missing_module else ""
+    if candidate.missing_library:
+        missing = f"library {candidate.missing_library}"
     return Diagnosis(
         id=candidate.backend_id,
         name=candidate.name,
@@ -201,7 +210,7 @@ def _diagnose(candidate: Candidate, result: ProbeResult | None) -> Diagnosis:
         status=status,
         loads=result is not None and result.passed,
         cause=cause,
-        missing=missing_thing(candidate),
+        missing=missing,
         remedy=remedy(candidate, is_sick=bool(problems)),
         version=str(details.get("version") or candidate.distribution_version),
         api_version=candidate.api_version,
@@ -217,14 +226,41 @@ def _cause(candidate: Candidate, result: ProbeResult | None) -> str:
     text = " ".join(candidate.reason.split())
     if candidate.status not in (CandidateStatus.CRASHED, CandidateStatus.HUNG) or result is None:
         return text
-    place = _place(result.output, candidate)
-    return f"{text}, at {place}" if place else text
-
-
-def _place(output: str, candidate: Candidate) -> str:
-    """File and line in what Python's fault handler wrote, of the candidate's own code if any."""
-    frames = [(match["file"], match["line"]) for match in _FRAME.finditer(output)]
+    # What Python's fault handler wrote; of the candidate's own code if any.
+    frames = [(match["file"], match["line"]) for match in _FRAME.finditer(result.output)]
     is_directory = candidate.kind is CandidateKind.DIRECTORY
     own = [frame for frame in frames if is_directory and frame[0].startswith(candidate.path)]
-    found = own or frames
-    return f"{found[0][0]} line {found[0][1]}" if found else ""
+    place = next((f", at {file} line {line}" for file, line in own or frames), "")
+    return f"{text}{place}"
+
+
+def remedy(candidate: Candidate, *, is_sick: bool) -> str:
+    """What to do about a candidate, which may load and not work; empty if nothing."""
+    if is_sick and candidate.is_plugin:
+        return "Tell its author: the hooks are described in armpy.plugins.hooks.specifications"
+    if is_sick:
+        return f"Tell its author; 'armpy conformance {candidate.backend_id}' shows more"
+    if candidate.missing_library:
+        return f"Install what brings {candidate.missing_library}, or add its folder to the loader's"
+    if candidate.missing_module:
+        return _install(candidate.missing_module)
+    if "API version" in candidate.reason:
+        fitting = f"a version of it that is made for {BACKEND_API_VERSION}"
+        return f"Install {fitting}, or another version of armpy"
+    if "trust file" in candidate.reason:
+        return "Change the trust file if you trust it"
+    if "chmod" in candidate.reason:
+        return ""  # the reason says it
+    if candidate.is_plugin and candidate.status is CandidateStatus.REJECTED:
+        return "Tell its author: the hooks are described in armpy.plugins.hooks.specifications"
+    return _REMEDIES.get(candidate.status, "")
+
+
+def _install(module: str) -> str:
+    top = module.partition(".")[0]
+    installed = packages_distributions().get(top)
+    if installed and module != top:
+        names = " ".join(sorted(set(installed)))
+        return f"Run: pip install --upgrade {names} (it is installed, but has no {module})"
+    name = installed[0] if installed else _DISTRIBUTIONS.get(top, top)
+    return f"Run: pip install {name}"

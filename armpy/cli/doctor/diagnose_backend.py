@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from armpy.backend import BackendOption, IBackendInternal, OptionScope
+from armpy.backend import IBackendInternal, OptionScope
 from armpy.backend.options import check_options
 from armpy.cli.doctor.trials import FAILED, run_trials
 from armpy.errors import ArmpyError, BackendError
@@ -35,7 +35,16 @@ def examine_backend(backend: IBackendInternal) -> dict[str, object]:
     problems += _why_without_figures(guarded)
     return {
         "version": guarded.version,
-        "options": [_option(option) for option in guarded.options],
+        "options": [
+            {
+                "name": str(option.name),
+                "default": _plain(option.default),
+                "allowed": option.allowed,
+                "scope": option.scope.value,
+                "help": str(option.help),
+            }
+            for option in guarded.options
+        ],
         "capabilities": {str(k): _plain(v) for k, v in guarded.get_capabilities().items()},
         "extensions": list(guarded.supported_extensions),
         "trials": trials,
@@ -64,16 +73,6 @@ def _why_without_figures(backend: BackendProxy) -> list[str]:
         except BackendError as error:
             problems.append(str(error))
     return problems
-
-
-def _option(option: BackendOption) -> dict[str, object]:
-    return {
-        "name": str(option.name),
-        "default": _plain(option.default),
-        "allowed": option.allowed,
-        "scope": option.scope.value,
-        "help": str(option.help),
-    }
 
 
 def _plain(value: object) -> object:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import armpy
 from armpy.backend import NO_OPTIONS, ProgramCheck, ProgramFit
@@ -95,9 +94,15 @@ def examine_file(
         fix = "Copy the file again, or make it again with armpy compile"
     elif unprepared and verdict.uses_code:
         fix = "Prepare the model for this machine: armpy compile"
+    version = str(container.manifest.get("armpy", "unknown"))[:_LONGEST]
+    made_by = version if version == armpy.__version__ else f"{version}, here {armpy.__version__}"
     return FileExamination(
         os.fspath(path),
-        _facts(container),
+        {
+            "model": str(container.manifest.get("title", ""))[:_LONGEST] or "unnamed",
+            "armpy": made_by,
+            "size": f"{container.data.size} bytes",
+        },
         verdict.uses_code,
         verdict.reason,
         verdict.error is not None,
@@ -108,49 +113,30 @@ def examine_file(
     )
 
 
-def _facts(container: Container) -> dict[str, str]:
-    manifest = container.manifest
-    version = str(manifest.get("armpy", "unknown"))[:_LONGEST]
-    made_by = version if version == armpy.__version__ else f"{version}, here {armpy.__version__}"
-    return {
-        "model": str(manifest.get("title", ""))[:_LONGEST] or "unnamed",
-        "armpy": made_by,
-        "size": f"{container.data.size} bytes",
-    }
-
-
 def _programs(
     container: Container, registry: BackendRegistry, withheld: str
 ) -> tuple[tuple[ProgramExamination, ...], int]:
     found = []
     served: dict[tuple[str, str], bool] = {}
-    for record in _records(container):
-        backend_id, digest = str(record.get("backend", "")), str(record.get("digest", ""))
-        part = backend_id, digest
-        check = _check(registry, backend_id, record.get("about"))
+    records = container.manifest.get("programs")
+    for record in records if isinstance(records, list) else ():
+        if not isinstance(record, dict):
+            continue
+        part = str(record.get("backend", "")), str(record.get("digest", ""))
+        check = _check(registry, part[0], record.get("about"))
         status, reason = check.fit.value, check.reason
         if check.fit is ProgramFit.ACCEPTED:
             status, reason = (NOT_USED, withheld) if withheld else (USED, "")
             if not withheld and served.get(part):
                 status, reason = NOT_USED, "another one of the same layers comes before it"
         served[part] = served.get(part, False) or status == USED
+        parts = record.get("parts")
+        names = map(str, parts.values()) if isinstance(parts, dict) else ()
+        sizes = container.sections
+        size = sum(sizes[name].size for name in names if name in sizes)
         target = str(record.get("target", ""))[:_LONGEST]
-        size = _size(container, record)
-        found.append(ProgramExamination(backend_id[:_LONGEST], target, status, reason, size))
+        found.append(ProgramExamination(part[0][:_LONGEST], target, status, reason, size))
     return tuple(found), sum(not is_served for is_served in served.values())
-
-
-def _records(container: Container) -> list[Mapping[str, Any]]:
-    records = container.manifest.get("programs")
-    if not isinstance(records, list):
-        return []
-    return [record for record in records if isinstance(record, dict)]
-
-
-def _size(container: Container, record: Mapping[str, Any]) -> int:
-    parts = record.get("parts")
-    names = map(str, parts.values()) if isinstance(parts, dict) else ()
-    return sum(container.sections[name].size for name in names if name in container.sections)
 
 
 def _check(registry: BackendRegistry, backend_id: str, about: object) -> ProgramCheck:

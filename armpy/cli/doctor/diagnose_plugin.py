@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from armpy.cli.app import app
 from armpy.cli.plugin_commands import collect_commands
-from armpy.plugins.front_ends.registry import FrontEndProxy, FrontEnds
+from armpy.plugins.front_ends.registry import FrontEnds
 from armpy.plugins.hook_plugins import HookPlugins
 from armpy.plugins.hooks.checks import check_plugin
 from armpy.plugins.hooks.specifications import HookSpecifications
@@ -26,21 +26,19 @@ def examine_plugin(plugin: object) -> dict[str, object]:
     hooks = check_plugin(plugin)
     plugins = HookPlugins()
     plugins.register(_NAME, plugin)
-    front_ends = [f for f in FrontEnds(plugins) if not f.is_own]
-    commands = collect_commands(plugins, app.own_names)
     return {
         "hooks": [name for name in hooks if hasattr(HookSpecifications, name)],
-        "front_ends": [_front_end(front_end) for front_end in front_ends],
-        "commands": sorted(commands),
+        "front_ends": [
+            {
+                "name": front_end.name,
+                "title": front_end.title,
+                "suffixes": list(front_end.suffixes),
+                "missing": front_end.missing_modules,
+                "install": front_end.front_end.install,
+            }
+            for front_end in FrontEnds(plugins)
+            if not front_end.is_own
+        ],
+        "commands": sorted(collect_commands(plugins, app.own_names)),
         "problems": [f"{hook}: {failure.reason}" for _, hook, failure in plugins.problems],
-    }
-
-
-def _front_end(front_end: FrontEndProxy) -> dict[str, object]:
-    return {
-        "name": front_end.name,
-        "title": front_end.title,
-        "suffixes": list(front_end.suffixes),
-        "missing": front_end.missing_modules,
-        "install": front_end.front_end.install,
     }

@@ -79,17 +79,23 @@ def run_trials(backend: IBackendInternal) -> list[dict[str, str]]:
     list of dict
         With the keys ``operation``, ``outcome`` and ``text``.
     """
-    registry = _registry(backend)
-    ids = sorted(registry.backend_ids, key=lambda name: name != backend.get_id())
+    ids = [backend.get_id()]
+    registry = BackendRegistry()
+    registry.register(ids[0], lambda: backend)
+    for candidate in find_entry_points()[0]:
+        if candidate.backend_id == REFERENCE_BACKEND_ID and REFERENCE_BACKEND_ID not in ids:
+            loaded = load_reference(candidate.name)
+            registry.register(REFERENCE_BACKEND_ID, loaded)  # type: ignore[arg-type]  # armpy's own
+            ids.append(REFERENCE_BACKEND_ID)
     nothing_kept = CompilationCaching(enabled=False)
     options = RuntimeOptions(registry=registry, backends=ids, caching=nothing_kept)
     guarded, takes_patterns = BackendProxy(backend), hasattr(backend, _PATTERNS)
-    trials = []
     with closing(Runtime(options)) as runtime:
-        for layer in _layers():
-            outcome, text = _try(runtime, guarded, layer, takes_patterns=takes_patterns)
-            trials.append({"operation": layer.name, "outcome": outcome, "text": text})
-    return trials
+        return [
+            {"operation": layer.name, "outcome": outcome, "text": text}
+            for layer in _layers()
+            for outcome, text in [_try(runtime, guarded, layer, takes_patterns=takes_patterns)]
+        ]
 
 
 def _layers() -> Iterator[_Layer]:
@@ -111,23 +117,15 @@ def _floats(elements: object) -> Floats:
     return np.array(elements, np.float32)
 
 
-def _registry(backend: IBackendInternal) -> BackendRegistry:
-    registry = BackendRegistry()
-    registry.register(backend.get_id(), lambda: backend)
-    for candidate in find_entry_points()[0]:
-        is_reference = candidate.backend_id == REFERENCE_BACKEND_ID
-        if is_reference and backend.get_id() != REFERENCE_BACKEND_ID:
-            loaded = load_reference(candidate.name)
-            registry.register(REFERENCE_BACKEND_ID, loaded)  # type: ignore[arg-type]  # armpy's own
-    return registry
-
-
 def _try(
     runtime: Runtime, backend: BackendProxy, layer: _Layer, *, takes_patterns: bool
 ) -> tuple[str, str]:
     """Outcome of a layer alone, or with a RELU behind it if the backend gives it back alone."""
     try:
-        if not (support := _ask(backend, layer)):
+        (asked,) = layer.graph(with_relu=False).layers
+        what = asked.operation, asked.input_infos, asked.output_infos
+        supports = backend.get_layer_support(PreparationRequest()).is_layer_supported
+        if not (support := ask_backend(backend.get_id(), Support, lambda: supports(*what))):
             code = support.code.value if support.code is not None else "no code"
             return REFUSED, f"{REFUSED}: {support.text or 'no reason given'} ({code})"
         reason = _run(runtime, backend.get_id(), layer, with_relu=False)
@@ -141,17 +139,6 @@ def _try(
         return GIVEN_BACK, f"{GIVEN_BACK}: {reason}"
     where = f"alone and with {_BEHIND} behind"
     return FAILED, f"{FAILED}: said supported, but gave it back, {where}: {reason}"
-
-
-def _ask(backend: BackendProxy, layer: _Layer) -> Support:
-    (asked,) = layer.graph(with_relu=False).layers
-    support = backend.get_layer_support(PreparationRequest())
-
-    def is_layer_supported() -> object:
-        infos = asked.input_infos, asked.output_infos
-        return support.is_layer_supported(asked.operation, *infos)
-
-    return ask_backend(backend.get_id(), Support, is_layer_supported)
 
 
 def _run(runtime: Runtime, backend: BackendId, layer: _Layer, *, with_relu: bool) -> str | None:
