@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 _Document = dict[str, Any]  # Any: whatever JSON can hold
 
 _OPTIMISE = "optimise"
+_NEVER = (0.0, 0.0, 0.0)
 
 _PHASES: Mapping[str, str] = MappingProxyType(
     {
@@ -84,126 +86,85 @@ def to_armnn_json(profiler: Profiler, details: ProfilingDetails | None = None) -
         document["Graph"] = [_graph_entry(n, one) for n, one in enumerate(profiler.layers)]
     if details is not ProfilingDetails.ONLY:
         guids = {(one.operation, one.name): n for n, one in enumerate(profiler.layers)}
-        document |= _Printer(guids).measurements(profiler)
+        document |= _measurements(profiler, guids)
     return json.dumps({"ArmNN": document}, indent="\t")
 
 
 class _Tree:
-    """Events that are the same in several executions, with those within them.
+    """Events that are the same in several executions, with those within them."""
 
-    Parameters
-    ----------
-    events : sequence of (float, float, float)
-        Duration, beginning and end in microseconds, one per execution.
-    """
-
-    def __init__(self, label: str, event: ProfilingEvent, num_before: int) -> None:
+    def __init__(self, label: str, event: ProfilingEvent) -> None:
         self.label = label
         self.event = event
-        # Zeros for the executions before: the format has a number for each.
-        self.times: list[tuple[float, float, float]] = [(0.0, 0.0, 0.0)] * num_before
+        self.times: dict[int, tuple[float, float, float]] = {}  # by the number of the execution
         self.children: dict[tuple[str, str], _Tree] = {}
 
-    def add(self, index: int, node: EventNode) -> None:
+    def add(self, number: int, node: EventNode) -> None:
         """Add what has happened in one execution, for the first time in it or once more."""
-        self._pad(index)
         start_us, end_us = node.start_ns / 1000, node.end_ns / 1000
-        duration_us = node.duration_ns / 1000
-        if len(self.times) == index:
-            self.times.append((duration_us, start_us, end_us))
-        else:
-            before_us, start_us, _ = self.times[index]
-            self.times[index] = (before_us + duration_us, start_us, end_us)
+        before_us, start_us, _ = self.times.get(number, (0.0, start_us, 0.0))
+        self.times[number] = before_us + node.duration_ns / 1000, start_us, end_us
         for child in node.children:
             if child.event.kind is EventKind.LOAD and child.event.name == _OPTIMISE:
                 continue  # which stands by itself
             key = (child.event.name, child.event.backend)
             if key not in self.children:
-                self.children[key] = _Tree(_label(child.event), child.event, index)
-            self.children[key].add(index, child)
+                self.children[key] = _Tree(_label(child.event), child.event)
+            self.children[key].add(number, child)
 
-    def _pad(self, count: int) -> None:
-        """Say that it did not happen in executions up to one."""
-        self.times += [(0.0, 0.0, 0.0)] * (count - len(self.times))
+    def put_into_execute(self) -> None:
+        """Put workloads into an event of their own, as Arm NN does; the rest stays outside."""
+        execute = _Tree("Execute", self.event)
+        execute.times = self.times
+        outside: dict[tuple[str, str], _Tree] = {}
+        for key, child in self.children.items():
+            is_work = child.event.kind in (EventKind.LAYER, EventKind.COMMAND)
+            (execute.children if is_work else outside)[key] = child
+        self.children = {**outside, ("Execute", ""): execute}
 
-    def finish(self, count: int) -> None:
-        """The same for those that are left."""
-        self._pad(count)
-        for child in self.children.values():
-            child.finish(count)
 
+def _measurements(profiler: Profiler, guids: Mapping[tuple[str, str], int]) -> _Document:
+    """What has happened several times, under Arm NN's names; guids by operation and layer."""
+    # Its thread did something else meanwhile, so it is no part of an execution.
+    events = [e for e in profiler.events if e.kind is not EventKind.QUEUED]
+    roots = nested([*events, *profiler.load_events])
+    phases = [n for root in roots for n in root.walk() if n.event.kind is EventKind.LOAD]
+    loads = [root for root in roots if root.event.kind is EventKind.LOAD]
+    executions = [root for root in roots if root.event.kind is EventKind.EXECUTION]
+    numbers = count(1)  # of all that is printed
 
-class _Printer:
-    """Numbers what it prints.
-
-    Parameters
-    ----------
-    guids : mapping of (str, str) to int
-        By operation and name of layers.
-    """
-
-    def __init__(self, guids: Mapping[tuple[str, str], int]) -> None:
-        self._guids = guids
-        self._last_id = 0
-
-    def measurements(self, profiler: Profiler) -> _Document:
-        # Its thread did something else meanwhile, so it is no part of an execution.
-        events = [e for e in profiler.events if e.kind is not EventKind.QUEUED]
-        roots = nested([*events, *profiler.load_events])
-        phases = [n for root in roots for n in root.walk() if n.event.kind is EventKind.LOAD]
-        loads = [root for root in roots if root.event.kind is EventKind.LOAD]
-        executions = [root for root in roots if root.event.kind is EventKind.EXECUTION]
-        document: _Document = {}
-        for title, found in (
-            ("optimize_measurements", [n for n in phases if n.event.name == _OPTIMISE]),
-            ("loaded_network_measurements", [n for n in loads if n.event.name != _OPTIMISE]),
-            ("inference_measurements", executions),
-        ):
-            found.sort(key=lambda node: node.start_ns)
-            if found:
-                key, printed = self._root(title, found)
-                document[key] = printed
-        return document
-
-    def _root(self, title: str, nodes: Sequence[EventNode]) -> tuple[str, _Document]:
-        """What has happened several times, under Arm NN's name for it."""
-        tree = _Tree(title, nodes[0].event, 0)
-        for index, node in enumerate(nodes):
-            tree.add(index, node)
-        tree.finish(len(nodes))
-        if title == "inference_measurements":
-            _put_into_execute(tree)
-        return self._printed(tree)
-
-    def _printed(self, tree: _Tree) -> tuple[str, _Document]:
-        """An event with its measurements and all within it."""
-        self._last_id += 1
-        number = self._last_id
+    def printed(tree: _Tree, num_runs: int) -> tuple[str, _Document]:
+        number = next(numbers)
         document: _Document = {"type": "Event"}
-        guid = self._guids.get((tree.event.operation, tree.event.layer))
+        guid = guids.get((tree.event.operation, tree.event.layer))
         if guid is not None:
             document["GUID"] = str(guid)
         for column, suffix in enumerate(("", " (Start)", " (Stop)")):
             document[f"Wall clock time{suffix}_#{number}"] = {
                 "type": "Measurement",
-                "raw": [round(times[column], 6) for times in tree.times],
+                # The format has a number for each execution, also if it did not happen in one.
+                "raw": [round(tree.times.get(n, _NEVER)[column], 6) for n in range(num_runs)],
                 "unit": "us",
             }
-        for child in tree.children.values():
-            key, printed = self._printed(child)
-            document[key] = printed
+        document.update(printed(child, num_runs) for child in tree.children.values())
         return f"{tree.label}_#{number}", document
 
-
-def _put_into_execute(tree: _Tree) -> None:
-    """Put workloads into an event of their own, as Arm NN does; what is none stays outside."""
-    execute = _Tree("Execute", tree.event, 0)
-    execute.times = tree.times
-    outside: dict[tuple[str, str], _Tree] = {}
-    for key, child in tree.children.items():
-        is_work = child.event.kind in (EventKind.LAYER, EventKind.COMMAND)
-        (execute.children if is_work else outside)[key] = child
-    tree.children = {**outside, ("Execute", ""): execute}
+    found: _Document = {}
+    for title, nodes in (
+        ("optimize_measurements", [n for n in phases if n.event.name == _OPTIMISE]),
+        ("loaded_network_measurements", [n for n in loads if n.event.name != _OPTIMISE]),
+        ("inference_measurements", executions),
+    ):
+        if not nodes:
+            continue
+        nodes.sort(key=lambda node: node.start_ns)
+        tree = _Tree(title, nodes[0].event)
+        for number, node in enumerate(nodes):
+            tree.add(number, node)
+        if nodes is executions:
+            tree.put_into_execute()
+        found.update([printed(tree, len(nodes))])
+    return found
 
 
 def _label(event: ProfilingEvent) -> str:

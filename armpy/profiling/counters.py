@@ -74,7 +74,15 @@ class Counters:
         InvalidArgumentError
             If no such counter was declared, or the value is no finite number.
         """
-        number = _number(name, value)
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not is_number or not math.isfinite(value):
+            raise InvalidArgumentError(
+                "a counter's value cannot be used",
+                where=f"counter {name!r}",
+                expected="a finite number",
+                actual=repr(value),
+            )
+        number = float(value)
         key = (backend, name)
         with self._lock:
             known = self._values.get(key)
@@ -132,17 +140,6 @@ def _declared(backend: str, counter: Counter) -> CounterValue:
     # Plain texts: a subclass would bring code of the backend's along.
     name, unit, description = map(str.__str__, texts)
     return CounterValue(backend, name, unit, counter.kind, description)
-
-
-def _number(name: str, value: object) -> float:
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
-        return float(value)
-    raise InvalidArgumentError(
-        "a counter's value cannot be used",
-        where=f"counter {name!r}",
-        expected="a finite number",
-        actual=repr(value),
-    )
 
 
 def _described(value: CounterValue) -> str:

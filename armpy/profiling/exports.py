@@ -9,7 +9,6 @@ from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 from armpy.errors import ParserError
-from armpy.profiling.counters import CounterSample
 from armpy.profiling.events import EventKind, ProfilingEvent, statistics_of
 from armpy.profiling.phases import phase_of
 from armpy.profiling.shares import Share
@@ -52,7 +51,17 @@ def to_chrome_trace(profiler: Profiler) -> str:
     traced: list[_Document] = []
     for number, event in enumerate((*profiler.events, *profiler.load_events)):
         traced += _queued(number, event) if event.kind is EventKind.QUEUED else [_complete(event)]
-    traced += map(_counted, profiler.counter_store.samples)
+    for sample in profiler.counter_store.samples:
+        traced.append(
+            {
+                "name": sample.name,
+                "cat": sample.backend,
+                "ph": "C",
+                "ts": sample.time_us,
+                "pid": 0,
+                "args": {sample.name: sample.value},
+            }
+        )
     summary = summarize(profiler.events, profiler.load_events, profiler.num_dropped)
     return json.dumps({"traceEvents": traced, _OTHER_DATA: {"armpy_summary": asdict(summary)}})
 
@@ -65,9 +74,11 @@ def _complete(event: ProfilingEvent) -> _Document:
         args |= {"backend": event.backend} if event.backend else {}
         args |= {"about": event.layer} if event.layer else {}
     args["phase"] = phase_of(event.kind, event.name, event.operation).value
+    is_own = event.kind in (EventKind.WAITING, EventKind.LOAD)
+    category = event.kind.value if is_own else event.backend or "armpy"
     return {
         "name": event.name,
-        "cat": _category(event),
+        "cat": category,  # what viewers can filter by
         "ph": "X",
         "ts": event.start_us,
         "dur": event.duration_us,
@@ -85,25 +96,6 @@ def _queued(number: int, event: ProfilingEvent) -> list[_Document]:
         common | {"ph": "b", "ts": event.start_us, "args": args},
         common | {"ph": "e", "ts": event.end_us},
     ]
-
-
-def _counted(sample: CounterSample) -> _Document:
-    """A counter's value from a moment on."""
-    return {
-        "name": sample.name,
-        "cat": sample.backend,
-        "ph": "C",
-        "ts": sample.time_us,
-        "pid": 0,
-        "args": {sample.name: sample.value},
-    }
-
-
-def _category(event: ProfilingEvent) -> str:
-    """What viewers can filter by."""
-    if event.kind in (EventKind.WAITING, EventKind.LOAD):
-        return event.kind.value
-    return event.backend or "armpy"
 
 
 def read_summary(path: str | os.PathLike[str]) -> Summary:

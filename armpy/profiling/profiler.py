@@ -86,13 +86,8 @@ class Profiler:
     ) -> None:
         """Add a wait of an execution, with times of `time.perf_counter`.
 
-        Parameters
-        ----------
-        what : str
-            What it has waited for.
-        is_ahead : bool
-            Whether it is the next execution in this thread that has waited, as one does in the
-            queue of a pool; otherwise the one that is under way in it.
+        It is the next execution in this thread that has waited ahead, as one does in the queue of
+        a pool; otherwise the one that is under way in it.
         """
         kind = EventKind.QUEUED if is_ahead else EventKind.WAITING
         self.record(EventLabel(kind, what), start_s, end_s)

@@ -76,7 +76,11 @@ class Summary:
         lines += _table(parts)
         if self.wall_ns:
             lines.append(f"  {1:7.2%} {self.wall_ns / 1000:12.1f} us  all of these")
-        shown = _short(self.layers[:_SHOWN])
+        names = short_names(share.layer for share in self.layers[:_SHOWN])
+        shown = [
+            replace(s, name=f"{s.operation} '{names[s.layer]}'") if s.layer else s
+            for s in self.layers[:_SHOWN]
+        ]
         further = (
             (f"layers, {len(shown)} of {len(self.layers)}", shown, self.wall_ns),
             (f"loading, {self.load_ns / 1e6:.3f} ms", self.load, self.load_ns),
@@ -95,12 +99,6 @@ def _table(parts: Iterable[tuple[str, Sequence[Share], int]]) -> list[str]:
             for share in shares
         ]
     return lines
-
-
-def _short(layers: Sequence[Share]) -> list[Share]:
-    """Layers with short names, for people."""
-    names = short_names(share.layer for share in layers)
-    return [replace(s, name=f"{s.operation} '{names[s.layer]}'") if s.layer else s for s in layers]
 
 
 def summarize(
@@ -122,20 +120,26 @@ def summarize(
             executions.append(root)
             collected.add_execution(root)
         elif root.event.kind is EventKind.LOAD:
-            collected.add_load(root)
-        else:
-            collected.add_beside(root)
-    queued_ns = [_interval(event) for event in queued]
+            for node in root.walk():
+                collected.load.add(node.event.name, node.event.backend, node.own_ns)
+        else:  # in no execution's thread
+            event = root.event
+            collected.beside.add(event.name, event.backend, root.duration_ns, event=event)
+    queued_ns = [(round(1000 * e.start_us), round(1000 * e.end_us)) for e in queued]
     for event, (start_ns, end_ns) in zip(queued, queued_ns, strict=True):
         collected.waiting.add(event.name, event.backend, end_ns - start_ns)
     intervals = [*((e.start_ns, e.end_ns) for e in executions), *queued_ns]
     layers = collected.layers.longest_first()
+    operations = Shares()
+    for share in layers:
+        kind = share.operation
+        operations.add(kind, share.backend, share.total_ns, kind, count=share.count)
     return Summary(
         len(executions),
         sum(end_ns - start_ns for start_ns, end_ns in intervals),
         _union_ns(intervals),
         layers,
-        _by_operation(layers),
+        operations.longest_first(),
         collected.overhead.longest_first(),
         collected.waiting.longest_first(),
         collected.beside.longest_first(),
@@ -178,16 +182,6 @@ class _TimeTotals:
             name, operation = f"{event.operation} '{layer}'", event.operation
         self.layers.add(name, event.backend, node.own_ns, operation, layer, node.event)
 
-    def add_load(self, root: EventNode) -> None:
-        """Add the own time of a phase of loading and of all within it."""
-        for node in root.walk():
-            self.load.add(node.event.name, node.event.backend, node.own_ns)
-
-    def add_beside(self, root: EventNode) -> None:
-        """Add what was measured in no execution's thread."""
-        event = root.event
-        self.beside.add(event.name, event.backend, root.duration_ns, event=event)
-
 
 def _is_compiled(node: EventNode) -> bool:
     """Whether a layer's backend tells which of the model's layers it computes in it."""
@@ -218,21 +212,6 @@ def _path(node: EventNode) -> str:
             graph = event.graph
         around = around.parent
     return "/".join(reversed(names))
-
-
-def _by_operation(layers: Iterable[Share]) -> tuple[Share, ...]:
-    """The same time by kind of operation and backend."""
-    found = Shares()
-    for share in layers:
-        found.add(
-            share.operation, share.backend, share.total_ns, share.operation, count=share.count
-        )
-    return found.longest_first()
-
-
-def _interval(event: ProfilingEvent) -> tuple[int, int]:
-    """Beginning and end in nanoseconds."""
-    return round(1000 * event.start_us), round(1000 * event.end_us)
 
 
 def _union_ns(intervals: Iterable[tuple[int, int]]) -> int:
