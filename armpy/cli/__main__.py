@@ -105,7 +105,6 @@ def _where_to_read(error: Exception) -> str:
 
 
 def _describe(error: Exception, settings: CommandSettings) -> str:
-    """What to say about an exception."""
     if isinstance(error, ArmpyError | OSError):
         return str(error)
     if isinstance(error, MemoryError):
@@ -115,7 +114,6 @@ def _describe(error: Exception, settings: CommandSettings) -> str:
 
 
 def _complain(text: str) -> None:
-    """Print one line about an error."""
     from armpy.cli.printer import printable  # nothing goes wrong as a rule
 
     if sys.stderr is not None:

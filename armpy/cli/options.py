@@ -108,12 +108,10 @@ dynamic_backends_option = click.option(
 
 
 def _set_verbosity(context: click.Context, _: click.Parameter, value: int) -> None:
-    """Take up -v as soon as it is seen."""
     context.ensure_object(CommandSettings).raise_verbosity(value)
 
 
 def _set_debug(context: click.Context, _: click.Parameter, value: bool) -> None:
-    """Take up --debug."""
     context.ensure_object(CommandSettings).debug |= value
 
 

@@ -24,13 +24,7 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 
 def plugin_commands(taken: Set[str]) -> dict[str, click.Command]:
-    """The commands of installed plugins by name, but those whose names are taken.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If there is a trust file that cannot be used.
-    """
+    """The commands of installed plugins by name, but those whose names are taken."""
     registry = BackendRegistry.discover()
     if not registry.has_plugins(_HOOK):
         return {}

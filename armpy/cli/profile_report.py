@@ -106,7 +106,6 @@ class ProfileReport:
 
 
 def _parts(shares: Iterable[Share], whole_ns: int) -> tuple[PartReport, ...]:
-    """Parts of a whole."""
     shares = list(shares)
     short = short_names(share.layer for share in shares if share.layer)
     return tuple(
@@ -217,7 +216,6 @@ def _print_layers(
 
 
 def _print_loading(printer: Printer, profile: ProfileReport) -> None:
-    """Print where the time of loading went."""
     if not profile.load:
         return
     printer.heading(f"Time of loading ({profile.load_ms:.1f} ms)")
@@ -303,19 +301,16 @@ def _layer_name(change: Change) -> str:
 
 
 def _numbers(change: Change) -> _Row:
-    """Cells of a change."""
     ratio = change.after_us / change.before_us if change.before_us else 0.0
     times = f"{ratio:.2f}" if ratio else "gone" if change.before_us else "new"
     return (*_microseconds(change.before_us, change.after_us), times)
 
 
 def _microseconds(before: float, after: float) -> _Row:
-    """Cells of a difference, and of the two times."""
     return f"{after - before:+.1f}", f"{before:.1f}", f"{after:.1f}"
 
 
 def _change_text(before: float, after: float) -> str:
-    """How much faster or slower it has become."""
     if not (before and after):
         return "nothing to compare"
     if after <= before:

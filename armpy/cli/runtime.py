@@ -65,7 +65,6 @@ def make_runtime(
 
 
 def _check_signature(origin: ModelOrigin, name: str | None) -> None:
-    """Check that a model file has a signature, if one is asked for."""
     if name is None:
         return
     names = [signature.name for signature in origin.signatures()]

@@ -119,7 +119,6 @@ def _facts(
     *,
     is_file: bool = True,
 ) -> ModelFacts:
-    """Everything about a model."""
     tensors = tuple(_tensor(flat, index) for index in range(len(flat.tensors)))
     # Each weight belongs to the operator that is the first to read it.
     owned: dict[int, list[FileTensor]] = defaultdict(list)
@@ -152,7 +151,6 @@ def _facts(
 def _layer(
     flat: Flat, index: int, one: FlatOperator, learnt: Sequence[FileTensor], *, is_loaded: bool
 ) -> LayerFacts:
-    """One layer of the file."""
     first = next((tensor for tensor in one.outputs if tensor != LEFT_OUT), None)
     if is_loaded:
         macs, operations = _work(one)
@@ -212,7 +210,6 @@ def _shape(flat: Flat, place: int) -> tuple[int | None, ...] | None:
 
 
 def _tensor(flat: Flat, index: int) -> TensorFacts:
-    """One tensor of the file."""
     tensor, inside = flat.tensors[index]
     roles = {
         "input": index in flat.inputs,

@@ -67,7 +67,6 @@ def _onnx_spread(inputs: Sequence[FileTensor], _: Sequence[FileTensor]) -> int:
 
 
 def _product(inputs: Sequence[FileTensor], outputs: Sequence[FileTensor]) -> int:
-    """Rows with columns."""
     shared = max(set(_dims(inputs[0])[-2:]) & set(_dims(inputs[1])[-2:]), default=1)
     depth = _dims(inputs[0])[-1]
     return outputs[0].num_elements * (depth if depth in _dims(inputs[1])[-2:] else shared)

@@ -192,7 +192,6 @@ def _graph_entry(number: int, layer: LayerDetails) -> _Document:
 
 
 def _tensors(tensors: Sequence[TensorDetails], side: str) -> Iterator[tuple[str, _Document]]:
-    """Tensors as Arm NN names and describes them."""
     numbers: dict[str, int] = {}
     for tensor in tensors:
         is_special = side == "Input" and tensor.name in ("weights", "bias")

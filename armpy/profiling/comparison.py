@@ -168,5 +168,4 @@ def _change(
 
 
 def _who(shares: Iterable[Share]) -> str:
-    """The backends of some parts."""
     return " + ".join(dict.fromkeys(share.backend for share in shares if share.backend))

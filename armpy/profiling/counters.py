@@ -143,5 +143,4 @@ def _declared(backend: str, counter: Counter) -> CounterValue:
 
 
 def _described(value: CounterValue) -> str:
-    """A counter's declaration in a few words."""
     return f"{value.kind.value} of unit {value.unit!r}, {value.description!r}"

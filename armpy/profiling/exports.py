@@ -144,7 +144,6 @@ def _summary(document: Mapping[str, Any]) -> Summary:
 
 
 def _share(document: Mapping[str, Any]) -> Share:
-    """A part of the time."""
     share = Share(**document)
     texts = (share.name, share.backend, share.operation, share.layer)
     if not all(type(text) is str for text in texts) or type(share.total_ns) is not int:

@@ -66,7 +66,6 @@ def nested(events: Iterable[ProfilingEvent]) -> list[EventNode]:
 
 
 def _nested(nodes: list[EventNode]) -> Iterator[EventNode]:
-    """The outermost events of one thread."""
     nodes.sort(key=lambda node: (node.start_ns, -node.end_ns, _RANKS[node.event.kind]))
     around: list[EventNode] = []
     for node in nodes:

@@ -63,7 +63,6 @@ class Spans:
 
 
 def _attributes(label: EventLabel) -> dict[str, str]:
-    """What a span says of its event."""
     known = {
         "armpy.phase": phase_of(label.kind, label.name, label.operation).value,
         "armpy.kind": label.kind.value,

@@ -30,13 +30,6 @@ def list_caches(
         Whose caches; every backend's if left out.
     verify : bool
         Read and check every entry.
-
-    Raises
-    ------
-    BackendUnavailableError
-        If a named backend cannot be used.
-    BackendError
-        If a cache raises, or answers against the contract.
     """
     return [
         CacheReport(
@@ -86,11 +79,6 @@ def of_models(reports: Sequence[CacheReport], patterns: Sequence[str]) -> list[C
     ----------
     patterns : sequence of str
         Names, or patterns such as ``mobilenet*``; all models if empty.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If a pattern names no model of which something is kept.
     """
     if not patterns:
         return [*reports]
@@ -159,7 +147,6 @@ def _caches(
 
 
 def _entries(backend_id: BackendId, cache: IBackendCache, method: str) -> tuple[CacheEntry, ...]:
-    """What a cache lists."""
     listed = ask_method(backend_id, Sequence, cache, method)
     entries = call_backend(backend_id, lambda: tuple(listed))
     if not all(isinstance(entry, CacheEntry) for entry in entries):

@@ -67,12 +67,10 @@ def clear(
 
 
 def _registry(dynamic_backends_path: tuple[str, ...]) -> BackendRegistry:
-    """The backends whose caches these are."""
     return BackendRegistry.discover(PluginOptions(dynamic_backends_path=dynamic_backends_path))
 
 
 def _document(reports: Sequence[CacheReport]) -> dict[str, object]:
-    """Everything about caches as a JSON document."""
     models = models_of(reports)
     return {
         "caches": reports,
@@ -140,7 +138,6 @@ def print_verified(reports: Sequence[CacheReport]) -> None:
 
 
 def _summary(report: CacheReport) -> str:
-    """One line about a cache."""
     if not report.location:
         return f"{report.backend} {report.name}: switched off"
     limit = f" of at most {bytes_text(report.limit_bytes)}" if report.limit_bytes else ""
@@ -152,5 +149,4 @@ def _summary(report: CacheReport) -> str:
 
 
 def _when(time_s: float) -> str:
-    """A time for people."""
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(time_s))

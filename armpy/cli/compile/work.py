@@ -76,21 +76,12 @@ def compile_command(
 
 
 def _backends(request: CliLoadRequest) -> list[BackendProxy]:
-    """The backends that a model is compiled for."""
     preferred = preferred_backends(registry_of(request), request.options.backends)
     return [BackendProxy(one) for one in preferred]
 
 
 def signer(key_file: str) -> Callable[[bytes], FileSignature]:
-    """What signs with a private key; asks for its password if it has one.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If there is no such key in the file: before anything is compiled.
-    UnimplementedError
-        If the ``cryptography`` package is not installed.
-    """
+    """What signs with a private key; asks for its password if it has one."""
     password = None
     if b"ENCRYPTED" in Path(key_file).read_bytes():
         shown = f"Password of {os.path.basename(key_file)}"
@@ -104,7 +95,6 @@ def signer(key_file: str) -> Callable[[bytes], FileSignature]:
 
 
 def _describe(output: str, model: str) -> CompileReport:
-    """Describe a file that was just written."""
     contents = PreparedContents(open_container(output))
     placement = contents.placement()
     targets: dict[str, list[str]] = {}
@@ -126,7 +116,6 @@ def _describe(output: str, model: str) -> CompileReport:
 
 
 def _print(report: CompileReport) -> None:
-    """Print it for people."""
     printer = Printer()
     signed = f", signed by {report.signer}" if report.signer else ""
     printer.line(f"written: {report.output}{signed}")

@@ -93,7 +93,6 @@ def print_devices(reports: Sequence[DeviceReport]) -> None:
 
 
 def _fields(report: DeviceReport) -> dict[str, object]:
-    """One device as a JSON object."""
     facts = report.facts
     if facts is None:
         return {"backend": report.backend, "reason": report.reason}

@@ -117,13 +117,7 @@ class Examination:
 
 
 def examine(options: PluginOptions) -> Examination:
-    """Probe every candidate in a process of its own.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If there is a trust file that cannot be used.
-    """
+    """Probe every candidate in a process of its own."""
     registry = BackendRegistry.discover(options)
     results = registry.probe(examine=EXAMINATION)
     candidates: tuple[Candidate, ...] = ()

@@ -21,11 +21,6 @@ def examine_backend(backend: IBackendInternal) -> dict[str, object]:
     -------
     dict
         Of the form of JSON. ``problems`` is empty if all is well.
-
-    Raises
-    ------
-    BackendError
-        If a property of the backend is not what the contract says.
     """
     guarded = BackendProxy(backend)
     problems = _why_unavailable(guarded)

@@ -74,13 +74,7 @@ def examine_file(
     trusted_keys: Sequence[bytes] = (),
     code: str = TRUSTED,
 ) -> FileExamination:
-    """Check all of a prepared file, and ask its backends about their programs.
-
-    Raises
-    ------
-    ParserError
-        If it cannot be read, or its header or manifest is damaged or of another version.
-    """
+    """Check all of a prepared file, and ask its backends about their programs."""
     container, verdict = open_judged(path, trusted_keys, code)
     damage = ""
     try:

@@ -94,13 +94,6 @@ def inspect_prepared(
     ----------
     dot : str, optional
         File to draw the network to, in Graphviz's language.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If it is to be placed in another way than it is, or has no such signature.
-    ParserError
-        If it is damaged, or of another version.
     """
     _check_asked(request)
     options = request.options
@@ -203,7 +196,6 @@ def _model(
 
 
 def _shaped(tensors: Sequence[TensorReport]) -> str:
-    """Inputs or outputs with their shapes."""
     return ", ".join([f"{tensor.name}{format_shape(tensor.shape)}" for tensor in tensors])
 
 
@@ -246,7 +238,6 @@ def print_prepared(report: FileReport) -> None:
 
 
 def _program_row(program: ProgramReport, use: ProgramExamination) -> tuple[object, ...]:
-    """A program's row."""
     about = []
     for name in _SHOWN:
         value = program.about.get(name)

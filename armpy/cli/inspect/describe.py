@@ -127,11 +127,6 @@ def inspect_file(model: Model, request: CliLoadRequest) -> InspectionReport:
     ----------
     request : CliLoadRequest
         What it was loaded by.
-
-    Raises
-    ------
-    ParserError
-        If the front-end cannot describe the file.
     """
     origin = find_origin(request, model.runtime.registry)
     outline = origin.outline(request.options.signature)
@@ -180,7 +175,6 @@ def inspect_unloadable(request: CliLoadRequest, problem: ParserError) -> Inspect
 
 
 def _signatures(origin: ModelOrigin) -> tuple[SignatureReport, ...]:
-    """The signatures of a file."""
     return tuple(
         SignatureReport(found.name, tuple(found.inputs), tuple(found.outputs))
         for found in origin.signatures()
@@ -239,7 +233,6 @@ def _shortened(text: str) -> str:
 
 
 def _sections(model: Model, path: str) -> tuple[SectionReport, ...]:
-    """What plugins have to say about a model."""
     registry = model.runtime.registry
     if not registry.has_plugins(_SECTIONS):
         return ()
@@ -319,7 +312,6 @@ def edge_of(graph: Graph) -> tuple[tuple[TensorReport, ...], tuple[TensorReport,
 
 
 def _tensor(name: str, info: TensorInfo) -> TensorReport:
-    """Describe an input or output."""
     quantization = info.quantization
     scale = None if quantization is None else quantization.scale
     zero_point = None if quantization is None else quantization.zero_point

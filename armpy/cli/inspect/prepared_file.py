@@ -59,13 +59,7 @@ class FileBytes:
 
 
 class PreparedContents:
-    """Contents of a prepared file as it states them; its checksums are checked.
-
-    Raises
-    ------
-    ParserError
-        If it is damaged.
-    """
+    """Contents of a prepared file as it states them; its checksums are checked."""
 
     def __init__(self, container: Container) -> None:
         container.check()
@@ -131,7 +125,6 @@ class PreparedContents:
         return PlainReader().read(Placement, plan.get("placement"), "placement")
 
     def _records(self, name: str) -> Sequence[Mapping[str, Any]]:
-        """A list of objects in the manifest."""
         found = self.manifest.get(name, [])
         if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
             self.container.refuse(f"its {name} cannot be read")
@@ -147,7 +140,6 @@ class PreparedContents:
                 yield number, str(section), name in code
 
     def _program(self, number: int, record: Mapping[str, Any]) -> ProgramReport:
-        """Describe a program."""
         sizes = self.sections
         parts = [(section, is_code) for n, section, is_code in self._parts() if n == number]
         about = record.get("about")

@@ -81,7 +81,6 @@ def _print_problem(printer: Printer, facts: ModelFacts) -> None:
 
 
 def _totals(facts: ModelFacts) -> str:
-    """Parameters and work in a line."""
     learnt = f"{facts.parameters:,} in {bytes_text(facts.parameter_bytes)}"
     work = f"{count_text(facts.macs)} multiply-adds"
     if facts.operations:
@@ -90,7 +89,6 @@ def _totals(facts: ModelFacts) -> str:
 
 
 def _print_operators(printer: Printer, facts: ModelFacts) -> None:
-    """Print how often each operator is used, and what it has and does."""
     printer.heading("Operators")
     rows = []
     for name, count in facts.operators.items():
@@ -109,7 +107,6 @@ def _print_operators(printer: Printer, facts: ModelFacts) -> None:
 
 
 def _print_placement(printer: Printer, report: InspectionReport) -> None:
-    """Print who runs how many layers, and why not others."""
     if report.layers_by_backend:
         printer.heading("Placement")
         printer.table(["layers>", "backend"], [(n, b) for b, n in report.layers_by_backend.items()])
@@ -123,7 +120,6 @@ def _print_placement(printer: Printer, report: InspectionReport) -> None:
 
 
 def _print_layers(printer: Printer, facts: ModelFacts) -> None:
-    """Print a row for each layer of the file."""
     printer.heading("Layers")
     has_programs = any(program.operation == "PreCompiled" for program in facts.programs)
     columns = {
@@ -154,12 +150,10 @@ def _shape_text(layer: LayerFacts) -> str:
 
 
 def _named(inside: str, name: str) -> str:
-    """A name with the graph that it is in."""
     return f"{inside}: {name}" if inside else name
 
 
 def _where(layer: LayerFacts, names: dict[str, str]) -> str:
-    """Where a layer went, in a few words."""
     runs = " and ".join(layer.backends)
     if layer.refusals and layer.backends:
         runs += "; " + "; ".join(f"not {one.backend}: {one.reason}" for one in layer.refusals)
@@ -176,7 +170,6 @@ def _where(layer: LayerFacts, names: dict[str, str]) -> str:
 
 
 def _print_tensors(printer: Printer, facts: ModelFacts) -> None:
-    """Print a row for each tensor of the file."""
     printer.heading("Tensors")
     shown = {
         "#>": [str(tensor.index) for tensor in facts.tensors],
@@ -216,7 +209,6 @@ def _names(
 
 
 def _print_format(printer: Printer, found: FormatReport, facts: ModelFacts) -> None:
-    """Print what a file is."""
     source = f" of {found.plugin}" if found.plugin else ""
     size = f", {bytes_text(facts.file_bytes)}" if facts.file_bytes else ""
     printer.line(f"format: {found.title} (front-end {found.front_end}{source}){size}")
@@ -225,7 +217,6 @@ def _print_format(printer: Printer, found: FormatReport, facts: ModelFacts) -> N
 
 
 def _print_metadata(printer: Printer, found: MetadataReport) -> None:
-    """Print what a file says of itself."""
     rows = [("", name, text) for name, text in found.facts.items()]
     rows += [
         (tensor, name, text)
@@ -238,7 +229,6 @@ def _print_metadata(printer: Printer, found: MetadataReport) -> None:
 
 
 def _print_edge(printer: Printer, title: str, tensors: Sequence[TensorReport]) -> None:
-    """Print a table of inputs or outputs."""
     printer.heading(title)
     rows = [
         (

@@ -147,11 +147,6 @@ def image_input(
     elements : ndarray, dtype of `info`, shape (1, H, W, C) or (1, C, H, W)
     hint : str
         What was assumed without knowing; empty if nothing was.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If the input is no image, or an option does not go with it.
     """
     layout = image_layout(name, info).with_size(size, (image.height, image.width))
     elements, hint = normalized(resized_pixels(image, layout, resize), info, normalization)

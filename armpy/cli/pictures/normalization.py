@@ -127,7 +127,6 @@ def normalized(
 
 
 def _stored(real: npt.NDArray[np.float64], info: TensorInfo) -> Array:
-    """Real numbers as elements of a tensor."""
     data_type = info.data_type
     if data_type.is_float:
         return real.astype(data_type.dtype)

@@ -100,7 +100,6 @@ def print_alternatives(printer: Printer, alternatives: Sequence[Alternative]) ->
 
 
 def _print_output(printer: Printer, output: OutputReport) -> None:
-    """Print one output."""
     text = f"output: {output.name} {output.type}{format_shape(output.shape)}"
     if output.min is not None:
         text += f" min {output.min:.6g} max {output.max:.6g} mean {output.mean:.6g}"

@@ -105,11 +105,6 @@ def report_output(
         Whether scores of classes become probabilities.
     batch : int
         How many things the model was given together.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If there are fewer labels than classes.
     """
     real = dequantize_array(stored, info)
     plain = OutputReport(name, stored.shape, info.data_type.name)
@@ -216,11 +211,6 @@ def largest_regions(
     mask : ndarray, int64, shape (H, W)
     num_classes : int
         How many classes the model is certain to know; 0 if that cannot be told.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If there are fewer labels than classes.
     """
     if labels is not None and num_classes:
         labels = labels.for_classes(num_classes)
@@ -258,13 +248,7 @@ class OutputReader:
     hints: list[str] = field(default_factory=list)  # what was seen on the way, each once
 
     def read(self, results: Mapping[str, Array], batch: int = 1) -> ReadOutputs:
-        """What the outputs of one run say, of so many things that the model was given together.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If there are fewer labels than classes.
-        """
+        """What the outputs of one run say, of so many things that the model was given together."""
         outputs = self.model.outputs
         is_only = len(outputs) == 1
         input_shapes = [spec.shape for spec in self.model.inputs]
@@ -300,7 +284,6 @@ class OutputReader:
         return ReadOutputs(tuple(reports), masks, labels)
 
     def _labels(self, spec: TensorSpec, stored: Array, mask: Mask | None) -> Labels | None:
-        """The user's labels, or the file's."""
         if self.labels is not None or self.metadata is None:
             return self.labels
         is_value = mask is not None and stored.size == mask.size

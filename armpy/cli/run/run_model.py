@@ -108,11 +108,6 @@ def run_model(
     ----------
     write : callable, optional
         Writes the outputs instead of `request.output`, and returns the paths of the files.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If what the request names does not go with the model.
     """
     labels = None if request.labels is None else read_labels(request.labels)
     metadata = None
@@ -187,13 +182,7 @@ def _run(model: Model, arrays: dict[str, Array], request: RunRequest) -> dict[st
 def prepare_inputs(
     model: Model, request: RunRequest, metadata: FileMetadata | None = None
 ) -> tuple[dict[str, Array], str, list[str]]:
-    """The model's inputs, where they are from, and hints.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If a picture or an array does not go with the model.
-    """
+    """The model's inputs, where they are from, and hints."""
     if request.image is not None:
         from armpy.cli.pictures.images import picture_inputs
 
