@@ -67,7 +67,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
             traceback.print_exc()
         _complain(_describe(error, settings))
-        _forget_unwritable(sys.stdout)
+        try:
+            if sys.stdout is not None:
+                sys.stdout.flush()
+        except OSError:  # of a full disk: it would be written once more at exit
+            _forget(sys.stdout)
         return EXIT_USAGE if isinstance(error, InvalidArgumentError) else EXIT_FAILURE
     return code
 
@@ -93,15 +97,11 @@ def _run(arguments: list[str], settings: CommandSettings) -> int:
         if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):
             error.show()  # the whole help, as click 8.1 does
             return error.exit_code
-        _complain(error.format_message() + _where_to_read(error))
+        context = getattr(error, "ctx", None)
+        help_of = f" See {context.command_path} --help." if context is not None else ""
+        _complain(error.format_message() + help_of)
         return error.exit_code
     return 0
-
-
-def _where_to_read(error: Exception) -> str:
-    """A pointer to the help of the command that was used wrongly."""
-    context = getattr(error, "ctx", None)
-    return f" See {context.command_path} --help." if context is not None else ""
 
 
 def _describe(error: Exception, settings: CommandSettings) -> str:
@@ -129,15 +129,6 @@ def _forget(stream: TextIO) -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, number)
     os.close(nowhere)
-
-
-def _forget_unwritable(stream: TextIO | None) -> None:
-    """Let what a full disk has not taken go nowhere: it would be written once more at exit."""
-    if stream is not None:
-        try:
-            stream.flush()
-        except OSError:
-            _forget(stream)
 
 
 @contextmanager

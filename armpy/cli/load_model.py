@@ -15,7 +15,6 @@ from armpy.plugins.program_loaders import has_plugins
 
 if TYPE_CHECKING:
     from armpy.model import Model
-    from armpy.model.load_options import LoadOptions
 
 
 def load_model(
@@ -43,9 +42,17 @@ def load_model(
     options = replace(request.options, quantize_inputs=quantize_inputs)
     is_prepared = begins_prepared(request.model)
     if is_prepared:
-        _check_no_front_end(request)
-        if not profiling and (light := _load_light(request, options)) is not None:
-            return light
+        if request.options.front_end or request.front_end_options:
+            raise InvalidArgumentError(
+                "the file is prepared, and no front-end parses it",
+                where="--front-end" if request.options.front_end else "--front-end-option",
+                fix="Leave it out, or give the file that this one was made of",
+            )
+        is_plain = not (request.backend_options or request.dynamic_backends_path)
+        if is_plain and not profiling:
+            light = archive.light_loading.load_light(LoadRequest(request.model, options))
+            if light is not None:
+                return light
     elif may_be_kept and not profiling and not _needs_registry(request):
         return armpy.load(request.model, **options.given())
     # What is prepared runs without a runtime, which takes longer to import than to run most models.
@@ -56,16 +63,6 @@ def load_model(
     )
 
 
-def _check_no_front_end(request: CliLoadRequest) -> None:
-    """Check that a prepared file is not to be parsed."""
-    if request.options.front_end or request.front_end_options:
-        raise InvalidArgumentError(
-            "the file is prepared, and no front-end parses it",
-            where="--front-end" if request.options.front_end else "--front-end-option",
-            fix="Leave it out, or give the file that this one was made of",
-        )
-
-
 def _needs_registry(request: CliLoadRequest) -> bool:
     """Whether the command line has to look for backends and front-ends before the model is loaded.
 
@@ -74,10 +71,3 @@ def _needs_registry(request: CliLoadRequest) -> bool:
     said = request.backend_options or request.dynamic_backends_path or request.front_end_options
     is_chosen = request.options.signature is not None or request.options.front_end is not None
     return bool(said) or is_chosen or has_plugins(installed_entry_points())
-
-
-def _load_light(request: CliLoadRequest, options: LoadOptions) -> Model | None:
-    """A prepared model that runs at once; None if more is asked for than that."""
-    if request.backend_options or request.dynamic_backends_path:
-        return None
-    return archive.light_loading.load_light(LoadRequest(request.model, options))

@@ -2,84 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from types import MappingProxyType
 
 from armpy.plugins.hooks.outline import FileTensor
 
-Tensors = Sequence[FileTensor | None]
-"""Operands; None for those that are left out, or whose shape is not known."""
+_WINDOWS: Mapping[str, tuple[int | None, int]] = MappingProxyType(
+    {
+        **dict.fromkeys(("CONV_2D", "FULLY_CONNECTED", "Conv"), (None, 0)),
+        **dict.fromkeys(("DEPTHWISE_CONV_2D", "CONV_3D"), (None, -1)),
+        **dict.fromkeys(("TRANSPOSE_CONV", "CONV_3D_TRANSPOSE"), (2, -1)),
+        "ConvTranspose": (0, 0),
+    }
+)
+"""The input, or None for the output, each element of which meets the weights of one channel; and
+the axis of the weights' channels."""
+
+_PRODUCTS = frozenset(("BATCH_MATMUL", "MatMul", "Gemm"))
 
 
-def estimate_macs(kind: str, inputs: Tensors, outputs: Tensors) -> int:
+def estimate_macs(
+    kind: str, inputs: Sequence[FileTensor | None], outputs: Sequence[FileTensor | None]
+) -> int:
     """How many multiplications an operator adds up, as far as its name and shapes tell.
 
     Parameters
     ----------
     kind : str
         In the words of TFLite or ONNX.
+    inputs, outputs : sequence of (FileTensor or None)
+        None for those that are left out, or whose shape is not known.
 
     Returns
     -------
     int
         0 for operators that do not, and where a shape is missing.
     """
-    count = _COUNTS.get(kind)
     needed = [*inputs[:2], *outputs[:1]]
-    if (
-        count is None
-        or len(inputs) < 2
-        or not outputs
-        or any(t is None or not t.shape for t in needed)
-    ):
+    known, output = [tensor for tensor in inputs if tensor is not None], next(iter(outputs), None)
+    if len(inputs) < 2 or output is None or any(t is None or not t.shape for t in needed):
         return 0
-    return count([t for t in inputs if t is not None], [t for t in outputs if t is not None])
-
-
-def _dims(tensor: FileTensor) -> tuple[int, ...]:
-    """A shape, unknown dimensions as 1."""
-    return tuple(1 if dim is None else dim for dim in tensor.shape or ())
-
-
-def _per_output(channel_axis: int) -> Callable[[Sequence[FileTensor], Sequence[FileTensor]], int]:
-    """Each output element with the weights of one channel of an axis."""
-
-    def count(inputs: Sequence[FileTensor], outputs: Sequence[FileTensor]) -> int:
-        weights = _dims(inputs[1])
-        return outputs[0].num_elements * prod(weights) // max(weights[channel_axis], 1)
-
-    return count
-
-
-def _tflite_spread(inputs: Sequence[FileTensor], _: Sequence[FileTensor]) -> int:
-    """Each element of the third operand with the weights of its channel."""
-    if len(inputs) < 3:
+    # An unknown dimension counts as 1.
+    first, weights = ([1 if dim is None else dim for dim in t.shape or ()] for t in known[:2])
+    if kind in _PRODUCTS:
+        depth = first[-1]
+        if depth not in weights[-2:]:
+            depth = max(set(first[-2:]) & set(weights[-2:]), default=1)
+        return output.num_elements * depth
+    place, axis = _WINDOWS.get(kind, (len(known), 0))
+    if place is not None and place >= len(known):
         return 0
-    weights = _dims(inputs[1])
-    return inputs[2].num_elements * prod(weights) // max(weights[-1], 1)
-
-
-def _onnx_spread(inputs: Sequence[FileTensor], _: Sequence[FileTensor]) -> int:
-    """Each element of the input with the weights of its channel."""
-    weights = _dims(inputs[1])
-    return inputs[0].num_elements * prod(weights) // max(weights[0], 1)
-
-
-def _product(inputs: Sequence[FileTensor], outputs: Sequence[FileTensor]) -> int:
-    shared = max(set(_dims(inputs[0])[-2:]) & set(_dims(inputs[1])[-2:]), default=1)
-    depth = _dims(inputs[0])[-1]
-    return outputs[0].num_elements * (depth if depth in _dims(inputs[1])[-2:] else shared)
-
-
-_COUNTS: Mapping[str, Callable[[Sequence[FileTensor], Sequence[FileTensor]], int]] = (
-    MappingProxyType(
-        {
-            **dict.fromkeys(("CONV_2D", "FULLY_CONNECTED", "Conv"), _per_output(0)),
-            **dict.fromkeys(("DEPTHWISE_CONV_2D", "CONV_3D"), _per_output(-1)),
-            **dict.fromkeys(("TRANSPOSE_CONV", "CONV_3D_TRANSPOSE"), _tflite_spread),
-            **dict.fromkeys(("ConvTranspose",), _onnx_spread),
-            **dict.fromkeys(("BATCH_MATMUL", "MatMul", "Gemm"), _product),
-        }
-    )
-)
+    spread = output if place is None else known[place]
+    return spread.num_elements * prod(weights) // max(weights[axis], 1)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from armpy.backend import CacheEntry, IBackendCache, IBackendInternal
+from armpy.backend import CacheEntry, IBackendCache
 from armpy.cli.cache.models import CacheReport, check_patterns, is_chosen, model_of, models_of
 from armpy.compiler.compiled_cache import compiled_cache
 from armpy.errors import BackendError
@@ -18,43 +18,30 @@ from armpy.plugins.proxy.guarded_call import ask_method, call_backend, read_back
 from armpy.store.forgetting import IForgettingCache
 from armpy.types import BackendId
 
+# `backend_ids` are those of the backends whose caches are meant; None is every backend.
+
 
 def list_caches(
     registry: BackendRegistry, backend_ids: Sequence[BackendId] | None, *, verify: bool = False
 ) -> list[CacheReport]:
-    """Describe every cache.
-
-    Parameters
-    ----------
-    backend_ids : sequence of str, optional
-        Whose caches; every backend's if left out.
-    verify : bool
-        Read and check every entry.
-    """
+    """Describe every cache; `verify` has every entry read and checked."""
     return [
         CacheReport(
             backend_id,
-            read_backend(backend_id, cache, "name", str),
+            name,
             read_backend(backend_id, cache, "location", str),
             read_backend(backend_id, cache, "limit_bytes", int),
             cache.model_limit_bytes if isinstance(cache, IForgettingCache) else 0,
             _entries(backend_id, cache, "verify" if verify else "list_entries"),
         )
-        for backend_id, cache in _caches(registry, backend_ids)
+        for backend_id, name, cache in _caches(registry, backend_ids)
     ]
 
 
 def clear_caches(
     registry: BackendRegistry, backend_ids: Sequence[BackendId] | None, name: str = ""
 ) -> list[tuple[BackendId, str, int]]:
-    """Clear every cache; or those of a name alone.
-
-    Parameters
-    ----------
-    registry, backend_ids
-        As for `list_caches`, and the errors.
-    name : str
-        Such as ``machine``: what a backend has measured of the machine.
+    """Clear every cache, or those of a name: ``machine`` is what backends measured of the machine.
 
     Returns
     -------
@@ -62,23 +49,16 @@ def clear_caches(
         Backend, name of the cache, and how many entries there were.
     """
     return [
-        (
-            backend_id,
-            read_backend(backend_id, cache, "name", str),
-            ask_method(backend_id, int, cache, "clear"),
-        )
-        for backend_id, cache in _caches(registry, backend_ids)
-        if name in ("", read_backend(backend_id, cache, "name", str))
+        (backend_id, its_name, ask_method(backend_id, int, cache, "clear"))
+        for backend_id, its_name, cache in _caches(registry, backend_ids)
+        if name in ("", its_name)
     ]
 
 
 def of_models(reports: Sequence[CacheReport], patterns: Sequence[str]) -> list[CacheReport]:
     """Reports with nothing in them but what is kept of the models that patterns name.
 
-    Parameters
-    ----------
-    patterns : sequence of str
-        Names, or patterns such as ``mobilenet*``; all models if empty.
+    Patterns are names, or such as ``mobilenet*``; there are none for all models.
     """
     if not patterns:
         return [*reports]
@@ -96,14 +76,7 @@ def of_models(reports: Sequence[CacheReport], patterns: Sequence[str]) -> list[C
 def forget_models(
     registry: BackendRegistry, backend_ids: Sequence[BackendId] | None, patterns: Sequence[str]
 ) -> list[tuple[BackendId, str, int, int]]:
-    """Delete what is kept of the models that patterns name.
-
-    Parameters
-    ----------
-    registry, backend_ids
-        As for `list_caches`, and the errors.
-    patterns : sequence of str
-        As for `of_models`, and the errors.
+    """Delete what is kept of the models that patterns name, as for `of_models`.
 
     Returns
     -------
@@ -114,8 +87,7 @@ def forget_models(
     chosen = of_models(list_caches(registry, backend_ids), patterns)
     entries = {(each.backend, each.name): each.entries for each in chosen}
     found = []
-    for backend_id, cache in _caches(registry, backend_ids):
-        name = read_backend(backend_id, cache, "name", str)
+    for backend_id, name, cache in _caches(registry, backend_ids):
         names = {entry.name for entry in entries.get((backend_id, name), ())}
         if not names:
             continue
@@ -128,22 +100,24 @@ def forget_models(
 
 def _caches(
     registry: BackendRegistry, backend_ids: Sequence[BackendId] | None
-) -> list[tuple[BackendId, IBackendCache]]:
-    """Every cache with its backend, and what armpy keeps of compiled parts, models and devices."""
-    backends: Sequence[IBackendInternal] = preferred_backends(registry, backend_ids)
-    guarded = [BackendProxy(backend) for backend in backends]
-    found = [(backend.get_id(), cache) for backend in guarded for cache in backend.get_caches()]
+) -> Iterator[tuple[BackendId, str, IBackendCache]]:
+    """Every cache, and what armpy keeps of compiled parts, models and devices."""
+    guarded = [BackendProxy(backend) for backend in preferred_backends(registry, backend_ids)]
+    found: list[tuple[BackendId, IBackendCache]] = [
+        (backend.get_id(), cache) for backend in guarded for cache in backend.get_caches()
+    ]
     # Without names, also that of backends which are no longer there.
     of_core = [("armpy", "")] if backend_ids is None else [(each, each) for each in backend_ids]
     for shown, backend_id in of_core:
         cache = compiled_cache(backend_id)
         if cache is not None and cache.list_entries():
             found.append((shown, cache))
-    placed = Placers(registry).caches()
-    for own in (ModelCache(), ModelCache(NODE_FOLDER, NODE_LIMIT_BYTES), *placed):
-        if backend_ids is None and _entries("armpy", own, "list_entries"):
-            found.append(("armpy", own))
-    return found
+    if backend_ids is None:
+        placed = Placers(registry).caches()
+        own = (ModelCache(), ModelCache(NODE_FOLDER, NODE_LIMIT_BYTES), *placed)
+        found += [("armpy", each) for each in own if _entries("armpy", each, "list_entries")]
+    for backend_id, each in found:
+        yield backend_id, read_backend(backend_id, each, "name", str), each
 
 
 def _entries(backend_id: BackendId, cache: IBackendCache, method: str) -> tuple[CacheEntry, ...]:

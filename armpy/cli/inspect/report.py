@@ -13,12 +13,7 @@ from armpy.profiling.naming import short_names
 from armpy.tensor import format_shape
 
 if TYPE_CHECKING:
-    from armpy.cli.inspect.describe import (
-        FormatReport,
-        InspectionReport,
-        MetadataReport,
-        TensorReport,
-    )
+    from armpy.cli.inspect.describe import InspectionReport
     from armpy.inspect import LayerFacts, ModelFacts, TensorFacts
 
 _WIDE = 120
@@ -39,8 +34,17 @@ def print_model(
     if facts.problem:
         _print_problem(printer, facts)
     if report.format is not None:
-        _print_format(printer, report.format, facts)
-    printer.line(_totals(facts))
+        form = report.format
+        source = f" of {form.plugin}" if form.plugin else ""
+        size = f", {bytes_text(facts.file_bytes)}" if facts.file_bytes else ""
+        printer.line(f"format: {form.title} (front-end {form.front_end}{source}){size}")
+        for name, text in form.facts.items():
+            printer.line(f"  {name}: {text}")
+    learnt = f"{facts.parameters:,} in {bytes_text(facts.parameter_bytes)}"
+    work = f"{count_text(facts.macs)} multiply-adds"
+    if facts.operations:
+        work += f", {count_text(facts.operations)} operations in all"
+    printer.line(f"parameters: {learnt}; work of one execution: {work}")
     if not facts.problem:
         print_placement(printer, report.placement, report.placed)
         printer.line(
@@ -48,10 +52,7 @@ def print_model(
             f"{bytes_text(report.arena_bytes)} per execution, state "
             f"{bytes_text(report.variables_bytes)}"
         )
-    _print_edge(printer, "Inputs", report.inputs)
-    _print_edge(printer, "Outputs", report.outputs)
-    if report.metadata is not None:
-        _print_metadata(printer, report.metadata)
+    _print_edges(printer, report)
     _print_operators(printer, facts)
     if report.signatures:
         printer.heading("Signatures")
@@ -70,22 +71,35 @@ def print_model(
 
 
 def _print_problem(printer: Printer, facts: ModelFacts) -> None:
-    """Print first why a model cannot be run."""
-    if not facts.unsupported:
-        printer.marked(f"armpy cannot run this model: {facts.problem}", is_good=False)
-        return
-    total = sum(facts.unsupported.values())
-    names = ", ".join(f"{name} x{count}" for name, count in facts.unsupported.items())
-    text = f"armpy cannot run this model: it does not have {names}"
-    printer.marked(f"{text}; {total} of {len(facts.layers)} layers", is_good=False)
+    text = facts.problem
+    if facts.unsupported:
+        total = sum(facts.unsupported.values())
+        names = ", ".join(f"{name} x{count}" for name, count in facts.unsupported.items())
+        text = f"it does not have {names}; {total} of {len(facts.layers)} layers"
+    printer.marked(f"armpy cannot run this model: {text}", is_good=False)
 
 
-def _totals(facts: ModelFacts) -> str:
-    learnt = f"{facts.parameters:,} in {bytes_text(facts.parameter_bytes)}"
-    work = f"{count_text(facts.macs)} multiply-adds"
-    if facts.operations:
-        work += f", {count_text(facts.operations)} operations in all"
-    return f"parameters: {learnt}; work of one execution: {work}"
+def _print_edges(printer: Printer, report: InspectionReport) -> None:
+    """Print inputs and outputs, and what the file says of the model and of them."""
+    for title, tensors in (("Inputs", report.inputs), ("Outputs", report.outputs)):
+        printer.heading(title)
+        rows = [
+            (
+                tensor.name,
+                format_shape(tensor.shape),
+                tensor.type,
+                "" if tensor.scale is None else f"{tensor.scale:.8g}",
+                "" if tensor.zero_point is None else tensor.zero_point,
+            )
+            for tensor in tensors
+        ]
+        printer.table(["name", "shape", "type", "scale>", "zero point>"], rows)
+    if report.metadata is not None:
+        records = {"": report.metadata.facts, **report.metadata.tensors}
+        said = [(name, *fact) for name, facts in records.items() for fact in facts.items()]
+        if said:
+            printer.heading("Metadata")
+            printer.table(["tensor", "what", "is"], said)
 
 
 def _print_operators(printer: Printer, facts: ModelFacts) -> None:
@@ -96,14 +110,11 @@ def _print_operators(printer: Printer, facts: ModelFacts) -> None:
         parameters = sum(layer.parameters for layer in layers)
         macs = sum(layer.macs for layer in layers)
         share = f"{macs / facts.macs:.1%}" if macs else ""
-        remark = "not supported" if name in facts.unsupported else ""
         numbers = f"{parameters:,}" if parameters else "", count_text(macs) if macs else "", share
-        rows.append((count, name, *numbers, remark))
-    columns = ["count>", "operator", "parameters>", "multiply-adds>", "share>"]
-    if facts.unsupported:
-        printer.table([*columns, "problem"], rows)
-    else:
-        printer.table(columns, [row[:-1] for row in rows])
+        rows.append((count, name, *numbers, "not supported" if name in facts.unsupported else ""))
+    columns = ["count>", "operator", "parameters>", "multiply-adds>", "share>", "problem"]
+    end = None if facts.unsupported else -1
+    printer.table(columns[:end], [row[:end] for row in rows])
 
 
 def _print_placement(printer: Printer, report: InspectionReport) -> None:
@@ -125,7 +136,7 @@ def _print_layers(printer: Printer, facts: ModelFacts) -> None:
     columns = {
         "#>": [str(layer.index) for layer in facts.layers],
         "operator": [layer.operator for layer in facts.layers],
-        "output": [_shape_text(layer) for layer in facts.layers],
+        "output": [format_shape(layer.shape) if layer.outputs else "" for layer in facts.layers],
         "type": [layer.type for layer in facts.layers],
         "parameters>": [
             f"{layer.parameters:,}" if layer.parameters else "" for layer in facts.layers
@@ -142,11 +153,6 @@ def _print_layers(printer: Printer, facts: ModelFacts) -> None:
     shown["where"] = [_where(layer, names) for layer in facts.layers]
     shown["name"] = [_named(layer.inside, names[layer.name]) for layer in facts.layers]
     printer.table(list(shown), zip(*shown.values(), strict=True))
-
-
-def _shape_text(layer: LayerFacts) -> str:
-    """Shape of a layer's output; empty for a layer that has none."""
-    return format_shape(layer.shape) if layer.outputs else ""
 
 
 def _named(inside: str, name: str) -> str:
@@ -206,41 +212,6 @@ def _names(
         return {name: name for name in names}
     taken = sum(2 + max(map(len, (title, *cells)), default=0) for title, cells in beside)
     return short_names(names, max(_SHORTEST, printer.width - taken - _WHERE))
-
-
-def _print_format(printer: Printer, found: FormatReport, facts: ModelFacts) -> None:
-    source = f" of {found.plugin}" if found.plugin else ""
-    size = f", {bytes_text(facts.file_bytes)}" if facts.file_bytes else ""
-    printer.line(f"format: {found.title} (front-end {found.front_end}{source}){size}")
-    for name, text in found.facts.items():
-        printer.line(f"  {name}: {text}")
-
-
-def _print_metadata(printer: Printer, found: MetadataReport) -> None:
-    rows = [("", name, text) for name, text in found.facts.items()]
-    rows += [
-        (tensor, name, text)
-        for tensor, facts in found.tensors.items()
-        for name, text in facts.items()
-    ]
-    if rows:
-        printer.heading("Metadata")
-        printer.table(["tensor", "what", "is"], rows)
-
-
-def _print_edge(printer: Printer, title: str, tensors: Sequence[TensorReport]) -> None:
-    printer.heading(title)
-    rows = [
-        (
-            tensor.name,
-            format_shape(tensor.shape),
-            tensor.type,
-            "" if tensor.scale is None else f"{tensor.scale:.8g}",
-            "" if tensor.zero_point is None else tensor.zero_point,
-        )
-        for tensor in tensors
-    ]
-    printer.table(["name", "shape", "type", "scale>", "zero point>"], rows)
 
 
 def model_document(model: str, report: InspectionReport) -> dict[str, object]:
