@@ -1,15 +1,29 @@
+"""`armpy run --profile` and `armpy profile`."""
+
 from __future__ import annotations
 
 import json
+import re
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from armpy.cli.__main__ import main
-from armpy.cli.profile_report import CounterReport, PartReport, ProfileReport, steps_of
+from armpy.cli.profile_report import (
+    CounterReport,
+    PartReport,
+    ProfileReport,
+    shown_shares,
+    steps_of,
+)
 from armpy.cli.run.report import print_run
 from armpy.cli.run.run_model import RunReport
 from armpy.profiling import Profiler
+from tests.support.tflite_writer import TfliteModel
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)
@@ -148,3 +162,156 @@ def test_counters_are_a_table_of_their_own(capsys: pytest.CaptureFixture[str]) -
     first = lines.index("Counters")
     assert lines[first + 1].split() == ["value", "unit", "backend", "counter"]
     assert lines[first + 2].split() == ["4096", "B", "Npu", "bytes", "uploaded"]
+
+
+@pytest.fixture(scope="module")
+def traces(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    """Profiles of one model on two backends."""
+    folder = tmp_path_factory.mktemp("profiles")
+    paths = []
+    for backend in ("CpuRef", "NumbaAcc"):
+        path = str(folder / f"{backend}.json")
+        with redirect_stdout(StringIO()):
+            options = ["--backends", backend, "--repeat", "5"]
+            assert main(["run", MODEL, "--profile", path, *options]) == 0
+        paths.append(path)
+    return paths[0], paths[1]
+
+
+def percentages(lines: list[str], heading: str) -> list[float]:
+    """The first column of a table, its last row left out, which is all of it."""
+    first = next(n for n, line in enumerate(lines) if line.startswith(heading))
+    end = lines.index("", first) if "" in lines[first:] else len(lines)
+    found = [re.match(r"\s*([\d.]+)%", line) for line in lines[first + 2 : end]]
+    numbers = [float(match[1]) for match in found if match]
+    assert numbers[-1] == 100.0
+    return numbers[:-1]
+
+
+def test_a_model_is_profiled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Options may stand before the model, and the profile is saved for later comparison."""
+    path = str(tmp_path / "profile.json")
+    assert main(["profile", MODEL, "--runs", "4", "--backends", "CpuRef", "-o", path]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "inputs: random numbers, seed 0"
+    assert sum(percentages(lines, "Profile of 4 executions: ")) == pytest.approx(100)
+    assert lines[-1] == f"written: {path}"
+    assert main(["profile", "show", path, "--json"]) == 0
+    saved = json.loads(capsys.readouterr().out)
+    assert main(["profile", "--runs", "3", "--backends", "CpuRef", "--json", MODEL]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert [saved["runs"], printed["runs"]] == [4, 3]
+    names = [{layer["name"] for layer in each["layers"]} for each in (saved, printed)]
+    assert names[0] == names[1]
+    assert printed["model"] == MODEL
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"]])
+def test_help_of_profiles_names_the_model_and_the_commands(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["profile", *arguments]) in (0, 2)
+    streams = capsys.readouterr()
+    assert re.search(r"Usage: \S+ profile .*MODEL \| COMMAND", streams.out + streams.err)
+
+
+def test_a_model_that_is_missing_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["profile", "no_such.tflite"]) == 2
+    assert "no_such.tflite" in capsys.readouterr().err
+
+
+def test_shown_tables_sum_up_to_100_percent(
+    traces: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path in traces:
+        assert main(["profile", "show", path, "--top", "3"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert sum(percentages(lines, "Profile of 5 executions: ")) == pytest.approx(100)
+        assert sum(percentages(lines, "Slowest layers (3 of ")) == pytest.approx(100)
+        assert any(line.endswith(" more") for line in lines)
+
+
+def test_a_profile_is_shown_as_the_run_has_told_it(
+    traces: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["profile", "show", traces[0], "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["runs"] == 5
+    assert {layer["count"] for layer in document["layers"]} == {5}
+    assert len({layer["short_name"] for layer in document["layers"]}) == 10
+    assert {part["backend"] for part in document["operations"]} == {"CpuRef"}
+
+
+def test_two_profiles_are_compared_layer_by_layer(
+    traces: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["profile", "compare", *traces, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["comparison"]
+    whole = found["after_us"] - found["before_us"]
+    assert whole < 0  # CpuRef first
+    parts = [*found["layers"], *found["overhead"], *found["waiting"]]
+    assert sum(c["after_us"] - c["before_us"] for c in parts) == pytest.approx(whole)
+    changes = [abs(c["after_us"] - c["before_us"]) for c in found["layers"]]
+    assert changes == sorted(changes, reverse=True)
+    both = [c for c in found["layers"] if c["before_us"] and c["after_us"]]
+    assert len(both) >= 7
+    assert {(c["before"], c["after"]) for c in both} == {("CpuRef", "NumbaAcc")}
+
+
+def test_a_comparison_is_a_table_for_people(
+    traces: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["profile", "compare", *traces, "--top", "2"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(
+        r"one execution: [\d.]+ us before, [\d.]+ us after \([\d.]+ times as fast\); of 5 "
+        r"executions and 5",
+        lines[0],
+    )
+    first = lines.index("By kind, the largest change first (us of one execution)")
+    assert lines[first + 1].split() == [
+        *("change", "before", "after", "times", "kind", "backend", "what")
+    ]
+    assert "CpuRef -> NumbaAcc" in "".join(lines[first + 2 :])
+    assert any(line.startswith("By layer, the largest change first (2 of ") for line in lines)
+
+
+def test_profiles_of_two_models_have_a_hint(
+    traces: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["profile", "compare", *traces]) == 0
+    assert "hint" not in capsys.readouterr().err
+    file = TfliteModel()
+    graph = file.subgraph("main")
+    x, y = (graph.tensor(name, (1, 4), "FLOAT32") for name in ("x", "y"))
+    graph.operator("RELU", [x], [y])
+    graph.inputs(x)
+    graph.outputs(y)
+    (tmp_path / "other.tflite").write_bytes(file.to_bytes())
+    other = str(tmp_path / "other.json")
+    options = ["--backends", "CpuRef", "--profile", other]
+    assert main(["run", str(tmp_path / "other.tflite"), *options]) == 0
+    assert main(["profile", "compare", traces[0], other]) == 0
+    assert "hint: no layer is in both profiles" in capsys.readouterr().err
+
+
+def test_a_file_that_is_no_profile_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "old.json"
+    path.write_text('{"traceEvents": []}')
+    assert main(["profile", "compare", str(path), str(path)]) == 1
+    assert "there is no profile in the file" in capsys.readouterr().err
+
+
+def test_shares_that_are_shown_add_up() -> None:
+    assert shown_shares([1 / 3, 1 / 3, 1 / 3]) == ["33.4%", "33.3%", "33.3%"]
+    assert shown_shares([]) == []
+
+
+@given(st.lists(st.integers(1, 10**6), min_size=1, max_size=60))
+def test_shares_of_any_whole_add_up_and_are_near(parts: list[int]) -> None:
+    shares = [part / sum(parts) for part in parts]
+    shown = [float(text.rstrip("%")) for text in shown_shares(shares)]
+    assert sum(shown) == pytest.approx(100)
+    assert all(abs(a - 100 * b) <= 0.1 + 1e-9 for a, b in zip(shown, shares, strict=True))

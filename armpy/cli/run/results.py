@@ -67,9 +67,9 @@ class OutputReport:
     shape: tuple[int, ...]
     type: str
     # Of the real numbers; None for an output without elements, or of strings.
-    min: float | None = None
-    max: float | None = None
-    mean: float | None = None
+    min: float | None
+    max: float | None
+    mean: float | None
     classes: tuple[ClassScore, ...] = ()  # the best ones of a classification, best first
     regions: tuple[RegionShare, ...] = ()  # the largest ones of a mask, largest first
     # The best classes of each row of a batch that was classified; empty for one row alone.
@@ -107,12 +107,7 @@ def report_output(
         How many things the model was given together.
     """
     real = dequantize_array(stored, info)
-    plain = OutputReport(name, stored.shape, info.data_type.name)
-    if real.size and not real.dtype.hasobject:
-        wide = real.astype(np.float64)
-        with np.errstate(all="ignore"):
-            least, most, mean = float(wide.min()), float(wide.max()), float(wide.mean())
-        plain = replace(plain, min=least, max=most, mean=mean)
+    plain = OutputReport(name, stored.shape, info.data_type.name, *_figures(real))
     if info.data_type.is_string:
         return replace(plain, texts=tuple(stored.reshape(-1)[:top].tolist()))
     if mask is not None:
@@ -143,6 +138,15 @@ def softmax_of(scores: Array) -> Array:
     raised: npt.NDArray[np.float64] = np.exp(wide - wide.max(axis=-1, keepdims=True))
     shares: npt.NDArray[np.float64] = raised / raised.sum(axis=-1, keepdims=True)
     return shares
+
+
+def _figures(real: Array) -> tuple[float | None, float | None, float | None]:
+    """Minimum, maximum and mean."""
+    if real.size == 0 or real.dtype.hasobject:
+        return None, None, None
+    wide = real.astype(np.float64)
+    with np.errstate(all="ignore"):
+        return float(wide.min()), float(wide.max()), float(wide.mean())
 
 
 def is_classification(array: Array) -> bool:

@@ -9,7 +9,7 @@ import armpy.profiling
 from armpy.backend import IBackendProfiling
 from armpy.profiling import Profiler, Summary
 
-PAGE = Path(__file__).parents[1] / "docs" / "how_to" / "profiling.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how_to" / "profiling.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 
 
