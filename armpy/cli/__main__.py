@@ -97,8 +97,8 @@ def _run(arguments: list[str], settings: CommandSettings) -> int:
         if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):
             error.show()  # the whole help, as click 8.1 does
             return error.exit_code
-        context = getattr(error, "ctx", None)
-        help_of = f" See {context.command_path} --help." if context is not None else ""
+        wrong = getattr(error, "ctx", None)  # the command that was used wrongly
+        help_of = f" See {wrong.command_path} --help." if wrong is not None else ""
         _complain(error.format_message() + help_of)
         return error.exit_code
     return 0
