@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,38 +65,26 @@ class PreparedContents:
         container.check()
         self.container = container
         self.manifest = container.manifest
-
-    @property
-    def programs(self) -> tuple[ProgramReport, ...]:
-        """The programs in it."""
-        return tuple([self._program(n, one) for n, one in enumerate(self._records("programs"))])
-
-    @property
-    def left_out(self) -> tuple[MissingProgram, ...]:
-        """What has no program in it."""
+        self.sections = {name: section.size for name, section in container.sections.items()}
+        self._code: set[str] = set()
+        self._data: set[str] = set()
+        records = enumerate(self._records("programs"))
+        self.programs = tuple([self._program(number, record) for number, record in records])
         reader = PlainReader()
-        return tuple(
+        self.left_out = tuple(
             [reader.read(MissingProgram, one, "left_out") for one in self._records("left_out")]
         )
 
     @property
-    def sections(self) -> dict[str, int]:
-        """Bytes of each section."""
-        return {name: section.size for name, section in self.container.sections.items()}
-
-    @property
     def sizes(self) -> FileBytes:
         """What its bytes are."""
-        sizes = self.sections
-        code = {section for _, section, is_code in self._parts() if is_code}
-        data = {section for _, section, _ in self._parts()} - code
-        constants = sizes.get("constants", 0)
+        constants = self.sections.get("constants", 0)
         graph = sum(
             size
-            for name, size in sizes.items()
+            for name, size in self.sections.items()
             if name in ("model", METADATA) or name.startswith("model/")
         )
-        in_code, in_data = (sum(sizes.get(name, 0) for name in each) for each in (code, data))
+        in_code, in_data = self._size(self._code), self._size(self._data - self._code)
         total = self.container.data.size
         other = total - constants - graph - in_code - in_data
         return FileBytes(total, constants, in_data, in_code, graph, other)
@@ -130,19 +118,17 @@ class PreparedContents:
             self.container.refuse(f"its {name} cannot be read")
         return found
 
-    def _parts(self) -> Iterator[tuple[int, str, bool]]:
-        """Number of the program, section, and whether it is code, of all parts."""
-        for number, record in enumerate(self._records("programs")):
-            parts, code = record.get("parts"), record.get("code")
-            if not isinstance(parts, dict) or not isinstance(code, list):
-                self.container.refuse("a program cannot be read")
-            for name, section in parts.items():
-                yield number, str(section), name in code
+    def _size(self, sections: Iterable[str]) -> int:
+        return sum(self.sections.get(name, 0) for name in sections)
 
     def _program(self, number: int, record: Mapping[str, Any]) -> ProgramReport:
-        sizes = self.sections
-        parts = [(section, is_code) for n, section, is_code in self._parts() if n == number]
-        about = record.get("about")
+        parts, code, about = record.get("parts"), record.get("code"), record.get("about")
+        if not isinstance(parts, dict) or not isinstance(code, list):
+            self.container.refuse("a program cannot be read")
+        in_code = [str(section) for name, section in parts.items() if name in code]
+        in_data = [str(section) for name, section in parts.items() if name not in code]
+        self._code.update(in_code)
+        self._data.update(in_data)
         try:
             return ProgramReport(
                 number,
@@ -150,8 +136,8 @@ class PreparedContents:
                 str(record["target"]),
                 int(record.get("layers", 0)),
                 str(record.get("first", "")),
-                sum(sizes.get(section, 0) for section, is_code in parts if is_code),
-                sum(sizes.get(section, 0) for section, is_code in parts if not is_code),
+                self._size(in_code),
+                self._size(in_data),
                 about if isinstance(about, dict) else {},
             )
         except (LookupError, TypeError, ValueError) as error:

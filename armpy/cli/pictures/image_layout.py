@@ -45,15 +45,7 @@ class ImageLayout:
         return (1, self.height, self.width, self.channels)
 
     def with_size(self, size: tuple[int, int] | None, own: tuple[int, int]) -> ImageLayout:
-        """The same with height and width known.
-
-        Parameters
-        ----------
-        size : tuple of int, optional
-            Height and width that the user wants.
-        own : tuple of int
-            Height and width of the picture, taken where nothing else is said.
-        """
+        """The same with the height and width that the user wants, or the picture's own."""
         height, width = size or (self.height or own[0], self.width or own[1])
         if (self.height or height, self.width or width) != (height, width):
             raise InvalidArgumentError(
@@ -88,13 +80,7 @@ def image_layout(name: str, info: TensorInfo) -> ImageLayout:
 
 
 def sized_shapes(inputs: Iterable[TensorSpec], size: tuple[int, int]) -> dict[str, tuple[int, ...]]:
-    """Shapes of the image inputs whose size is open, with a size of the user's.
-
-    Parameters
-    ----------
-    size : tuple of int
-        Height and width.
-    """
+    """Shapes of the image inputs whose size is open, with the user's height and width."""
     shapes: dict[str, tuple[int, ...]] = {}
     for spec in inputs:
         shape = spec.shape or ()

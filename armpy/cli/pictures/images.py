@@ -43,7 +43,11 @@ def open_image(path: str) -> Image.Image:
         if not stat.S_ISREG(os.stat(path).st_mode):
             # A pipe would be waited for without end.
             raise InvalidArgumentError("not a file with a picture", where=path)
-        with _opened(path) as file:
+        with _OPENING, warnings.catch_warnings():
+            # Half of the size that Pillow refuses is no reason to say anything.
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            opened = Image.open(path)  # nothing is decoded yet
+        with opened as file:
             image = _usual_mode(file, path)
             ImageOps.exif_transpose(image, in_place=True)  # without: a copy of every picture
             return image
@@ -56,14 +60,6 @@ def open_image(path: str) -> Image.Image:
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         # Pillow raises SyntaxError for some damaged files.
         raise InvalidArgumentError(f"the picture cannot be read: {error}", where=path) from error
-
-
-def _opened(path: str) -> Image.Image:
-    """A picture file of which nothing is decoded yet."""
-    with _OPENING, warnings.catch_warnings():
-        # Half of the size that Pillow refuses is no reason to say anything.
-        warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-        return Image.open(path)
 
 
 def _usual_mode(image: Image.Image, path: str) -> Image.Image:
@@ -132,15 +128,7 @@ def image_input(
     resize: str = "stretch",
     normalization: Normalization | None = None,
 ) -> tuple[Array, str]:
-    """A picture as an input.
-
-    Parameters
-    ----------
-    name, info : str, TensorInfo
-        The input's.
-    size : tuple of int, optional
-        Height and width.
-    resize : {"stretch", "crop", "pad"}
+    """A picture as an input, whose name and info these are.
 
     Returns
     -------
