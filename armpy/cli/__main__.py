@@ -28,12 +28,7 @@ EXIT_INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the `armpy` command.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        Without the program's name; those of the process if left out.
+    """Run the `armpy` command, with the process's arguments if none are given.
 
     Returns
     -------

@@ -33,12 +33,9 @@ def plugin_commands(taken: Set[str]) -> dict[str, click.Command]:
 
 
 def collect_commands(plugins: HookPlugins, taken: Set[str]) -> dict[str, click.Command]:
-    """Ask plugins for commands; what cannot be used is left out with its reason.
+    """Ask plugins for commands, whose names may not be taken.
 
-    Parameters
-    ----------
-    taken : set of str
-        Names that none can have.
+    What cannot be used is left out with its reason.
     """
     found: dict[str, click.Command] = {}
 

@@ -243,8 +243,6 @@ def _detail_cells(part: PartReport, runs: int) -> _Row:
 def shown_shares(shares: Sequence[float]) -> list[str]:
     """Shares of a whole as percentages of one digit, which add up to what all of them are.
 
-    Notes
-    -----
     Each is rounded down, and those that lose most by it get the tenths that are missing.
     """
     exact = [1000 * share for share in shares]

@@ -24,14 +24,9 @@ def load_on_runtime(
     profiling: bool = False,
     num_plans: int = 0,
 ) -> Model:
-    """Load a model on a runtime of its own; parameters and errors as for `load_model`.
+    """Load a model on a runtime of its own, as `load_model` does.
 
-    Parameters
-    ----------
-    options : LoadOptions
-        Of the request, with what the caller has changed.
-    is_prepared : bool
-        Whether no front-end parses the file.
+    `options` are those of the request, with what the caller has changed.
     """
     registry = registry_of(request)
     if not is_prepared:

@@ -11,22 +11,12 @@ if TYPE_CHECKING:
 
 
 class CommandSettings:
-    """Settings of how much a command says.
-
-    Parameters
-    ----------
-    debug : bool
-        Whether tracebacks are shown.
-    verbosity : int
-        0 for warnings, 1 for information, 2 for everything.
-    root_logger : logging.Logger, optional
-        Its level follows `verbosity`.
-    """
+    """Settings of how much a command says."""
 
     def __init__(self) -> None:
-        self.debug = False
-        self.verbosity = 0
-        self.root_logger: Logger | None = None
+        self.debug = False  # whether tracebacks are shown
+        self.verbosity = 0  # 0 for warnings, 1 for information, 2 for everything
+        self.root_logger: Logger | None = None  # its level follows the verbosity
 
     def raise_verbosity(self, verbosity: int) -> None:
         """Say at least this much from now on."""

@@ -12,15 +12,7 @@ from rich.text import Text
 
 
 class Terminal:
-    """Stdout for people.
-
-    Parameters
-    ----------
-    pipe_width : int
-        Columns where there is no terminal.
-    gap : int
-        Blanks between columns of a table.
-    """
+    """Stdout for people; `gap` blanks lie between the columns of a table."""
 
     def __init__(self, pipe_width: int, gap: int) -> None:
         self._gap = gap
@@ -63,8 +55,6 @@ def _rich_table(
 ) -> Table:
     """A table for a console.
 
-    Notes
-    -----
     Where it is too narrow, text is folded and numbers are not, as long as there is room for that.
     """
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, gap, 0, 0))

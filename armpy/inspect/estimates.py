@@ -27,17 +27,8 @@ def estimate_macs(
 ) -> int:
     """How many multiplications an operator adds up, as far as its name and shapes tell.
 
-    Parameters
-    ----------
-    kind : str
-        In the words of TFLite or ONNX.
-    inputs, outputs : sequence of (FileTensor or None)
-        None for those that are left out, or whose shape is not known.
-
-    Returns
-    -------
-    int
-        0 for operators that do not, and where a shape is missing.
+    The kind is in the words of TFLite or ONNX; operands are None where they are left out. The
+    answer is 0 for operators that do not multiply, and where a shape is missing.
     """
     needed = [*inputs[:2], *outputs[:1]]
     known, output = [tensor for tensor in inputs if tensor is not None], next(iter(outputs), None)

@@ -29,14 +29,8 @@ def shape_layers(
 ) -> None:
     """Find the layers of each operator, and the shapes that its tensors have.
 
-    Parameters
-    ----------
-    graph : Graph
-        As the model has it.
-    shapes : dict of str to tuple of int
-        Of inputs, by name; those that are missing stay open.
-    evaluator : Evaluator, optional
-        Computes constants, on which shapes may depend.
+    `shapes` of inputs, by name, may be missing: these stay open. The evaluator computes constants,
+    on which shapes may depend.
     """
     known = _bound(graph, shapes, evaluator)
     _walk(known, flat, "", "")

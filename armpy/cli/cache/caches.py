@@ -41,12 +41,9 @@ def list_caches(
 def clear_caches(
     registry: BackendRegistry, backend_ids: Sequence[BackendId] | None, name: str = ""
 ) -> list[tuple[BackendId, str, int]]:
-    """Clear every cache, or those of a name: ``machine`` is what backends measured of the machine.
+    """Clear every cache, or those of a name such as ``machine``, what is measured of the machine.
 
-    Returns
-    -------
-    list of (str, str, int)
-        Backend, name of the cache, and how many entries there were.
+    Each answer is a backend, the name of its cache, and how many entries there were.
     """
     return [
         (backend_id, its_name, ask_method(backend_id, int, cache, "clear"))
@@ -78,11 +75,8 @@ def forget_models(
 ) -> list[tuple[BackendId, str, int, int]]:
     """Delete what is kept of the models that patterns name, as for `of_models`.
 
-    Returns
-    -------
-    list of (str, str, int, int)
-        Backend, name of the cache, how many files were deleted, and how many were not, as the
-        backend's cache can only be cleared as a whole.
+    Each answer is a backend, the name of its cache, how many files were deleted, and how many were
+    not, as the backend's cache can only be cleared as a whole.
     """
     chosen = of_models(list_caches(registry, backend_ids), patterns)
     entries = {(each.backend, each.name): each.entries for each in chosen}

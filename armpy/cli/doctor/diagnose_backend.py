@@ -17,10 +17,7 @@ EXAMINATION = f"{__name__}:examine_backend"
 def examine_backend(backend: IBackendInternal) -> dict[str, object]:
     """Ask a backend all it tells about itself, and run small networks on it.
 
-    Returns
-    -------
-    dict
-        Of the form of JSON. ``problems`` is empty if all is well.
+    The answer is of the form of JSON; ``problems`` is empty if all is well.
     """
     guarded = BackendProxy(backend)
     problems = _why_unavailable(guarded)

@@ -18,10 +18,7 @@ _NAME = "plugin"
 def examine_plugin(plugin: object) -> dict[str, object]:
     """Register a plugin and ask the hooks that need no model.
 
-    Returns
-    -------
-    dict
-        Of the form of JSON. ``problems`` is empty if all is well.
+    The answer is of the form of JSON; ``problems`` is empty if all is well.
     """
     hooks = check_plugin(plugin)
     plugins = HookPlugins()

@@ -74,10 +74,7 @@ class _Layer:
 def run_trials(backend: IBackendInternal) -> list[dict[str, str]]:
     """Run each network on a backend, and on CpuRef if the backend does not take its layer.
 
-    Returns
-    -------
-    list of dict
-        With the keys ``operation``, ``outcome`` and ``text``.
+    Each trial has the keys ``operation``, ``outcome`` and ``text``.
     """
     ids = [backend.get_id()]
     registry = BackendRegistry()

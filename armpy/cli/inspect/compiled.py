@@ -88,13 +88,7 @@ class FileReport:
 def inspect_prepared(
     request: CliLoadRequest, dot: str | None = None
 ) -> tuple[InspectionReport, FileReport]:
-    """Describe a prepared file, without loading it.
-
-    Parameters
-    ----------
-    dot : str, optional
-        File to draw the network to, in Graphviz's language.
-    """
+    """Describe a prepared file, without loading it; draw its network to the file `dot`."""
     _check_asked(request)
     options = request.options
     keys, code = trusted_keys(options.trusted_keys or ()), options.code or TRUSTED

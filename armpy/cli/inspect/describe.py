@@ -121,13 +121,7 @@ class InspectionReport:
 
 
 def inspect_file(model: Model, request: CliLoadRequest) -> InspectionReport:
-    """Describe a model that was loaded from a file.
-
-    Parameters
-    ----------
-    request : CliLoadRequest
-        What it was loaded by.
-    """
+    """Describe a model that was loaded from a file by a request."""
     origin = find_origin(request, model.runtime.registry)
     outline = origin.outline(request.options.signature)
     facts = describe_model(model, outline, file_bytes=Path(request.model).stat().st_size)
@@ -141,12 +135,9 @@ def inspect_file(model: Model, request: CliLoadRequest) -> InspectionReport:
 
 
 def inspect_unloadable(request: CliLoadRequest, problem: ParserError) -> InspectionReport:
-    """Describe a model file that could not be loaded.
+    """Describe a model file that could not be loaded, for the reason `problem`.
 
-    Parameters
-    ----------
-    problem : ParserError
-        Why not; raised again if the file cannot be described either.
+    It is raised again if the file cannot be described either.
     """
     origin = find_origin(request, registry_of(request))
     try:

@@ -16,19 +16,11 @@ _LEAST_OVERLAP = 0.5
 
 
 class FileMetadata:
-    """A model file's metadata, as far as they can be used.
-
-    Attributes
-    ----------
-    used : list of str
-        What has been taken from the file.
-    hints : list of str
-        What could not be.
-    """
+    """A model file's metadata, as far as they can be used."""
 
     def __init__(self, model: Model) -> None:
-        self.used: list[str] = []
-        self.hints: list[str] = []
+        self.used: list[str] = []  # what has been taken from the file
+        self.hints: list[str] = []  # what could not be
         self._metadata = ModelMetadata()
         try:
             self._metadata = model.metadata
@@ -53,15 +45,7 @@ class FileMetadata:
         return found
 
     def labels(self, spec: TensorSpec, num_classes: int, *, is_mask: bool) -> Labels | None:
-        """Labels of an output; None if the file has none.
-
-        Parameters
-        ----------
-        num_classes : int
-            How many scores the output has.
-        is_mask : bool
-            Whether its elements are classes themselves.
-        """
+        """Labels of an output of scores, or of classes themselves; None if the file has none."""
         said = self._metadata.outputs.get(spec.name, TensorMetadata())
         if not said.labels or (said.label_kind == "value") != is_mask:
             return None
@@ -94,8 +78,6 @@ class FileMetadata:
 def _is_done_by_quantization(normalization: Normalization, spec: TensorSpec) -> bool:
     """Whether the stored elements are pixels themselves, but for what quantisation rounds off.
 
-    Notes
-    -----
     With a scale of 1/128 and a zero point of 128, (pixel - 127.5) / 127.5 is stored as 1.004 times
     the pixel: less near to what the network was trained on than the pixel.
     """
@@ -122,8 +104,6 @@ def _held_range(spec: TensorSpec) -> tuple[float, float]:
 def _why_not(normalization: Normalization, spec: TensorSpec) -> str:
     """Why a normalisation does not go with an input; empty if it does.
 
-    Notes
-    -----
     Many files of quantised models repeat the normalisation of the float model, or say that of
     pixels that are given as they are. What their quantisation can hold tells which it is.
     """

@@ -87,23 +87,15 @@ def _usual_mode(image: Image.Image, path: str) -> Image.Image:
 
 
 def resized_pixels(image: Image.Image, layout: ImageLayout, method: str) -> Pixels:
-    """Pixels of a picture in the size and number of channels of a layout.
+    """Pixels of a picture in the size and number of channels of a layout, whose size is known.
 
-    Parameters
-    ----------
-    layout : ImageLayout
-        With its size known.
-    method : {"stretch", "crop", "pad"}
-        What to do where the proportions differ: change them, cut off what is too much at
-        both sides, or fill up with black.
+    Where the proportions differ, the method stretches the picture, crops what is too much at both
+    sides, or pads it with black. Bilinear, with a filter as wide as the reduction asks for
+    (antialiased).
 
     Returns
     -------
     ndarray, uint8, shape (H, W, C)
-
-    Notes
-    -----
-    Bilinear, with a filter as wide as the reduction asks for (antialiased).
     """
     axes = layout.data_layout.spatial_axes if layout.has_channels else (1, 2)
     height, width = (layout.shape[axis] for axis in axes)

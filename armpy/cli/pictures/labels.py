@@ -36,11 +36,8 @@ class Labels:
     def for_classes(self, num_classes: int) -> Labels:
         """The labels of a model with a number of classes.
 
-        Returns
-        -------
-        Labels
-            Without the first one if that is an additional ``background``: lists for
-            ImageNet come with 1000 and with 1001 classes.
+        Without the first one if that is an additional ``background``: lists for ImageNet come with
+        1000 and with 1001 classes.
         """
         if self.count < num_classes:
             raise InvalidArgumentError(
@@ -56,13 +53,7 @@ class Labels:
 
 
 def read_labels(path: str) -> Labels:
-    """Read a label file.
-
-    Parameters
-    ----------
-    path : str
-        UTF-8 text with one label per line, or with an index before each label.
-    """
+    """Read a file of UTF-8 text with one label per line, or with an index before each label."""
     try:
         with Path(path).open("rb") as file:
             content = file.read(_LARGEST_FILE_BYTES + 1)
@@ -79,10 +70,8 @@ def read_labels(path: str) -> Labels:
 def parse_labels(text: str, source: str) -> Labels:
     """Labels of a text, see `read_labels`.
 
-    Notes
-    -----
-    Empty lines between labels count, so that line numbers stay classes; those at the end
-    do not. Numbers are indexes only if every line has one and a name behind it.
+    Empty lines between labels count, so that line numbers stay classes; those at the end do not.
+    Numbers are indexes only if every line has one and a name behind it.
     """
     lines = [line.strip() for line in text.rstrip().split("\n")]
     if not any(lines):

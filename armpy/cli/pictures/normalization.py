@@ -87,21 +87,10 @@ def normalization_of(options: PictureOptions) -> Normalization | None:
 def normalized(
     pixels: Pixels, info: TensorInfo, normalization: Normalization | None
 ) -> tuple[Array, str]:
-    """Pixels as stored elements of an input.
+    """Pixels, uint8 of shape (H, W, C), as stored elements of an input, and a hint.
 
-    Parameters
-    ----------
-    pixels : ndarray, uint8, shape (H, W, C)
-    info : TensorInfo
-        Of the input.
-    normalization : Normalization, optional
-        What the user wants; otherwise what the type and quantisation suggest.
-
-    Returns
-    -------
-    elements : ndarray, dtype of `info`, shape (H, W, C)
-    hint : str
-        What was assumed without knowing; empty if nothing was.
+    The hint is what was assumed without knowing, empty if nothing was: without a `normalization`
+    that the user wants, the type and quantisation suggest one.
 
     Notes
     -----

@@ -97,12 +97,8 @@ def report_output(
     stored : ndarray, dtype of `info`
     mask : ndarray, optional
         What `as_mask` has made of it.
-    top : int
-        How many classes or regions to list.
     may_classify : bool
         Whether the output may be taken for a classification if its shape allows it.
-    softmax : bool
-        Whether scores of classes become probabilities.
     batch : int
         How many things the model was given together.
     """
@@ -165,21 +161,12 @@ def top_classes(scores: Array, labels: Labels | None, top: int) -> tuple[ClassSc
 def as_mask(
     stored: Array, info: TensorInfo | None = None, *, has_labels: bool = False
 ) -> Mask | None:
-    """The class of each pixel, if an output is a mask.
+    """The class of each pixel, int64 of shape (H, W), if an output is a mask.
 
-    Parameters
-    ----------
-    stored : ndarray
-        A mask if it is of integers and its shape is (1, H, W) or (1, H, W, 1). Scores of
-        shape (1, H, W, C) become one by taking the best class, but those with 3 or 4
-        channels might also be a picture, and count only where there are labels, or where
-        they are probabilities: 1 together, at every pixel.
-    info : TensorInfo, optional
-        Of the output.
-
-    Returns
-    -------
-    ndarray, int64, shape (H, W), or None
+    It is one if it is of integers and its shape is (1, H, W) or (1, H, W, 1). Scores of shape
+    (1, H, W, C) become one by taking the best class, but those with 3 or 4 channels might also be a
+    picture, and count only where there are labels, or where they are probabilities: 1 together, at
+    every pixel.
     """
     shape = stored.shape
     if len(shape) not in (3, 4) or shape[0] != 1 or min(shape[1:3]) < _SMALLEST_MASK:
@@ -208,14 +195,7 @@ def _are_probabilities(stored: Array, info: TensorInfo) -> bool:
 def largest_regions(
     mask: Mask, labels: Labels | None, top: int, *, num_classes: int = 0
 ) -> tuple[RegionShare, ...]:
-    """The labels that most pixels of a mask have.
-
-    Parameters
-    ----------
-    mask : ndarray, int64, shape (H, W)
-    num_classes : int
-        How many classes the model is certain to know; 0 if that cannot be told.
-    """
+    """The labels that most pixels of a mask have; `num_classes` of them are known for certain."""
     if labels is not None and num_classes:
         labels = labels.for_classes(num_classes)
     indexes, counts = np.unique(mask, return_counts=True)

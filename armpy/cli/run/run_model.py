@@ -104,10 +104,7 @@ def run_model(
 ) -> RunReport:
     """Run a model and describe what comes out.
 
-    Parameters
-    ----------
-    write : callable, optional
-        Writes the outputs instead of `request.output`, and returns the paths of the files.
+    `write` writes the outputs instead of `request.output`, and returns the paths of the files.
     """
     labels = None if request.labels is None else read_labels(request.labels)
     metadata = None
@@ -209,11 +206,8 @@ def prepare_inputs(
 def random_inputs(model: Model, seed: int, size: tuple[int, int] | None = None) -> dict[str, Array]:
     """Random numbers for every input.
 
-    Parameters
-    ----------
-    size : tuple of int, optional
-        Height and width of images whose size is open. Other open dimensions get the
-        model's default, or 1.
+    Images whose size is open get `size`, height and width; other open dimensions the model's
+    default, or 1.
     """
     generator = np.random.default_rng(seed)
     sized: dict[str, tuple[int, ...]] = {}

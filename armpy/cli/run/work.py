@@ -96,16 +96,10 @@ def takes_several(model: Model) -> bool:
 
 
 def compile_choice(*, is_answer: bool) -> str:
-    """Choose for a command that does not say it; a value of `armpy.load`'s ``compile``.
+    """Choose a value of `armpy.load`'s ``compile`` for a command that does not say it.
 
-    Parameters
-    ----------
-    is_answer : bool
-        Whether the command gives one answer of whatever backend, and measures nothing.
-
-    Notes
-    -----
-    Programs that read the answer are to get the same one each time, to the last bit.
+    `is_answer` is whether it gives one answer of whatever backend, and measures nothing. Programs
+    that read the answer are to get the same one each time, to the last bit.
     """
     is_for_people = is_answer and sys.stdout is not None and sys.stdout.isatty()
     return "background" if is_for_people else "wait"
