@@ -55,12 +55,11 @@ def _elements(info: TensorInfo) -> int:
     return prod(1 if dim is None else dim for dim in info.shape or ())
 
 
-_Counted = Callable[[Operation, Sequence[TensorInfo], Sequence[TensorInfo]], float]
+_Infos = Sequence[TensorInfo]
+_Counted = Callable[[Operation, _Infos, _Infos], float]
 
 
-def _element_by_element(
-    _: Operation, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]
-) -> float:
+def _element_by_element(_: Operation, inputs: _Infos, outputs: _Infos) -> float:
     """One operation for each element of the largest operand."""
     return max((_elements(info) for info in (*inputs, *outputs)), default=0)
 
@@ -68,7 +67,7 @@ def _element_by_element(
 def _weighted(channel_axis: int) -> _Counted:
     """Products of each output element with the weights of one channel of this axis."""
 
-    def count(_: Operation, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> float:
+    def count(_: Operation, inputs: _Infos, outputs: _Infos) -> float:
         weights = inputs[1]
         channels = (weights.shape or (1,) * (channel_axis + 1))[channel_axis]
         return 2.0 * _elements(outputs[0]) * _elements(weights) / max(channels or 1, 1)
@@ -76,45 +75,39 @@ def _weighted(channel_axis: int) -> _Counted:
     return count
 
 
-def _spread(_: Operation, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> float:
+def _spread(_: Operation, inputs: _Infos, outputs: _Infos) -> float:
     """Products of each input element with the weights of its channel."""
     weights = inputs[1]
     channels = (weights.shape or (1,))[-1]
     return 2.0 * _elements(inputs[0]) * _elements(weights) / max(channels or 1, 1)
 
 
-def _matrices(
-    operation: Operation, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]
-) -> float:
+def _matrices(operation: Operation, inputs: _Infos, outputs: _Infos) -> float:
     """Products of rows with columns."""
     axis = -2 if getattr(operation, "transpose_x", False) else -1
     depth = (inputs[0].shape or (1, 1))[axis]
     return 2.0 * _elements(outputs[0]) * (depth or 1)
 
 
-def _windows(operation: Operation, _: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> float:
+def _windows(operation: Operation, _: _Infos, outputs: _Infos) -> float:
     """One operation for each element of each window."""
     return float(_elements(outputs[0]) * prod(getattr(operation, "pool_size", (1, 1))))
 
 
-def _attention(
-    operation: Operation, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]
-) -> float:
+def _attention(operation: Operation, inputs: _Infos, outputs: _Infos) -> float:
     """Products of each query with every key, and of each probability with a value."""
     keys = (inputs[1].shape or (1,) * 4)[2] or 1
     return 2.0 * keys * (_elements(inputs[0]) + _elements(outputs[0]))
 
 
-def _recurrent(
-    operation: Operation, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]
-) -> float:
+def _recurrent(operation: Operation, inputs: _Infos, outputs: _Infos) -> float:
     """Products with every matrix of weights, for each vector of the input."""
     depth = (inputs[0].shape or (1,))[-1]
     vectors = _elements(inputs[0]) / max(depth or 1, 1)
     return 2.0 * vectors * sum(_elements(info) for info in inputs[1:] if info.rank == 2)
 
 
-def _none(_: Operation, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> float:
+def _none(_: Operation, inputs: _Infos, outputs: _Infos) -> float:
     """No arithmetic: elements are moved."""
     return 0.0
 

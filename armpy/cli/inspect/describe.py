@@ -238,12 +238,8 @@ def _sections(model: Model, path: str) -> tuple[SectionReport, ...]:
         ),
         path=path,
     )
-    reports = (
-        registry.plugins.contained(
-            answer.candidate, _SECTIONS, partial(_section, answer), default=None
-        )
-        for answer in answers
-    )
+    ask = registry.plugins.contained
+    reports = [ask(a.candidate, _SECTIONS, partial(_section, a), default=None) for a in answers]
     return tuple(report for report in reports if report is not None)
 
 

@@ -13,6 +13,7 @@ from armpy.cli.options import check_outputs
 from armpy.cli.pictures.options import PictureOptions
 from armpy.cli.printer import Printer, print_json
 from armpy.cli.profile_report import ProfileReport, print_comparison, print_profile
+from armpy.cli.run.report import show_hints
 from armpy.cli.run.run_model import RunRequest, run_model
 from armpy.profiling import compare_summaries, read_summary
 
@@ -34,8 +35,7 @@ def profile(
         report = run_model(model, request)
     if report.profile is None:
         raise RuntimeError("a model that is loaded with profiling has no profile")
-    for hint in dict.fromkeys(report.hints):
-        click.echo(f"armpy: hint: {hint}", err=True)
+    show_hints(report.hints)
     if as_json:
         print_json({"model": load_request.model, "inputs": report.inputs, **asdict(report.profile)})
         return

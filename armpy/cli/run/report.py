@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from armpy.cli.printer import Printer, print_json
+from armpy.cli.printer import Printer
 from armpy.tensor import format_shape
 
 if TYPE_CHECKING:
@@ -15,17 +15,6 @@ if TYPE_CHECKING:
     from armpy.cli.run.results import OutputReport
     from armpy.cli.run.run_model import RunReport, RunTiming
     from armpy.compiler import Alternative
-
-_KIB = 1024
-
-
-def show_run(path: str, result: RunReport, *, as_json: bool = False) -> None:
-    """Print what a run of a model file has shown, and what was assumed without knowing."""
-    show_hints(result.hints)
-    if as_json:
-        print_json(run_document(path, result))
-    else:
-        print_run(result)
 
 
 def show_hints(hints: Sequence[str]) -> None:
@@ -106,20 +95,21 @@ def _print_output(printer: Printer, output: OutputReport) -> None:
     if output.texts:
         text += " " + ", ".join(map(ascii, output.texts))
     printer.line(text)
-    rows: list[tuple[object, ...]]
-    if output.classes:
-        rows = [(c.index, f"{c.score:.4f}", c.label) for c in output.classes]
-        printer.table(*without_empty_last(["class>", "score>", "label"], rows))
-    if output.rows:
-        rows = [
-            (number, c.index, f"{c.score:.4f}", c.label)
-            for number, classes in enumerate(output.rows)
-            for c in classes
-        ]
-        printer.table(*without_empty_last(["row>", "class>", "score>", "label"], rows))
-    if output.regions:
-        rows = [(r.index, r.pixels, f"{r.share:.2%}", r.label) for r in output.regions]
-        printer.table(*without_empty_last(["class>", "pixels>", "share>", "label"], rows))
+    by_row = [(number, each) for number, classes in enumerate(output.rows) for each in classes]
+    tables: dict[tuple[str, ...], list[tuple[object, ...]]] = {
+        ("class>", "score>", "label"): [
+            (c.index, f"{c.score:.4f}", c.label) for c in output.classes
+        ],
+        ("row>", "class>", "score>", "label"): [
+            (number, c.index, f"{c.score:.4f}", c.label) for number, c in by_row
+        ],
+        ("class>", "pixels>", "share>", "label"): [
+            (r.index, r.pixels, f"{r.share:.2%}", r.label) for r in output.regions
+        ],
+    }
+    for columns, rows in tables.items():
+        if rows:
+            printer.table(*without_empty_last(columns, rows))
 
 
 def without_empty_last(

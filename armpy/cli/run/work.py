@@ -10,8 +10,9 @@ from typing import Any
 
 from armpy.cli.load_model import load_model
 from armpy.cli.load_request import CliLoadRequest
+from armpy.cli.printer import print_json
 from armpy.cli.run.command import DEFAULT_TOP
-from armpy.cli.run.report import show_run
+from armpy.cli.run.report import print_run, run_document, show_hints
 from armpy.cli.run.run_model import RunRequest, run_model
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.model import Model
@@ -53,7 +54,11 @@ def run(
         if picture is not None and takes_several(loaded):
             raise _for_pictures("the model takes several pictures together", "one picture", picture)
         report = run_model(loaded, request)
-        show_run(load_request.model, report, as_json=as_json)
+        show_hints(report.hints)
+        if as_json:
+            print_json(run_document(load_request.model, report))
+        else:
+            print_run(report)
         finish_compiling(loaded)
 
 
