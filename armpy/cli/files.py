@@ -95,9 +95,7 @@ def read_lines(path: str) -> Array:
     try:
         lines = Path(path).read_bytes().splitlines()
     except OSError as error:
-        raise InvalidArgumentError(
-            f"cannot be read: {error.strerror or error}", where=path
-        ) from error
+        raise _unreadable(path, error) from error
     strings = np.empty(len(lines), object)
     strings[:] = lines
     return strings
@@ -119,9 +117,7 @@ def read_npy(path: str) -> Array:
         # A mapping checks the shape against the file before memory is taken for it.
         array: Array = np.array(np.load(path, mmap_mode="r", allow_pickle=False))
     except OSError as error:
-        raise InvalidArgumentError(
-            f"cannot be read: {error.strerror or error}", where=path
-        ) from error
+        raise _unreadable(path, error) from error
     except InvalidArgumentError:
         raise
     except (
@@ -132,6 +128,10 @@ def read_npy(path: str) -> Array:
             f"the array cannot be read: {str(error).rstrip('.')}", where=path
         ) from error
     return array
+
+
+def _unreadable(path: str, error: OSError) -> InvalidArgumentError:
+    return InvalidArgumentError(f"cannot be read: {error.strerror or error}", where=path)
 
 
 def file_stems(names: Iterable[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from armpy.backend.options import check_options
@@ -59,6 +60,16 @@ def find_origin(request: CliLoadRequest, registry: BackendRegistry) -> ModelOrig
             raise InvalidArgumentError("the option is given twice", where=where)
         given[name] = declared[name].parse(value, where) if name in declared else value
     return ModelOrigin.find(file, request.model, registry, front_end, given)
+
+
+def no_such_signature(name: str, known: Iterable[str]) -> InvalidArgumentError:
+    """The error for a model that has signatures, if any, of other names."""
+    return InvalidArgumentError(
+        "the model has no such signature",
+        where="--signature",
+        expected=", ".join(f"'{each}'" for each in known) or "none, as it has no signatures",
+        actual=f"'{name}'",
+    )
 
 
 def split_option(text: str) -> tuple[str, str, str]:

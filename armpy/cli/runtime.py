@@ -6,13 +6,17 @@ from dataclasses import replace
 
 import armpy
 from armpy.cli.load_request import CliLoadRequest
-from armpy.cli.registry import find_origin, parse_backend_options, registry_of, split_option
-from armpy.errors import InvalidArgumentError
+from armpy.cli.registry import (
+    find_origin,
+    no_such_signature,
+    parse_backend_options,
+    registry_of,
+    split_option,
+)
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.execution.settings import DEFAULT_PLAN_CACHE_SIZE
 from armpy.model import Model
 from armpy.model.load_options import LoadOptions
-from armpy.model.model_files import ModelOrigin
 from armpy.plugins import BackendRegistry
 
 
@@ -31,7 +35,10 @@ def load_on_runtime(
     registry = registry_of(request)
     if not is_prepared:
         origin = find_origin(request, registry)
-        _check_signature(origin, options.signature)
+        if options.signature is not None:
+            names = [signature.name for signature in origin.signatures()]
+            if options.signature not in names:
+                raise no_such_signature(options.signature, names)
         options = replace(options, front_end_options=origin.options)
     runtime = make_runtime(request, registry, profiling=profiling, num_plans=num_plans)
     return armpy.load(request.model, **options.on(runtime).given())
@@ -57,16 +64,3 @@ def make_runtime(
             plan_cache_size=max(num_plans, DEFAULT_PLAN_CACHE_SIZE),
         )
     )
-
-
-def _check_signature(origin: ModelOrigin, name: str | None) -> None:
-    if name is None:
-        return
-    names = [signature.name for signature in origin.signatures()]
-    if name not in names:
-        raise InvalidArgumentError(
-            "the model has no such signature",
-            where="--signature",
-            expected=", ".join(f"'{known}'" for known in names) or "none, as it has no signatures",
-            actual=f"'{name}'",
-        )

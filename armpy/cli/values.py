@@ -69,17 +69,21 @@ def parse_names(text: str) -> tuple[str, ...]:
     return names
 
 
+def _read(
+    parse: Callable[[str], _Value], context: click.Context, param: click.Parameter, text: str
+) -> _Value:
+    """A value of an option's text, by a function that raises `ValueError`."""
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise click.BadParameter(f"'{text}': {error}.", context, param) from error
+
+
 def parse_name_lists(
     context: click.Context, param: click.Parameter, texts: tuple[str, ...]
 ) -> list[tuple[str, ...]]:
     """Names with commas between them, each time that the option is given; its callback."""
-    lists = []
-    for text in texts:
-        try:
-            lists.append(parse_names(text))
-        except ValueError as error:
-            raise click.BadParameter(f"'{text}': {error}.", context, param) from error
-    return lists
+    return [_read(parse_names, context, param, text) for text in texts]
 
 
 def parse_all_names(
@@ -114,10 +118,7 @@ def parse_shape_sets(
     """Sets of shapes: a name that comes again begins the next one; an option's callback."""
     sets: list[Shapes] = []
     for text in texts:
-        try:
-            name, shape = parse_shape(text)
-        except ValueError as error:
-            raise click.BadParameter(f"'{text}': {error}.", context, param) from error
+        name, shape = _read(parse_shape, context, param, text)
         if not sets or name in sets[-1]:
             sets.append({})
         sets[-1][name] = shape
@@ -130,11 +131,6 @@ def parsed(
     """An option's callback made of a function that raises `ValueError`."""
 
     def callback(context: click.Context, param: click.Parameter, text: str | None) -> _Value | None:
-        if text is None:
-            return None
-        try:
-            return parse(text)
-        except ValueError as error:
-            raise click.BadParameter(f"'{text}': {error}.", context, param) from error
+        return None if text is None else _read(parse, context, param, text)
 
     return callback

@@ -32,8 +32,8 @@ _EXTENSIONS = {f"armpy-{name}" for name in ("conformance", "nnapi", "onnx", "ser
 
 
 def third_party(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
-    """Candidates without armpy's own extensions, which may be installed beside it or not."""
-    return tuple(c for c in candidates if c.distribution not in _EXTENSIONS)
+    """Candidates without armpy's own commands and extensions, which may be installed or not."""
+    return tuple(c for c in candidates if c.distribution not in {"armpy", *_EXTENSIONS})
 
 
 class FakeSite:

@@ -25,7 +25,7 @@ from armpy.cli.inspect.prepared_file import (
 )
 from armpy.cli.load_request import COMMAND_OPTIONS, CliLoadRequest
 from armpy.cli.printer import Printer
-from armpy.cli.registry import registry_of
+from armpy.cli.registry import no_such_signature, registry_of
 from armpy.compiler import OptimizedNetwork
 from armpy.compiler.files.reading import NetworkContents
 from armpy.core.units import bytes_text
@@ -149,13 +149,8 @@ def _networks(
         if chosen is None and signature in (None, name):
             chosen = network
     if chosen is None:
-        names = [f"'{one.signature}'" for one in reports if one.signature is not None]
-        raise InvalidArgumentError(
-            "the model has no such signature",
-            where="--signature",
-            expected=", ".join(names) or "none, as it has no signatures",
-            actual=f"'{signature}'",
-        )
+        names = [one.signature for one in reports if one.signature is not None]
+        raise no_such_signature(str(signature), names)
     return tuple(reports), chosen
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from armpy.cli.pictures.image_layout import image_layout
 from armpy.cli.pictures.labels import Labels
-from armpy.cli.pictures.normalization import RANGE_TOLERANCE, Normalization
+from armpy.cli.pictures.normalization import RANGE_TOLERANCE, Normalization, held_range
 from armpy.errors import ParserError
 from armpy.execution import TensorSpec
 from armpy.model import Model
@@ -88,17 +88,9 @@ def _is_done_by_quantization(normalization: Normalization, spec: TensorSpec) -> 
         and len(set(zip(normalization.factors, normalization.offsets, strict=True))) == 1
         and all(
             abs(said - held) <= RANGE_TOLERANCE * (high - low)
-            for said, held in zip((low, high), _held_range(spec), strict=True)
+            for said, held in zip((low, high), held_range(spec.info), strict=True)
         )
     )
-
-
-def _held_range(spec: TensorSpec) -> tuple[float, float]:
-    """The real numbers that a quantised input can hold."""
-    low, high = (
-        spec.info.scale * (end - spec.info.zero_point) for end in spec.data_type.integer_range
-    )
-    return low, high
 
 
 def _why_not(normalization: Normalization, spec: TensorSpec) -> str:
@@ -115,7 +107,7 @@ def _why_not(normalization: Normalization, spec: TensorSpec) -> str:
     if spec.quantization is None:
         return "the input takes integers that are not quantised"
     low, high = normalization.real_range
-    own_low, own_high = _held_range(spec)
+    own_low, own_high = held_range(spec.info)
     shared = min(high, own_high) - max(low, own_low)
     if shared < _LEAST_OVERLAP * (max(high, own_high) - min(low, own_low)):
         return f"the input holds real numbers from {own_low:.3g} to {own_high:.3g}"

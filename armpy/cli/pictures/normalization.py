@@ -124,11 +124,17 @@ def _stored(real: npt.NDArray[np.float64], info: TensorInfo) -> Array:
     return np.clip(np.rint(real), *data_type.integer_range).astype(data_type.dtype)
 
 
+def held_range(info: TensorInfo) -> tuple[float, float]:
+    """The real numbers that a quantised input can hold."""
+    low, high = (info.scale * (end - info.zero_point) for end in info.data_type.integer_range)
+    return low, high
+
+
 def _hint_of_range(info: TensorInfo) -> str:
     """What to say about a real range that is none of the usual ones."""
     if info.quantization is None:
         return ""
-    low, high = (info.scale * (end - info.zero_point) for end in info.data_type.integer_range)
+    low, high = held_range(info)
     tolerance = RANGE_TOLERANCE * (high - low)
     for usual_low, usual_high in _USUAL_RANGES:
         if abs(low - usual_low) <= tolerance and abs(high - usual_high) <= tolerance:

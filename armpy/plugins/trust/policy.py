@@ -56,7 +56,8 @@ class Trust:
             elif candidate.is_plugin:
                 name = candidate.backend_id
                 # A list of backends alone allows no plugin, as none is on it.
-                if not (self.allow is None if self.plugins is None else name in self.plugins):
+                listed = self.allow is None if self.plugins is None else name in self.plugins
+                if not listed and not is_own(candidate):
                     raise RejectionError(f"the trust file does not allow the plugin '{name}'")
             else:
                 self.check_id(candidate.backend_id)

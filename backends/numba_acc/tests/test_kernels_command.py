@@ -126,3 +126,16 @@ def test_a_target_that_does_not_exist_names_those_that_do(
 ) -> None:
     assert main(["kernels", "build", MODEL, "-o", str(tmp_path), "--target", "znver"]) != 0
     assert "znver4" in capsys.readouterr().err
+
+
+def test_a_trust_file_that_lists_backends_leaves_armpys_own_commands(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trust = tmp_path / "trust.toml"
+    trust.write_text('allow = ["CpuRef"]\nplugins = []\n')
+    trust.chmod(0o600)
+    monkeypatch.setenv("ARMPY_TRUST_FILE", str(trust))
+    assert main(["kernels", "--help"]) == 0
+    told = capsys.readouterr()
+    assert told.out.startswith("Usage: armpy kernels")
+    assert "NumbaAcc" not in told.err
