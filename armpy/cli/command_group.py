@@ -161,14 +161,11 @@ def refuse_repeated(command: click.Command, parent: click.Context, arguments: li
     except click.UsageError:
         return  # the command says it itself
     for option, count in Counter(given).items():
-        if isinstance(option, click.Option) and count > 1 and _takes_one_value(option):
+        if not isinstance(option, click.Option) or option.multiple or option.count:
+            continue
+        if count > 1 and not option.is_flag:
             raise click.UsageError(
                 f"{option.opts[-1]} is given {count} times, and takes one value. "
                 "Run the command once for each, or leave the others out.",
                 context,
             )
-
-
-def _takes_one_value(option: click.Option) -> bool:
-    """Whether it matters which one of several counts."""
-    return not (option.multiple or option.count or option.is_flag)

@@ -168,6 +168,11 @@ def json_option(command: Command) -> Command:
     )(command)
 
 
+def report_options(command: Command) -> Command:
+    """Add ``--json`` and the options of verbosity, for commands that report something."""
+    return json_option(verbosity_options(command))
+
+
 def _load_option(name: str) -> Callable[[Command], Command]:
     """The option of the command line for one of loading."""
     info = COMMAND_OPTIONS[name]

@@ -5,11 +5,7 @@ from __future__ import annotations
 import click
 
 from armpy.cli.command_group import imported_when_run
-from armpy.cli.options import (
-    dynamic_backends_option,
-    json_option,
-    verbosity_options,
-)
+from armpy.cli.options import dynamic_backends_option, report_options
 
 
 @click.command("backends")
@@ -20,8 +16,7 @@ from armpy.cli.options import (
     "--load", is_flag=True, help="Load each backend, after a trial in a process of its own."
 )
 @dynamic_backends_option
-@json_option
-@verbosity_options
+@report_options
 @click.pass_obj
 @imported_when_run("armpy.cli.backends.work:backends")
 def command() -> None:

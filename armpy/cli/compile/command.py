@@ -11,10 +11,9 @@ from armpy.cli.options import (
     MODEL_FILE,
     OUTPUT,
     WRITABLE_FILE,
-    json_option,
     model_options,
+    report_options,
     shapes_option,
-    verbosity_options,
 )
 
 
@@ -36,8 +35,7 @@ from armpy.cli.options import (
 @click.option(
     "--sign", "key", type=MODEL_FILE, metavar="KEY", help="Sign the file with this private key."
 )
-@json_option
-@verbosity_options
+@report_options
 @imported_when_run("armpy.cli.compile.work:compile_command")
 def command() -> None:
     """Prepare MODEL ahead of time, and write it as one file.

@@ -5,13 +5,7 @@ from __future__ import annotations
 import click
 
 from armpy.cli.command_group import imported_when_run
-from armpy.cli.options import (
-    MODEL_FILE,
-    dynamic_backends_option,
-    json_option,
-    trust_options,
-    verbosity_options,
-)
+from armpy.cli.options import MODEL_FILE, dynamic_backends_option, report_options, trust_options
 from armpy.cli.values import FiniteRange
 
 
@@ -27,8 +21,7 @@ from armpy.cli.values import FiniteRange
     show_default=True,
     help="How long each backend may take.",
 )
-@json_option
-@verbosity_options
+@report_options
 @click.pass_context
 @imported_when_run("armpy.cli.doctor.work:doctor")
 def command() -> None:

@@ -7,11 +7,10 @@ import click
 from armpy.cli.command_group import imported_when_run
 from armpy.cli.options import (
     WRITABLE_FILE,
-    json_option,
     model_options,
+    report_options,
     shapes_option,
     size_option,
-    verbosity_options,
 )
 
 
@@ -24,8 +23,7 @@ from armpy.cli.options import (
     "Shape of an input that the file leaves open, such as x=1,224,224,3; may be repeated."
 )
 @click.option("--dot", type=WRITABLE_FILE, help="Write the network for Graphviz to this file.")
-@json_option
-@verbosity_options
+@report_options
 @imported_when_run("armpy.cli.inspect.work:inspect")
 def command() -> None:
     """Show what MODEL takes and gives, what it is made of, and where it would run.

@@ -10,11 +10,10 @@ from armpy.cli.options import (
     OUTPUT,
     RUNS,
     WRITABLE_FILE,
-    json_option,
     model_options,
+    report_options,
     seed_option,
     size_option,
-    verbosity_options,
 )
 
 _TOP = click.option(
@@ -69,8 +68,7 @@ def command() -> None:
 @seed_option()
 @_TOP
 @click.option(*OUTPUT, type=WRITABLE_FILE, help="Write the profile to FILE.json.")
-@json_option
-@verbosity_options
+@report_options
 @imported_when_run("armpy.cli.profile.work:profile")
 def model() -> None:
     """Run MODEL and show where the time of its executions goes: by kind and by layer."""
@@ -79,8 +77,7 @@ def model() -> None:
 @command.command(short_help="Where all of the time of a profile went.")
 @click.argument("file", type=MODEL_FILE)
 @_TOP
-@json_option
-@verbosity_options
+@report_options
 @imported_when_run("armpy.cli.profile.work:show")
 def show() -> None:
     """Show where all of the time of FILE went: by kind, by layer, and of loading."""
@@ -90,8 +87,7 @@ def show() -> None:
 @click.argument("before", type=MODEL_FILE)
 @click.argument("after", type=MODEL_FILE)
 @_TOP
-@json_option
-@verbosity_options
+@report_options
 @imported_when_run("armpy.cli.profile.work:compare")
 def compare() -> None:
     """Say what has changed from BEFORE to AFTER, the largest change first.

@@ -112,28 +112,18 @@ def report_output(
     is_batch = real.ndim == _BATCH_NDIM and batch == len(real) > 1 and real.shape[1] > 1
     if not may_classify or not (is_batch or is_classification(real)):
         return plain
-    has_logits = not softmax and are_logits(real)
-    scores = softmax_of(real) if softmax else real
+    has_logits, scores = False, real
+    if softmax:  # of classes that exclude each other: each row sums to 1
+        wide = real.astype(np.float64)
+        raised: npt.NDArray[np.float64] = np.exp(wide - wide.max(axis=-1, keepdims=True))
+        scores = raised / raised.sum(axis=-1, keepdims=True)
+    elif real.dtype.kind == "f":  # integers that are not quantised have a meaning, such as votes
+        low, high = -_PROBABILITY_TOLERANCE, 1 + _PROBABILITY_TOLERANCE
+        has_logits = bool(real.min() < low or real.max() > high)
     if is_batch:
         rows = tuple(top_classes(row, labels, top) for row in scores)
         return replace(plain, rows=rows, has_logits=has_logits)
     return replace(plain, classes=top_classes(scores, labels, top), has_logits=has_logits)
-
-
-def are_logits(real: Array) -> bool:
-    """Whether scores are real numbers of which some can be no probability."""
-    # Integers that are not quantised have a meaning of their own, such as votes.
-    if real.dtype.kind != "f" or not real.size:
-        return False
-    return bool(real.min() < -_PROBABILITY_TOLERANCE or real.max() > 1 + _PROBABILITY_TOLERANCE)
-
-
-def softmax_of(scores: Array) -> Array:
-    """Probabilities of classes that exclude each other: each row of (..., C) scores sums to 1."""
-    wide = scores.astype(np.float64)
-    raised: npt.NDArray[np.float64] = np.exp(wide - wide.max(axis=-1, keepdims=True))
-    shares: npt.NDArray[np.float64] = raised / raised.sum(axis=-1, keepdims=True)
-    return shares
 
 
 def _figures(real: Array) -> tuple[float | None, float | None, float | None]:

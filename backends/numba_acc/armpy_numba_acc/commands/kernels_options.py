@@ -10,8 +10,7 @@ from armpy.cli.options import (
     OUTPUT,
     backends_option,
     dynamic_backends_option,
-    json_option,
-    verbosity_options,
+    report_options,
 )
 
 
@@ -43,8 +42,7 @@ def command() -> None:
 )
 @backends_option("Whose kernels, in order of preference; every installed backend if left out.")
 @dynamic_backends_option
-@json_option
-@verbosity_options
+@report_options
 @click.pass_context
 @imported_when_run("armpy_numba_acc.commands.kernels:build")
 def build() -> None:
@@ -59,8 +57,7 @@ def build() -> None:
 @command.command("list", short_help="List the packs that are found, and why one is not used.")
 @click.argument("model", type=MODEL_FILE, required=False)
 @dynamic_backends_option
-@json_option
-@verbosity_options
+@report_options
 @click.pass_context
 @imported_when_run("armpy_numba_acc.commands.kernels:list_command")
 def list_command() -> None:

@@ -7,7 +7,7 @@ from functools import partial
 import click
 
 from armpy.cli.command_group import imported_when_run
-from armpy.cli.options import SECONDS, json_option, model_options, verbosity_options
+from armpy.cli.options import SECONDS, model_options, report_options
 from armpy.cli.values import FiniteRange
 
 
@@ -29,8 +29,7 @@ from armpy.cli.values import FiniteRange
     help="How long to measure at most; what has to be compiled for it comes on top.",
 )
 @click.option("--all", "shows_all", is_flag=True, help="List every choice, not only gains.")
-@json_option
-@verbosity_options
+@report_options
 @click.pass_context
 @imported_when_run("armpy_numba_acc.commands.tune:tune")
 def command() -> None:
