@@ -32,7 +32,6 @@ from armpy.profiling.exports import (
 from armpy.profiling.naming import short_names as short_names
 from armpy.profiling.phases import TracePhase as TracePhase
 from armpy.profiling.profiler import Profiler as Profiler
-from armpy.profiling.shares import Share as Share
-from armpy.profiling.summary import Summary as Summary
+from armpy.profiling.summary import Share as Share, Summary as Summary
 
 __all__: list[str]

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from armpy.profiling.shares import Share
-    from armpy.profiling.summary import Summary
+    from armpy.profiling.summary import Share, Summary
 
 _JOIN = " + "
 """Between the names of layers that a backend computes as one."""

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from armpy.errors import ParserError
 from armpy.profiling.events import EventKind, ProfilingEvent, statistics_of
 from armpy.profiling.phases import phase_of
-from armpy.profiling.shares import Share
-from armpy.profiling.summary import Summary, summarize
+from armpy.profiling.summary import Share, Summary, summarize
 
 if TYPE_CHECKING:
     from armpy.profiling.profiler import Profiler

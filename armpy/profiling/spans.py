@@ -38,7 +38,7 @@ class Spans:
         with self._tracer.start_as_current_span(label.name, attributes=attributes):
             yield
 
-    def add(self, label: EventLabel, start_s: float, end_s: float) -> None:
+    def add(self, label: EventLabel | ProfilingEvent, start_s: float, end_s: float) -> None:
         """A span that is over, with times of `time.perf_counter`."""
         begin_ns = self._offset_ns + round(1e9 * start_s)
         span = self._tracer.start_span(
@@ -50,19 +50,10 @@ class Spans:
         """What a backend has measured, if the thread is in a span that it is a part of."""
         if not self._current_span().is_recording():
             return
-        label = EventLabel(
-            event.kind,
-            event.name,
-            event.backend,
-            event.operation,
-            event.layer,
-            event.graph,
-            event.kernel,
-        )
-        self.add(label, event.start_us / 1e6, event.end_us / 1e6)
+        self.add(event, event.start_us / 1e6, event.end_us / 1e6)
 
 
-def _attributes(label: EventLabel) -> dict[str, str]:
+def _attributes(label: EventLabel | ProfilingEvent) -> dict[str, str]:
     known = {
         "armpy.phase": phase_of(label.kind, label.name, label.operation).value,
         "armpy.kind": label.kind.value,
