@@ -82,6 +82,11 @@ class CommandGroup(OnceGroup):
                 f"the command '{name}' is missing: {distribution} is not installed, or cannot be "
                 f"loaded, which armpy doctor explains. Run: {install_command(distribution)}"
             )
+        if name in self._of_backends and self.get_command(context, name) is None:
+            raise click.UsageError(
+                f"the command '{name}' is missing: its backend cannot be loaded, which armpy "
+                "doctor explains, or armpy's metadata is older than its code. Install armpy again"
+            )
         return super().resolve_command(context, arguments)
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:

@@ -393,3 +393,12 @@ def test_a_command_of_a_missing_extension_names_the_package_to_install(
     assert (code, out) == (2, "")
     assert f"the command '{name}' is missing" in err
     assert f"Run: pip install {COMMANDS[name]}" in err
+
+
+def test_a_command_of_a_backend_that_cannot_be_loaded_says_so(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("armpy.cli.command_group._plugin_commands", lambda taken, with_own: {})
+    code, out, err = armpy(capsys, "tune", "--help")
+    assert (code, out) == (2, "")
+    assert "the command 'tune' is missing: its backend cannot be loaded" in err

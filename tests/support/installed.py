@@ -10,6 +10,7 @@ from importlib.util import find_spec
 import pytest
 from packaging.requirements import Requirement
 
+from armpy.plugins.discovery.entry_point_cache import installed_entry_points
 from armpy.store import archive
 
 NEEDS_KIT = pytest.mark.skipif(
@@ -26,6 +27,14 @@ def skip_without(*requirements: str) -> None:
     missing = [text for text in requirements if not _is_met(Requirement(text))]
     if missing:
         pytest.skip(f"{', '.join(missing)} not installed", allow_module_level=True)
+
+
+def skip_without_commands_of_backends() -> None:
+    """Skip a whole module of tests where the commands of armpy's own backends are not announced."""
+    announced = installed_entry_points()
+    if not any(e.group == "armpy.commands" and e.distribution == "armpy" for e in announced):
+        reason = "armpy's metadata is older than its code: install it again"
+        pytest.skip(reason, allow_module_level=True)
 
 
 def _is_met(requirement: Requirement) -> bool:

@@ -14,9 +14,11 @@ from armpy.cli.__main__ import main
 from armpy.plugins.modules import forget_module
 from armpy.store.entries import Entries
 from tests.support.dynamic_modules import module_source, private_modules, write_module
+from tests.support.installed import skip_without_commands_of_backends
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)
+skip_without_commands_of_backends()
 
 DIGITS = str(Path(__file__).parents[3] / "examples" / "digits" / "digits_int8.tflite")
 
