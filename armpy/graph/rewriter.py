@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import is_
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from armpy.ops.operation import Array, Operation, located
 from armpy.tensor import TensorInfo
 
 Inputs = Sequence[Value | None]
+
+T = TypeVar("T")
 
 
 class Rewriter:
@@ -30,13 +33,11 @@ class Rewriter:
     A pass that leaves out every layer that changes nothing::
 
         def drop_identities(graph, context):
-            rewriter = Rewriter(graph)
-            for layer in graph.layers:
-                if is_identity(layer):
-                    rewriter.alias(layer.output, rewriter.mapped(layer["input"]))
-                else:
-                    rewriter.keep(layer)
-            return rewriter.finish()
+            def drop(rewriter, layer, source):
+                rewriter.alias(layer.output, rewriter.mapped(source))
+
+            sources = {layer: layer["input"] for layer in graph.layers if is_identity(layer)}
+            return rewrite(graph, sources, drop)
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -251,6 +252,34 @@ def _inferred(
 def _names(layers: Iterable[Layer]) -> tuple[str, ...]:
     """The layers of the model that some layers were made from."""
     return tuple(dict.fromkeys(name for one in layers for name in one.origins or (one.name,)))
+
+
+def rewrite(
+    graph: Graph,
+    found: Mapping[Layer, T],
+    change: Callable[[Rewriter, Layer, T], object],
+    gone: Container[Layer] = (),
+) -> Graph:
+    """The graph with some layers changed; the graph itself if there are none.
+
+    Parameters
+    ----------
+    found : mapping of Layer to any
+        What is known of each layer to be changed.
+    change : callable
+        Adds what stands for a layer, given the rewriter, the layer and what was found.
+    gone : container of Layer
+        Layers to leave out; one that is in `found`, too, is changed.
+    """
+    if not found:
+        return graph
+    rewriter = Rewriter(graph)
+    for layer in graph.layers:
+        if layer in found:
+            change(rewriter, layer, found[layer])
+        elif layer not in gone:
+            rewriter.keep(layer)
+    return rewriter.finish()
 
 
 def live_layers(graph: Graph) -> set[Layer]:

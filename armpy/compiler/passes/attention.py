@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from armpy.compiler.passes.context import PassContext, layer_like
-from armpy.compiler.passes.matching import beside, binary, number_of
+from armpy.compiler.passes.matching import are_read_inside, beside, binary, number_of
 from armpy.graph import Graph, Layer, Value
-from armpy.graph.rewriter import Rewriter, only_reader
+from armpy.graph.rewriter import Rewriter, only_reader, rewrite
 from armpy.ops.activation_layers import Softmax
 from armpy.ops.attention import Attention
 from armpy.ops.dense import BatchMatMul
@@ -136,16 +137,10 @@ def join_attention(graph: Graph, context: PassContext) -> Graph:
         found = _find(graph, layer)
         if found is not None and _can_join(graph, context, found):
             joined[layer] = found
-    if not joined:
-        return graph
     taken = {layer for found in joined.values() for layer in found.layers}
-    masks = _Masks(rewriter := Rewriter(graph))
-    for layer in graph.layers:
-        if layer in joined:
-            _replace(rewriter, joined[layer], masks.of(joined[layer]))
-        elif layer not in taken:
-            rewriter.keep(layer)
-    return rewriter.finish()
+    # Sums of terms, each made once: layers behind each other share their masks.
+    masks: dict[tuple[object, ...], Value] = {}
+    return rewrite(graph, joined, partial(_replace, masks), taken)
 
 
 def _find(graph: Graph, last: Layer) -> _FoundAttention | None:
@@ -341,12 +336,10 @@ def _last_seen(elements: Array, shape: Sequence[int], hiding: float) -> int | No
 
 def _can_join(graph: Graph, context: PassContext, found: _FoundAttention) -> bool:
     """Whether nothing else reads what lies between, and the backend takes the layer."""
-    last, layers = found.layers[0], set(found.layers)
+    last = found.layers[0]
     # Inner layers go, so nobody else may read their outputs.
-    for layer in layers - {last}:
-        readers = graph.consumers.get(layer.output, ())
-        if layer.output in graph.result_set or not layers.issuperset(readers):
-            return False
+    if not are_read_inside(graph, found.layers, last):
+        return False
     inputs: list[Value | None] = [
         Value(-2 - number, _info(_four(operand.shape)), last.name)
         for number, operand in enumerate(found.operands)
@@ -371,54 +364,51 @@ def _four(shape: Sequence[int]) -> tuple[int, ...]:
     return (1,) * (4 - len(shape)) + tuple(shape)
 
 
-class _Masks:
-    """Sums of terms, each made once: layers behind each other share their masks."""
-
-    def __init__(self, rewriter: Rewriter) -> None:
-        self._rewriter = rewriter
-        self._made: dict[tuple[object, ...], Value] = {}
-
-    def of(self, found: _FoundAttention) -> Value | None:
-        """The mask of attention."""
-        if not found.terms:
-            return None
-        key = tuple((term.value, term.number, term.hides) for term in found.terms)
-        if key not in self._made:
-            name = f"{found.layers[0].name}/mask"
-            known = [term.elements for term in found.terms]
-            parts = [
-                self._term(term, name)
-                for term, elements in zip(found.terms, known, strict=True)
-                if elements is None
-            ]
-            constants = [elements for elements in known if elements is not None]
-            if constants:
-                with np.errstate(over="ignore"):  # the lowest number twice is -infinity
-                    total = sum(constants[1:], constants[0]).astype(np.float32)
-                parts.append(self._rewriter.constant(total, _info(total.shape), name))
-            total_value = parts[0]
-            for part in parts[1:]:
-                add = ElementwiseBinary(BinaryOperation.ADD)
-                total_value = self._rewriter.insert(add, [total_value, part], name).output
-            self._made[key] = total_value
-        return self._made[key]
-
-    def _term(self, term: _ScoreTerm, name: str) -> Value:
-        """One that is computed."""
-        value = self._rewriter.mapped(term.value)
-        if term.number is None:
-            return value
-        zero, number = (
-            self._rewriter.constant(np.array(each, np.float32), _info(()), name)
-            for each in (0, term.number)
-        )
-        sides = (number, zero) if term.hides else (zero, number)
-        return self._rewriter.insert(Select(), [value, *sides], name).output
+def _mask(
+    rewriter: Rewriter, masks: dict[tuple[object, ...], Value], found: _FoundAttention
+) -> Value | None:
+    """The mask of attention."""
+    if not found.terms:
+        return None
+    key = tuple((term.value, term.number, term.hides) for term in found.terms)
+    if key not in masks:
+        name = f"{found.layers[0].name}/mask"
+        known = [term.elements for term in found.terms]
+        parts = [
+            _term(rewriter, term, name)
+            for term, elements in zip(found.terms, known, strict=True)
+            if elements is None
+        ]
+        constants = [elements for elements in known if elements is not None]
+        if constants:
+            with np.errstate(over="ignore"):  # the lowest number twice is -infinity
+                total = sum(constants[1:], constants[0]).astype(np.float32)
+            parts.append(rewriter.constant(total, _info(total.shape), name))
+        mask = parts[0]
+        for part in parts[1:]:
+            add = ElementwiseBinary(BinaryOperation.ADD)
+            mask = rewriter.insert(add, [mask, part], name).output
+        masks[key] = mask
+    return masks[key]
 
 
-def _replace(rewriter: Rewriter, found: _FoundAttention, mask: Value | None) -> None:
+def _term(rewriter: Rewriter, term: _ScoreTerm, name: str) -> Value:
+    """A term that is computed."""
+    value = rewriter.mapped(term.value)
+    if term.number is None:
+        return value
+    zero, number = (
+        rewriter.constant(np.array(each, np.float32), _info(()), name) for each in (0, term.number)
+    )
+    sides = (number, zero) if term.hides else (zero, number)
+    return rewriter.insert(Select(), [value, *sides], name).output
+
+
+def _replace(
+    masks: dict[tuple[object, ...], Value], rewriter: Rewriter, last: Layer, found: _FoundAttention
+) -> None:
     """Add attention, and what gives its operands the axes that it wants."""
-    last, inputs = found.layers[0], []
+    mask, inputs = _mask(rewriter, masks, found), []
     for operand, role in zip(found.operands, ("query", "key", "value"), strict=True):
         value, name = rewriter.mapped(operand.value), f"{last.name}/{role}"
         if operand.is_swapped:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from armpy.compiler.passes.context import PassContext
 from armpy.graph import Graph, Layer, Value
-from armpy.graph.rewriter import Rewriter, only_reader
+from armpy.graph.rewriter import Rewriter, only_reader, rewrite
 from armpy.ops.activations import FusedActivation
 from armpy.ops.convolution import Convolution2d, DepthwiseConvolution2d
 from armpy.ops.dense import FullyConnected
@@ -64,16 +64,8 @@ def fold_batch_norm(graph: Graph, context: PassContext) -> Graph:
         folded = _folded(graph, layer)
         if folded is not None and _fits(folded, layer["weights"].info):
             found[layer] = folded
-    if not found:
-        return graph
-    rewriter = Rewriter(graph)
     gone = {one for folded in found.values() for one in folded.layers}
-    for layer in graph.layers:
-        if layer in found:
-            _add(rewriter, layer, found[layer])
-        elif layer not in gone:
-            rewriter.keep(layer)
-    return rewriter.finish()
+    return rewrite(graph, found, _add, gone)
 
 
 def _add(rewriter: Rewriter, layer: Layer, folded: _FoldedNorm) -> None:

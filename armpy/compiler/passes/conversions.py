@@ -5,7 +5,7 @@ from __future__ import annotations
 from armpy.compiler.pass_selection import MOVING, kind_of
 from armpy.compiler.passes.context import PassContext
 from armpy.graph import Graph, Layer, Value
-from armpy.graph.rewriter import Rewriter, only_reader
+from armpy.graph.rewriter import Rewriter, only_reader, rewrite
 from armpy.ops.quantizing import Cast, Dequantize, Quantize
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
@@ -32,20 +32,17 @@ def merge_casts(graph: Graph, context: PassContext) -> Graph:
             value, above = above["input"], graph.producers.get(above["input"])
         if value is not layer["input"]:
             merged[layer] = value
-    if not merged:
-        return graph
-    rewriter = Rewriter(graph)
-    for layer in graph.layers:
-        if layer not in merged:
-            rewriter.keep(layer)
-            continue
-        value, info = rewriter.mapped(merged[layer]), layer.output.info
-        is_same = value.info.data_type is info.data_type
-        if is_same and value.info.quantization == info.quantization:
-            rewriter.alias(layer.output, value)
-        else:
-            rewriter.replace(layer, layer.operation, [value])
-    return rewriter.finish()
+    return rewrite(graph, merged, _merge_cast)
+
+
+def _merge_cast(rewriter: Rewriter, layer: Layer, source: Value) -> None:
+    """Let a cast read a value; it is left out if it would change nothing."""
+    value, info = rewriter.mapped(source), layer.output.info
+    is_same = value.info.data_type is info.data_type
+    if is_same and value.info.quantization == info.quantization:
+        rewriter.alias(layer.output, value)
+    else:
+        rewriter.replace(layer, layer.operation, [value])
 
 
 def _renames(layer: Layer) -> bool:
@@ -71,34 +68,31 @@ def cancel_conversions(graph: Graph, context: PassContext) -> Graph:
     there is none.
     """
     ends: dict[Layer, Layer] = {}
-    moved: dict[Layer, None] = {}
+    moved: dict[Layer, Layer | None] = {}
     for layer in graph.layers:
         chain = _chain_above(graph, layer)
-        first = _producer(graph, chain[-1]["input"] if chain else _source(layer))
+        start = chain[-1] if chain else layer
+        source = start.inputs[0] if start.inputs else None
+        first = None if source is None else graph.producers.get(source)
         if first is None or not _gives_back(first, layer, bool(chain)):
             continue
         if all(_stays(context, one, layer.output.info) for one in chain):
             ends[layer] = first
             moved |= dict.fromkeys(chain)
-    if not ends:
-        return graph
-    rewriter = Rewriter(graph)
-    for layer in graph.layers:
+
+    def change(rewriter: Rewriter, layer: Layer, first: Layer | None) -> None:
+        source = layer["input"]
+        producer = graph.producers.get(source)
         if layer in moved:
-            source = layer["input"]
-            producer = graph.producers.get(source)
             # The first movement of a chain reads past the conversion; all others read movements.
             is_first = producer is not None and producer not in moved
             value = producer["input"] if is_first and producer is not None else source
             _add_moved(rewriter, layer, rewriter.mapped(value))
-        elif layer in ends:
-            source = layer["input"]
-            producer = graph.producers.get(source)
-            value = ends[layer]["input"] if producer is ends[layer] else source
-            rewriter.alias(layer.output, rewriter.mapped(value))
         else:
-            rewriter.keep(layer)
-    return rewriter.finish()
+            value = first["input"] if first is not None and producer is first else source
+            rewriter.alias(layer.output, rewriter.mapped(value))
+
+    return rewrite(graph, {**moved, **ends}, change)
 
 
 def move_conversions(graph: Graph, context: PassContext) -> Graph:
@@ -132,48 +126,25 @@ def move_conversions(graph: Graph, context: PassContext) -> Graph:
         if shrinks and all(_stays(context, one, source) for one in below):
             late[layer] = below
             taken.update(below)
-    if not early and not late:
-        return graph
-    return _moved(graph, early, late)
 
-
-def _moved(graph: Graph, early: dict[Layer, list[Layer]], late: dict[Layer, list[Layer]]) -> Graph:
-    """The graph with conversions on the other sides of movements."""
-    rewriter = Rewriter(graph)
-    moving = {one for chain in (*early.values(), *late.values()) for one in chain}
-    for layer in graph.layers:
-        if layer in early:
-            chain = early[layer]
-            info = layer.output.info
-            value = rewriter.mapped(chain[0]["input"])
+    def change(rewriter: Rewriter, layer: Layer, chain: list[Layer]) -> None:
+        is_early, info = layer in early, layer.output.info
+        value = rewriter.mapped(chain[0]["input"] if is_early else layer["input"])
+        if is_early:
             before = info.with_shape(value.info.shape)
             name = f"{layer.name}/early"
-            value = rewriter.insert(layer.operation, [value], name, [before], [layer]).outputs[0]
-            for one in chain:
-                value = _add_moved(rewriter, one, value)
+            value = rewriter.insert(layer.operation, [value], name, [before], [layer]).output
+        for one in chain:
+            value = _add_moved(rewriter, one, value)
+        if is_early:
             rewriter.alias(layer.output, value)
-        elif layer in late:
-            value = rewriter.mapped(layer["input"])
-            for one in late[layer]:
-                value = _add_moved(rewriter, one, value)
-            last = late[layer][-1]
-            info = layer.output.info.with_shape(last.output.info.shape)
-            name = f"{layer.name}/late"
-            made = rewriter.insert(layer.operation, [value], name, [info], [layer])
-            rewriter.alias(last.output, made.outputs[0])
-        elif layer not in moving:
-            rewriter.keep(layer)
-    return rewriter.finish()
+            return
+        last = chain[-1]
+        after, name = info.with_shape(last.output.info.shape), f"{layer.name}/late"
+        made = rewriter.insert(layer.operation, [value], name, [after], [layer])
+        rewriter.alias(last.output, made.output)
 
-
-def _source(layer: Layer) -> Value | None:
-    """What a layer reads first, if it reads anything."""
-    return layer.inputs[0] if layer.inputs else None
-
-
-def _producer(graph: Graph, value: Value | None) -> Layer | None:
-    """The layer that writes a value."""
-    return None if value is None else graph.producers.get(value)
+    return rewrite(graph, {**early, **late}, change, taken)
 
 
 def _is_moving(layer: Layer | None) -> bool:

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from armpy.compiler.passes.batch_norm import FILTER_AXIS, per_channel
 from armpy.compiler.passes.context import PassContext
-from armpy.compiler.passes.matching import beside, binary, is_near, number_of, unary
+from armpy.compiler.passes.matching import (
+    FusedLayer,
+    are_read_inside,
+    beside,
+    binary,
+    fuse,
+    is_near,
+    number_of,
+    unary,
+)
 from armpy.graph import Graph, Layer, Value
-from armpy.graph.rewriter import Rewriter, only_reader
+from armpy.graph.rewriter import only_reader
 from armpy.ops.activation_layers import Activation, ActivationFunction
 from armpy.ops.activations import FusedActivation
 from armpy.ops.elementwise import (
@@ -21,24 +29,8 @@ from armpy.ops.elementwise import (
     UnaryOperation,
 )
 from armpy.ops.normalization import LayerNormalization
-from armpy.ops.operation import Operation
 from armpy.ops.reduction import Reduce, ReduceOperation
 from armpy.types import DataType
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _FusedLayer:
-    """One layer that does the work of several.
-
-    Parameters
-    ----------
-    layers : tuple of Layer
-        Those that it stands for, the last one first.
-    """
-
-    operation: Operation
-    inputs: tuple[Value | None, ...]
-    layers: tuple[Layer, ...]
 
 
 def join_written_out(graph: Graph, context: PassContext) -> Graph:
@@ -55,7 +47,7 @@ def join_written_out(graph: Graph, context: PassContext) -> Graph:
     2016.
     """
     taken: set[Layer] = set()
-    joined: dict[Layer, _FusedLayer] = {}
+    joined: dict[Layer, FusedLayer] = {}
     # Patterns are known by their last layer: from the end, long ones come before their own parts.
     for layer in reversed(graph.layers):
         if layer in taken:
@@ -66,41 +58,20 @@ def join_written_out(graph: Graph, context: PassContext) -> Graph:
                 joined[layer] = found
                 taken.update(found.layers)
                 break
-    if not joined:
-        return graph
-    rewriter = Rewriter(graph)
-    for layer in graph.layers:
-        if layer in joined:
-            found = joined[layer]
-            inputs = [
-                value
-                and (
-                    rewriter.mapped(value)
-                    if value.data is None
-                    else rewriter.constant(value.data, value.info, value.name)
-                )
-                for value in found.inputs
-            ]
-            rewriter.replace(layer, found.operation, inputs, origins=found.layers[::-1])
-        elif layer not in taken:
-            rewriter.keep(layer)
-    return rewriter.finish()
+    return fuse(graph, joined)
 
 
-def _can_join(graph: Graph, context: PassContext, found: _FusedLayer, taken: set[Layer]) -> bool:
+def _can_join(graph: Graph, context: PassContext, found: FusedLayer, taken: set[Layer]) -> bool:
     """Whether nothing else reads what lies between, and the backend takes the layer."""
-    last, layers = found.layers[0], set(found.layers)
-    if last.output.info.data_type is not DataType.FLOAT32 or not taken.isdisjoint(layers):
+    last = found.layers[0]
+    if last.output.info.data_type is not DataType.FLOAT32 or not taken.isdisjoint(found.layers):
         return False
     # Inner layers go, so nobody else may read their outputs.
-    for layer in layers - {last}:
-        readers = graph.consumers.get(layer.output, ())
-        if layer.output in graph.result_set or not layers.issuperset(readers):
-            return False
-    return context.stays(last, found.operation, found.inputs)
+    is_closed = are_read_inside(graph, found.layers, last)
+    return is_closed and context.stays(last, found.operation, found.inputs)
 
 
-def _find_bias(graph: Graph, layer: Layer) -> _FusedLayer | None:
+def _find_bias(graph: Graph, layer: Layer) -> FusedLayer | None:
     """A constant per channel that is added to what has no bias."""
     pair = binary(graph, layer.outputs[0], BinaryOperation.ADD) if layer.outputs else None
     sides = beside(pair[1:]) if pair else None
@@ -123,10 +94,10 @@ def _find_bias(graph: Graph, layer: Layer) -> _FusedLayer | None:
     elements = np.ascontiguousarray(numbers, np.float32)
     info = sides[1].info.with_shape(elements.shape)
     bias = Value(sides[1].id, info, sides[1].name, elements)
-    return _FusedLayer(above.operation, (above["input"], above["weights"], bias), (layer, above))
+    return FusedLayer(above.operation, (above["input"], above["weights"], bias), (layer, above))
 
 
-def _find_gelu(graph: Graph, layer: Layer) -> _FusedLayer | None:
+def _find_gelu(graph: Graph, layer: Layer) -> FusedLayer | None:
     """``x / 2 (1 + erf(x / sqrt(2)))``, its factors in any order."""
     factors, layers = _factors(graph, layer)
     constants = [number for value in factors if (number := number_of(value)) is not None]
@@ -147,7 +118,7 @@ def _find_gelu(graph: Graph, layer: Layer) -> _FusedLayer | None:
         is_product = scaled[0].operation == ElementwiseBinary(BinaryOperation.MUL)
         if is_near(number_of(inner[1]), math.sqrt(0.5) if is_product else math.sqrt(2)):
             gelu = Activation(ActivationFunction.GELU)
-            return _FusedLayer(gelu, (x,), (*layers, total[0], error, scaled[0]))
+            return FusedLayer(gelu, (x,), (*layers, total[0], error, scaled[0]))
     return None
 
 
@@ -168,7 +139,7 @@ def _factors(graph: Graph, layer: Layer) -> tuple[list[Value], tuple[Layer, ...]
     return factors, layers
 
 
-def _find_layer_norm(graph: Graph, layer: Layer) -> _FusedLayer | None:
+def _find_layer_norm(graph: Graph, layer: Layer) -> FusedLayer | None:
     """``(x - mean) / sqrt(mean((x - mean)^2) + eps) gamma + beta``; see also `_normalised`."""
     total = binary(graph, layer.outputs[0], BinaryOperation.ADD) if layer.outputs else None
     beta = beside(total[1:]) if total else None
@@ -181,10 +152,10 @@ def _find_layer_norm(graph: Graph, layer: Layer) -> _FusedLayer | None:
     if found is None or layer.output.info.shape != inner.output.info.shape:
         return None
     layers = (total[0], scaled[0], *found.layers)
-    return _FusedLayer(found.operation, (*found.inputs, gamma[1], beta[1]), layers)
+    return FusedLayer(found.operation, (*found.inputs, gamma[1], beta[1]), layers)
 
 
-def _normalised(graph: Graph, layer: Layer) -> _FusedLayer | None:
+def _normalised(graph: Graph, layer: Layer) -> FusedLayer | None:
     """Layer normalisation without factors and terms."""
     ratio = binary(graph, layer.output, BinaryOperation.DIV) if layer.outputs else None
     if ratio is None:
@@ -207,7 +178,7 @@ def _normalised(graph: Graph, layer: Layer) -> _FusedLayer | None:
     if square is None or eps is None or eps < 0 or not alike:
         return None
     layers = (layer, root, shifted[0], variance, square, difference[0], mean)
-    return _FusedLayer(LayerNormalization(tuple(axes), eps), (difference[1],), layers)
+    return FusedLayer(LayerNormalization(tuple(axes), eps), (difference[1],), layers)
 
 
 def _mean(graph: Graph, value: Value) -> Layer | None:
@@ -233,7 +204,7 @@ def _squared(graph: Graph, value: Value, root: Value) -> Layer | None:
 
 
 # The longest first: the sum that ends a normalisation could pass for a bias.
-_FINDERS: tuple[Callable[[Graph, Layer], _FusedLayer | None], ...] = (
+_FINDERS: tuple[Callable[[Graph, Layer], FusedLayer | None], ...] = (
     _find_layer_norm,
     _find_gelu,
     _find_bias,

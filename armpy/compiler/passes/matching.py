@@ -1,11 +1,13 @@
-"""Matching of formulas in a graph, for passes."""
+"""Matching of formulas in a graph, and layers that do the work of several, for passes."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from armpy.graph import Graph, Layer, Value
+from armpy.graph.rewriter import Rewriter, rewrite
 from armpy.ops.activations import FusedActivation
 from armpy.ops.elementwise import (
     BinaryOperation,
@@ -13,6 +15,7 @@ from armpy.ops.elementwise import (
     ElementwiseUnary,
     UnaryOperation,
 )
+from armpy.ops.operation import Operation
 
 _TOLERANCE = 1e-5
 """How far a constant of float32 may lie from the number that it stands for, relatively."""
@@ -56,3 +59,35 @@ def beside(pair: Sequence[Value]) -> tuple[Value, Value] | None:
     others = [value for value in pair if value.data is None]
     # Two constants would have been folded, and two computed operands have none.
     return (others[0], constants[0]) if len(others) == 1 else None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class FusedLayer:
+    """One layer that does the work of several."""
+
+    operation: Operation
+    inputs: tuple[Value | None, ...]
+    layers: tuple[Layer, ...]
+    """Those that it stands for, the last one first."""
+
+
+def fuse(graph: Graph, found: Mapping[Layer, FusedLayer]) -> Graph:
+    """The graph with fused layers, each in the place of the last one that it stands for."""
+    gone = {layer for fused in found.values() for layer in fused.layers}
+    return rewrite(graph, found, _add_fused, gone)
+
+
+def _add_fused(rewriter: Rewriter, layer: Layer, fused: FusedLayer) -> None:
+    """Add a fused layer."""
+    inputs = [value and rewriter.mapped(value) for value in fused.inputs]
+    rewriter.replace(layer, fused.operation, inputs, origins=fused.layers[::-1])
+
+
+def are_read_inside(graph: Graph, layers: Collection[Layer], last: Layer) -> bool:
+    """Whether no other layer and no result reads the outputs of layers, but for the last one."""
+    inside = set(layers)
+    return not any(
+        layer.output in graph.result_set
+        or not inside.issuperset(graph.consumers.get(layer.output, ()))
+        for layer in inside - {last}
+    )

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from armpy.compiler.passes.context import PassContext
+from armpy.compiler.passes.matching import FusedLayer, fuse
 from armpy.core import numerics
 from armpy.graph import Graph, Layer, Value
-from armpy.graph.rewriter import Rewriter, only_reader
+from armpy.graph.rewriter import only_reader
 from armpy.ops.convolution import Convolution2d, DepthwiseConvolution2d
 from armpy.ops.movement import Pad, PaddingMode
 from armpy.ops.operation import Operation
@@ -18,14 +19,6 @@ from armpy.ops.pooling import Pooling2d, PoolingAlgorithm
 from armpy.ops.shapes import Padding, resolve_padding
 
 _Windows = Convolution2d | DepthwiseConvolution2d | Pooling2d
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _FoldedPadding:
-    """A layer together with the padding that it reads."""
-
-    pad: Layer
-    operation: Operation
 
 
 def fold_pad(graph: Graph, context: PassContext) -> Graph:
@@ -42,29 +35,15 @@ def fold_pad(graph: Graph, context: PassContext) -> Graph:
     ----------
     Arm NN FoldPadIntoConvolution2d, FoldPadIntoDepthwiseConvolution2d, FoldPadIntoPooling2d.
     """
-    found: dict[Layer, _FoldedPadding] = {}
+    found: dict[Layer, FusedLayer] = {}
     for layer in graph.layers:
         folded = _folded(graph, layer)
-        if folded is not None:
-            inputs = (folded.pad["input"], *layer.inputs[1:])
-            if context.stays(layer, folded.operation, inputs):
-                found[layer] = folded
-    if not found:
-        return graph
-    rewriter = Rewriter(graph)
-    gone = {folded.pad for folded in found.values()}
-    for layer in graph.layers:
-        if layer in found:
-            folded = found[layer]
-            inputs = (folded.pad["input"], *layer.inputs[1:])
-            mapped = [value and rewriter.mapped(value) for value in inputs]
-            rewriter.replace(layer, folded.operation, mapped, origins=(folded.pad, layer))
-        elif layer not in gone:
-            rewriter.keep(layer)
-    return rewriter.finish()
+        if folded is not None and context.stays(layer, folded.operation, folded.inputs):
+            found[layer] = folded
+    return fuse(graph, found)
 
 
-def _folded(graph: Graph, layer: Layer) -> _FoldedPadding | None:
+def _folded(graph: Graph, layer: Layer) -> FusedLayer | None:
     """A layer together with the padding that it reads; None if there is none that can go."""
     operation = layer.operation
     if not isinstance(operation, _Windows):
@@ -85,7 +64,8 @@ def _folded(graph: Graph, layer: Layer) -> _FoldedPadding | None:
     if not _is_neutral(graph, pad, operation):
         return None
     around = tuple(pads[axis] for axis in axes)
-    return _FoldedPadding(pad, _padded(operation, layer, pad, around))
+    inputs = (pad["input"], *layer.inputs[1:])
+    return FusedLayer(_padded(operation, layer, pad, around), inputs, (layer, pad))
 
 
 def _is_neutral(graph: Graph, pad: Layer, operation: _Windows) -> bool:

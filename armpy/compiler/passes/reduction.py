@@ -10,7 +10,7 @@ import numpy as np
 from armpy.compiler.passes.context import PassContext, layer_like
 from armpy.core.numerics import bfloat16_bits, bfloat16_values
 from armpy.graph import Graph, Layer, Value
-from armpy.graph.rewriter import Rewriter
+from armpy.graph.rewriter import Rewriter, rewrite
 from armpy.ops.composite import Composite
 from armpy.ops.control_flow import ControlFlow
 from armpy.ops.convolution import Convolution2d, DepthwiseConvolution2d
@@ -73,16 +73,11 @@ def reduce_fp32_to_bf16(graph: Graph, context: PassContext) -> Graph:
     ----------
     Arm NN Fp32NetworkToBf16Converter, which releases of 2023 have left out again.
     """
-    found = {layer for layer in graph.layers if _rounds_operands(layer, context)}
-    if not found:
-        return graph
-    rewriter = Rewriter(graph)
+    found = [layer for layer in graph.layers if _rounds_operands(layer, context)]
     rounded: dict[Value, Value] = {}
-    for layer in graph.layers:
-        if layer not in found:
-            rewriter.keep(layer)
-            continue
-        inputs = [None if value is None else rewriter.mapped(value) for value in layer.inputs]
+
+    def change(rewriter: Rewriter, layer: Layer, _: None) -> None:
+        inputs = rewriter.operands(layer)
         for index, value in enumerate(layer.inputs[:2]):
             assert value is not None
             # Once per tensor, however many products read it.
@@ -90,7 +85,8 @@ def reduce_fp32_to_bf16(graph: Graph, context: PassContext) -> Graph:
                 rounded[value] = _rounded(rewriter, value)
             inputs[index] = rounded[value]
         rewriter.replace(layer, layer.operation, inputs)
-    return rewriter.finish()
+
+    return rewrite(graph, dict.fromkeys(found), change)
 
 
 def _rounds_operands(layer: Layer, context: PassContext) -> bool:
@@ -194,14 +190,9 @@ def _data(value: Value, kind: DataType | None) -> Array | None:
     """A constant's elements in another type."""
     if value.data is None or kind is None or value.info.data_type is kind:
         return value.data
-    return _converted(value.data, value.info.data_type, kind)
-
-
-def _converted(data: Array, old: DataType, new: DataType) -> Array:
-    """Floats in another type, rounded to nearest, ties to even."""
     # Only infinities become infinities: constants that do not fit have been refused.
     with np.errstate(over="ignore"):
-        return data.astype(new.dtype)
+        return value.data.astype(kind.dtype)
 
 
 def _fits(value: Value | None, kind: DataType | None) -> bool:

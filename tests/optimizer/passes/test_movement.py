@@ -7,9 +7,12 @@ import pytest
 from armpy_reference import ReferenceBackend
 
 from armpy import DataType, Network, Quantization, TensorInfo, ops
-from armpy.compiler.passes.broadcasts import remove_broadcasts
-from armpy.compiler.passes.common_subexpressions import merge_equal_siblings
-from armpy.compiler.passes.reshapes import merge_reshapes, reshape_transposes
+from armpy.compiler.passes.movement import (
+    merge_equal_siblings,
+    merge_reshapes,
+    remove_broadcasts,
+    reshape_transposes,
+)
 from armpy.compiler.passes.transposes import cancel_transposes
 from armpy.graph import Value
 from tests.support.fake_backends import FakeBackend
