@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -127,11 +127,7 @@ class SupportOracle:
         # time.
         if method is None or method is ILayerSupport.is_layer_supported_in:
             return Support.yes()
-
-        def is_layer_supported_in() -> object:
-            return _plain(support.is_layer_supported_in(layer, graph))  # type: ignore[union-attr]
-
-        return self._answered(backend, layer, is_layer_supported_in)
+        return self._answered(backend, layer, support, "is_layer_supported_in", layer, graph)
 
     def _ask(self, backend: IBackendInternal, layer: Layer) -> Support:
         """Put the question to the backend."""
@@ -144,18 +140,19 @@ class SupportOracle:
         support = self._support_of(backend)
         if isinstance(support, Support):
             return support
-
-        def is_layer_supported() -> object:
-            infos = layer.input_infos, layer.output_infos
-            return _plain(support.is_layer_supported(layer.operation, *infos))
-
-        answer = self._answered(backend, layer, is_layer_supported)
+        given = layer.operation, layer.input_infos, layer.output_infos
+        answer = self._answered(backend, layer, support, "is_layer_supported", *given)
         return self._ask_about_graphs(backend, layer) if answer else answer
 
     def _answered(
-        self, backend: IBackendInternal, layer: Layer, question: Callable[[], object]
+        self, backend: IBackendInternal, layer: Layer, support: object, name: str, *given: object
     ) -> Support:
         """A backend's answer about a layer; what it raises becomes a refusal."""
+
+        def question() -> object:
+            return _plain(getattr(support, name)(*given))
+
+        question.__name__ = name  # errors name the method
         try:
             return ask_backend(backend.get_id(), Support, question)
         # A backend that fails at a question is out for this layer; the next one is asked.
@@ -305,24 +302,36 @@ def assign_backends(
         first one raised that has failed, if one has.
     """
     result = Assignment()
+
+    def answer_of(layer: Layer, backend: IBackendInternal) -> Support:
+        """What has turned out of a layer and a backend, else what the backend says."""
+        known = excluded.get((layer.id, backend.get_id()))
+        return oracle.ask(backend, layer, graph) if known is None else known
+
     for layer in graph.layers:
-        candidates = oracle.candidates(layer)
+        candidates = preferred = oracle.candidates(layer)
         refusals = []
         failure: ArmpyError | None = None
         if (wanted_id := wanted.get(layer.id)) is not None:
-            candidates = _asked_first(wanted_id, candidates)
+            # Sorting is stable, so that all others keep the caller's order.
+            candidates = tuple(sorted(preferred, key=lambda one: one.get_id() != wanted_id))
             if candidates[0].get_id() != wanted_id:
-                refusals.append(_absence(layer, wanted_id))
+                absent = Support.no(ReasonCode.DEVICE, "the runtime does not use it")
+                refusals.append(refusal_of(layer, wanted_id, absent))
             elif asks_all_before:
                 # Cost has chosen past these backends, and only their refusals tell a fallback from
                 # a choice.
-                refusals += _refusals_before(wanted_id, layer, graph, oracle, excluded)
+                refusals += [
+                    refusal_of(layer, backend.get_id(), answer)
+                    for backend in preferred[: preferred.index(candidates[0])]
+                    if not (answer := answer_of(layer, backend))
+                ]
         for backend in candidates:
-            answer = _answer(backend, layer, graph, oracle, excluded)
+            answer = answer_of(layer, backend)
             if answer:
                 result.backends[layer.id] = backend
                 break
-            refusals.append(_refusal(layer, backend, answer))
+            refusals.append(refusal_of(layer, backend.get_id(), answer))
             if failure is None and isinstance(answer, FailedAnswer):
                 failure = answer.error
         else:
@@ -332,62 +341,13 @@ def assign_backends(
     return result
 
 
-def _answer(
-    backend: IBackendInternal,
-    layer: Layer,
-    graph: Graph,
-    oracle: SupportOracle,
-    excluded: Mapping[tuple[int, BackendId], Support],
-) -> Support:
-    """What has turned out of a layer and a backend, else what the backend says."""
-    known = excluded.get((layer.id, backend.get_id()))
-    return oracle.ask(backend, layer, graph) if known is None else known
-
-
-def _refusals_before(
-    wanted_id: BackendId,
-    layer: Layer,
-    graph: Graph,
-    oracle: SupportOracle,
-    excluded: Mapping[tuple[int, BackendId], Support],
-) -> list[Refusal]:
-    """The refusals of the backends that are preferred to one."""
-    found = []
-    for backend in oracle.candidates(layer):
-        if backend.get_id() == wanted_id:
-            break
-        if not (answer := _answer(backend, layer, graph, oracle, excluded)):
-            found.append(_refusal(layer, backend, answer))
-    return found
-
-
-def _asked_first(
-    wanted_id: BackendId, candidates: Sequence[IBackendInternal]
-) -> tuple[IBackendInternal, ...]:
-    """Some backends in their order, but one of them first."""
-    # Sorting is stable, so that all others keep the caller's order.
-    return tuple(sorted(candidates, key=lambda backend: backend.get_id() != wanted_id))
-
-
-def _absence(layer: Layer, backend_id: BackendId) -> Refusal:
-    """The line of a backend that is not there."""
-    text = "the runtime does not use it"
-    return Refusal(
-        layer.id, layer.name, layer.operation.name, backend_id, ReasonCode.DEVICE.value, text
-    )
-
-
-def _refusal(layer: Layer, backend: IBackendInternal, answer: Support) -> Refusal:
-    """One line of the placement report."""
+def refusal_of(
+    layer: Layer, backend_id: BackendId, answer: Support, operation: str = ""
+) -> Refusal:
+    """The line of the placement report for an answer about a layer, or an operation on it."""
     code = answer.code or ReasonCode.OTHER
-    return Refusal(
-        layer.id,
-        layer.name,
-        layer.operation.name,
-        backend.get_id(),
-        code.value,
-        answer.text,
-    )
+    name = operation or layer.operation.name
+    return Refusal(layer.id, layer.name, name, backend_id, code.value, answer.text)
 
 
 def _unplaceable(layer: Layer, refusals: Sequence[Refusal]) -> BackendCapabilityError:

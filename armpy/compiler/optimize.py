@@ -24,6 +24,7 @@ from armpy.compiler.assign import (
     FailedAnswer,
     SupportOracle,
     assign_backends,
+    refusal_of,
 )
 from armpy.compiler.compile_timeout import in_time, next_deadline, time_per_part
 from armpy.compiler.compiled_parts import current_parts
@@ -39,8 +40,8 @@ from armpy.compiler.memory.plan import MemoryPlan, plan_memory
 from armpy.compiler.optimized import OptimizedNetwork
 from armpy.compiler.options import OptimizerOptions
 from armpy.compiler.pass_selection import worthwhile
-from armpy.compiler.placement import LayerPlacement, Placement, Refusal
-from armpy.compiler.substitute import apply_substitutions, backends_after, offer
+from armpy.compiler.placement import LayerPlacement, Placement
+from armpy.compiler.substitute import apply_substitutions, offer
 from armpy.core.symbolic import is_traced
 from armpy.core.vlog import is_on, vlog, wants_traceback
 from armpy.errors import (
@@ -133,15 +134,16 @@ def optimize_graph(
     with time_per_part(options.preparation_timeout_s), gathered_cache_uses() as uses:
         assignment, partitions, substitutions = rounds.run()
     dump(options, "assigned", graph, _ids(assignment))
-    substituted = apply_substitutions(graph, substitutions)
-    by_layer = backends_after(substituted, assignment.backends)
+    substituted, origins = apply_substitutions(graph, substitutions)
+    # All layers of a part had one backend.
+    by_layer = {layer_id: assignment.backends[ids[0]] for layer_id, ids in origins.items()}
     # Asked of backends with layers alone: making factories can take a device's memory.
     if factories is None:
         used = {backend.get_id(): backend for backend in by_layer.values()}
         factories = {name: handle_factories(backend)[0] for name, backend in used.items()}
     by_id = {layer_id: backend.get_id() for layer_id, backend in by_layer.items()}
-    dump(options, "substituted", substituted.graph, by_id)
-    bridged = bridge(substituted.graph, by_layer, factories, refused_imports)
+    dump(options, "substituted", substituted, by_id)
+    bridged = bridge(substituted, by_layer, factories, refused_imports)
     dump(options, "bridged", bridged.graph, bridged.backend_ids)
     memory = MemoryPlan()
     # Offsets need sizes: a graph with open shapes is planned once these are known.
@@ -149,10 +151,6 @@ def optimize_graph(
         strategies = options.memory_strategies
         ids, made_by = bridged.backend_ids, bridged.factory_ids
         memory = plan_memory(bridged.graph, ids, strategies, made_by, factories)
-    origins = {
-        layer.id: tuple(o.id for o in substituted.made_from.get(layer.id, (layer,)))
-        for layer in substituted.graph.layers
-    }
     by_cost = options.is_placed_by_cost
     placement = _report(bridged, assignment, partitions, origins, memory, backends, by_cost=by_cost)
     placement = replace(placement, cache_uses=tuple(uses))
@@ -200,7 +198,7 @@ def place_layers(
     parts = [SubgraphView.of(graph, [layer]) for layer in graph.layers]
     origins: dict[int, tuple[int, ...]] = {layer.id: (layer.id,) for layer in graph.layers}
     memory = MemoryPlan()
-    bridged = PlacedGraph(graph, ids, 0, {})
+    bridged = PlacedGraph(graph, ids, {})
     placement = _report(bridged, assignment, parts, origins, memory, backends)
     _act_on_fallback(placement, backends, options)
     return OptimizedNetwork(graph, ids, memory, placement, graph, ids, origins)
@@ -379,31 +377,21 @@ def _report(
     # What runs elsewhere because it is cheaper there has not fallen back.
     if by_cost:
         fallbacks = len({r.layer_id for r in assignment.refusals if r.backend == first})
+    # Why values are copied that could have been imported.
+    refused_imports = [
+        refusal_of(layer, backend_ids[layer.id], answer, "MemImport")
+        for layer in graph.layers
+        if (answer := bridged.refusals.get(layer.id)) is not None
+    ]
     return Placement(
         layers,
-        (*assignment.refusals, *_refused_imports(bridged)),
+        (*assignment.refusals, *refused_imports),
         {name: count for name, count in shares.items() if count},
         fallbacks,
         len(partitions),
-        bridged.num_copies,
+        len(graph.layers) - len(origins),
         working_memory(graph, backend_ids, memory),
     )
-
-
-def _refused_imports(bridged: PlacedGraph) -> list[Refusal]:
-    """Why values are copied that could have been imported."""
-    return [
-        Refusal(
-            layer.id,
-            layer.name,
-            "MemImport",
-            bridged.backend_ids[layer.id],
-            (answer.code or ReasonCode.OTHER).value,
-            answer.text,
-        )
-        for layer in bridged.graph.layers
-        if (answer := bridged.refusals.get(layer.id)) is not None
-    ]
 
 
 def working_memory(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
 from armpy.backend import IBackendInternal, OptimizationViews, PreparationRequest, Substitution
@@ -154,39 +153,33 @@ def _check_order(graph: Graph, view: SubgraphView, substitutions: Sequence[Subst
         raise BackendError("the substituted subgraphs depend on each other in a cycle") from error
 
 
-@dataclass
-class SubstitutedGraph:
-    """A graph after substitutions.
-
-    Parameters
-    ----------
-    made_from : dict of int to tuple of Layer
-        By id of each new layer, the layers in whose place it stands.
-    """
-
-    graph: Graph
-    made_from: dict[int, tuple[Layer, ...]] = field(default_factory=dict)
-
-
 @phase("substitute")
-def apply_substitutions(graph: Graph, substitutions: Sequence[Substitution]) -> SubstitutedGraph:
+def apply_substitutions(
+    graph: Graph, substitutions: Sequence[Substitution]
+) -> tuple[Graph, dict[int, tuple[int, ...]]]:
     """Build the graph in which every subgraph is exchanged for its replacement.
 
     Parameters
     ----------
     substitutions : sequence of Substitution
         Checked by `offer`, with no layer in two of them.
+
+    Returns
+    -------
+    graph : Graph
+    origins : dict of int to tuple of int
+        By id of each of its layers, the ids of the layers in whose place it stands.
     """
     if not substitutions:
-        return SubstitutedGraph(graph)
+        return graph, {layer.id: (layer.id,) for layer in graph.layers}
     owner = {layer: s for s in substitutions for layer in s.subgraph.layers}
-    rewriter, made_from = Rewriter(graph), dict[int, tuple[Layer, ...]]()
+    rewriter, origins = Rewriter(graph), dict[int, tuple[int, ...]]()
     for unit in _ordered_units(graph, owner):
         if isinstance(unit, Layer):
-            rewriter.keep(unit)
+            origins[rewriter.keep(unit).id] = (unit.id,)
         else:
-            _expand(rewriter, unit, made_from)
-    return SubstitutedGraph(rewriter.finish(drop_dead=False), made_from)
+            _expand(rewriter, unit, origins)
+    return rewriter.finish(drop_dead=False), origins
 
 
 def _ordered_units(graph: Graph, owner: Mapping[Layer, Substitution]) -> list[Layer | Substitution]:
@@ -219,7 +212,7 @@ def _ordered_units(graph: Graph, owner: Mapping[Layer, Substitution]) -> list[La
 
 
 def _expand(
-    rewriter: Rewriter, substitution: Substitution, made_from: dict[int, tuple[Layer, ...]]
+    rewriter: Rewriter, substitution: Substitution, origins: dict[int, tuple[int, ...]]
 ) -> None:
     """Add a replacement's layers."""
     view, replacement = substitution.subgraph, substitution.replacement
@@ -239,7 +232,7 @@ def _expand(
             [value.name for value in layer.outputs],
             _origins(layer, view),
         )
-        made_from[made.id] = view.layers
+        origins[made.id] = tuple(replaced.id for replaced in view.layers)
         inner.update(zip(layer.outputs, made.outputs, strict=True))
     for old, new in zip(view.outputs, replacement.outputs, strict=True):
         rewriter.alias(old, mapped(new))
@@ -250,14 +243,3 @@ def _origins(layer: Layer, view: SubgraphView) -> tuple[str, ...]:
     # Names that are not among the replaced layers are no claim that a backend can make.
     replaced, said = tuple(layer.name for layer in view.layers), set(layer.origins)
     return tuple(name for name in replaced if name in said) or replaced
-
-
-def backends_after(
-    substituted: SubstitutedGraph, backends: Mapping[int, IBackendInternal]
-) -> dict[int, IBackendInternal]:
-    """Backend of each layer of the new graph, by layer id."""
-    return {
-        # All layers of a part had one backend, so that any of them tells it.
-        layer.id: backends[substituted.made_from.get(layer.id, (layer,))[0].id]
-        for layer in substituted.graph.layers
-    }

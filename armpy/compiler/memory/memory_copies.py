@@ -70,7 +70,6 @@ class PlacedGraph:
 
     graph: Graph
     backend_ids: dict[int, BackendId]
-    num_copies: int
     factory_ids: dict[Value, str]
     imports: dict[tuple[Value, BackendId], PlannedImport] = field(default_factory=dict)
     refusals: dict[int, Support] = field(default_factory=dict)
@@ -140,7 +139,7 @@ def bridge(
             for layer in graph.layers
             for value in layer.outputs
         }
-        return PlacedGraph(graph, ids, 0, made)
+        return PlacedGraph(graph, ids, made)
     return _Bridger(graph, {**used, HOST: HOST_FACTORIES}, ids, refused or {}).run()
 
 
@@ -223,7 +222,7 @@ class _Bridger:
                 if value is not None:
                     self._readers.setdefault(value, {})[ids[layer.id]] = None
         self._results = set(graph.results)
-        self._made = PlacedGraph(graph, ids, 0, {})
+        self._made = PlacedGraph(graph, ids, {})
 
     def run(self) -> PlacedGraph:
         """Walk the layers and add copies before the readers that need them."""
@@ -238,8 +237,7 @@ class _Bridger:
         built = self._rewriter.finish(
             outputs=results[:num_outputs], next_values=results[num_outputs:], drop_dead=False
         )
-        copies = len(built.layers) - len(graph.layers)
-        return replace(made, graph=built, num_copies=copies)
+        return replace(made, graph=built)
 
     def _put(self, value: Value, place: str) -> None:
         """Choose where a layer writes a value: where fewest of its readers need a copy."""

@@ -33,10 +33,6 @@ def _gelu(node: BoundOperator) -> Activation:
     return Activation(ActivationFunction.GELU, approximate=approximate)
 
 
-def _softmax(node: BoundOperator) -> Softmax:
-    return Softmax(node.options("SoftmaxOptions").real("Beta"))
-
-
 def _l2_normalization(node: BoundOperator) -> L2Normalization:
     require_no_activation(node.options("L2NormOptions"))
     return L2Normalization()
@@ -55,5 +51,5 @@ CONVERTERS: ConverterTable = {
     "TANH": _activation(ActivationFunction.TANH, 1.0, 1.0),
     "L2_NORMALIZATION": direct(_l2_normalization),
     "LOG_SOFTMAX": direct(LogSoftmax()),
-    "SOFTMAX": direct(_softmax),
+    "SOFTMAX": direct(lambda node: Softmax(node.options("SoftmaxOptions").real("Beta"))),
 }

@@ -152,11 +152,6 @@ def _fake_quant(node: BoundOperator) -> Sequence[Value]:
     return composed(node, expand)
 
 
-def _binary(operation: BinaryOperation) -> Converter:
-    """Converter of a binary operator without options."""
-    return direct(ElementwiseBinary(operation))
-
-
 def _widened(operation: BinaryOperation) -> Converter:
     """Converter of a binary operator whose types armpy may have to widen."""
 
@@ -190,16 +185,6 @@ def _right_shift(node: BoundOperator) -> Sequence[Value]:
     return composed(node, expand)
 
 
-def _unary(operation: UnaryOperation) -> Converter:
-    """Converter of a unary operator."""
-    return direct(ElementwiseUnary(operation))
-
-
-def _comparison(operation: ComparisonOperation) -> Converter:
-    """Converter of a comparison."""
-    return direct(Comparison(operation))
-
-
 def _select(node: BoundOperator) -> Sequence[Value]:
     """Align a condition of rank 1 with the first axis, as only the older SELECT does."""
     inputs = list(node.inputs)
@@ -212,49 +197,43 @@ def _select(node: BoundOperator) -> Sequence[Value]:
 
 
 CONVERTERS: ConverterTable = {
-    "ADD_N": _add_n,
-    "FAKE_QUANT": _fake_quant,
+    **{
+        name: direct(ElementwiseUnary(UnaryOperation[name]))
+        for name in (
+            *("ABS", "CEIL", "COS", "EXP", "FLOOR", "LOG", "LOGICAL_NOT", "NEG", "ROUND", "RSQRT"),
+            *("SIGN", "SIN", "SQRT", "SQUARE"),
+        )
+    },
+    **{
+        name: direct(ElementwiseBinary(BinaryOperation[name]))
+        for name in ("BITWISE_XOR", "FLOOR_DIV", "FLOOR_MOD", "MAXIMUM", "MINIMUM")
+    },
+    **{
+        name: direct(Comparison(ComparisonOperation[name]))
+        for name in ("EQUAL", "GREATER", "LESS", "NOT_EQUAL")
+    },
+    **{
+        name: direct(LogicalBinary(LogicalBinaryOperation[name]))
+        for name in ("LOGICAL_AND", "LOGICAL_OR")
+    },
     "ADD": _additive(BinaryOperation.ADD, "AddOptions"),
-    "SUB": _additive(BinaryOperation.SUB, "SubOptions"),
-    "MUL": _fused(BinaryOperation.MUL, "MulOptions"),
-    "DIV": _fused(BinaryOperation.DIV, "DivOptions"),
-    "MAXIMUM": _binary(BinaryOperation.MAXIMUM),
-    "MINIMUM": _binary(BinaryOperation.MINIMUM),
-    "POW": _binary(BinaryOperation.POWER),
-    "FLOOR_DIV": _binary(BinaryOperation.FLOOR_DIV),
-    "FLOOR_MOD": _binary(BinaryOperation.FLOOR_MOD),
-    "SQUARED_DIFFERENCE": direct(_squared_difference),
+    "ADD_N": _add_n,
     "ATAN2": _widened(BinaryOperation.ATAN2),
-    "BITWISE_XOR": _binary(BinaryOperation.BITWISE_XOR),
-    "RIGHT_SHIFT": _right_shift,
-    "STABLEHLO_ADD": _binary(BinaryOperation.ADD),
-    "STABLEHLO_MAXIMUM": _binary(BinaryOperation.MAXIMUM),
-    "STABLEHLO_MINIMUM": _binary(BinaryOperation.MINIMUM),
-    "STABLEHLO_MULTIPLY": _binary(BinaryOperation.MUL),
-    "STABLEHLO_SHIFT_LEFT": _binary(BinaryOperation.SHIFT_LEFT),
-    "ABS": _unary(UnaryOperation.ABS),
-    "CEIL": _unary(UnaryOperation.CEIL),
-    "COS": _unary(UnaryOperation.COS),
-    "EXP": _unary(UnaryOperation.EXP),
-    "FLOOR": _unary(UnaryOperation.FLOOR),
-    "LOG": _unary(UnaryOperation.LOG),
-    "LOGICAL_NOT": _unary(UnaryOperation.LOGICAL_NOT),
-    "NEG": _unary(UnaryOperation.NEG),
-    "ROUND": _unary(UnaryOperation.ROUND),
-    "RSQRT": _unary(UnaryOperation.RSQRT),
-    "SIGN": _unary(UnaryOperation.SIGN),
-    "SIN": _unary(UnaryOperation.SIN),
-    "SQRT": _unary(UnaryOperation.SQRT),
-    "SQUARE": _unary(UnaryOperation.SQUARE),
-    "EQUAL": _comparison(ComparisonOperation.EQUAL),
-    "NOT_EQUAL": _comparison(ComparisonOperation.NOT_EQUAL),
-    "GREATER": _comparison(ComparisonOperation.GREATER),
-    "GREATER_EQUAL": _comparison(ComparisonOperation.GREATER_OR_EQUAL),
-    "LESS": _comparison(ComparisonOperation.LESS),
-    "LESS_EQUAL": _comparison(ComparisonOperation.LESS_OR_EQUAL),
-    "LOGICAL_AND": direct(LogicalBinary(LogicalBinaryOperation.LOGICAL_AND)),
-    "LOGICAL_OR": direct(LogicalBinary(LogicalBinaryOperation.LOGICAL_OR)),
+    "DIV": _fused(BinaryOperation.DIV, "DivOptions"),
+    "FAKE_QUANT": _fake_quant,
+    "GREATER_EQUAL": direct(Comparison(ComparisonOperation.GREATER_OR_EQUAL)),
+    "LESS_EQUAL": direct(Comparison(ComparisonOperation.LESS_OR_EQUAL)),
+    "MUL": _fused(BinaryOperation.MUL, "MulOptions"),
+    "POW": direct(ElementwiseBinary(BinaryOperation.POWER)),
     "PRELU": direct(Prelu()),
+    "RIGHT_SHIFT": _right_shift,
     "SELECT": _select,
     "SELECT_V2": direct(Select()),
+    "SQUARED_DIFFERENCE": direct(_squared_difference),
+    "STABLEHLO_ADD": direct(ElementwiseBinary(BinaryOperation.ADD)),
+    "STABLEHLO_MAXIMUM": direct(ElementwiseBinary(BinaryOperation.MAXIMUM)),
+    "STABLEHLO_MINIMUM": direct(ElementwiseBinary(BinaryOperation.MINIMUM)),
+    "STABLEHLO_MULTIPLY": direct(ElementwiseBinary(BinaryOperation.MUL)),
+    "STABLEHLO_SHIFT_LEFT": direct(ElementwiseBinary(BinaryOperation.SHIFT_LEFT)),
+    "SUB": _additive(BinaryOperation.SUB, "SubOptions"),
 }

@@ -9,10 +9,6 @@ from armpy.graph import Value
 from armpy.ops.generation import Fill, OneHot, Range, Rank, Shape
 
 
-def _fill(node: BoundOperator) -> Sequence[Value]:
-    return node.layer(Fill(), node.input(1), node.input(0))
-
-
 def _one_hot(node: BoundOperator) -> Sequence[Value]:
     operation = OneHot(axis=node.options("OneHotOptions").integer("Axis"))
     return node.layer(operation, node.input(0), node.input(2), node.input(3), node.input(1))
@@ -29,7 +25,7 @@ def _shape(node: BoundOperator) -> Shape:
 
 
 CONVERTERS: ConverterTable = {
-    "FILL": _fill,
+    "FILL": lambda node: node.layer(Fill(), node.input(1), node.input(0)),
     "ONE_HOT": _one_hot,
     "RANGE": direct(_range),
     "RANK": direct(Rank()),

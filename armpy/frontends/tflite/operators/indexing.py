@@ -268,10 +268,6 @@ def _densify(node: BoundOperator) -> Sequence[Value]:
     return (value,)
 
 
-def _zeros_like(node: BoundOperator) -> Sequence[Value]:
-    return composed(node, lambda parts: zeros(parts, parts.value(0), parts.shape(0)))
-
-
 CONVERTERS: ConverterTable = {
     "BROADCAST_ARGS": _broadcast_args,
     "BUCKETIZE": _bucketize,
@@ -289,5 +285,7 @@ CONVERTERS: ConverterTable = {
     "UNSORTED_SEGMENT_PROD": _segments(ScatterReduction.MUL),
     "UNSORTED_SEGMENT_SUM": _segments(ScatterReduction.ADD),
     "WHERE": _where,
-    "ZEROS_LIKE": _zeros_like,
+    "ZEROS_LIKE": lambda node: composed(
+        node, lambda parts: zeros(parts, parts.value(0), parts.shape(0))
+    ),
 }

@@ -62,12 +62,10 @@ def _pack(node: BoundOperator) -> Stack:
     return Stack(options.integer("Axis"))
 
 
-def _depth_to_space(node: BoundOperator) -> DepthToSpace:
-    return DepthToSpace(node.options("DepthToSpaceOptions").integer("BlockSize"))
-
-
-def _space_to_depth(node: BoundOperator) -> SpaceToDepth:
-    return SpaceToDepth(node.options("SpaceToDepthOptions").integer("BlockSize"))
+def _blocks(operation: type[DepthToSpace | SpaceToDepth]) -> Converter:
+    """Converter of an operator that moves elements between blocks and channels."""
+    name = f"{operation.__name__}Options"
+    return direct(lambda node: operation(node.options(name).integer("BlockSize")))
 
 
 def _resize(method: ResizeMethod, options_name: str) -> Converter:
@@ -88,7 +86,7 @@ CONVERTERS: ConverterTable = {
     "BATCH_TO_SPACE_ND": direct(BatchToSpaceNd()),
     "BROADCAST_TO": direct(BroadcastTo()),
     "CONCATENATION": direct(_concatenation),
-    "DEPTH_TO_SPACE": direct(_depth_to_space),
+    "DEPTH_TO_SPACE": _blocks(DepthToSpace),
     "MIRROR_PAD": _mirror_pad,
     "PACK": direct(_pack),
     "PAD": _pad,
@@ -99,7 +97,7 @@ CONVERTERS: ConverterTable = {
     ),
     "REVERSE_V2": direct(ReverseV2()),
     "SPACE_TO_BATCH_ND": direct(SpaceToBatchNd()),
-    "SPACE_TO_DEPTH": direct(_space_to_depth),
+    "SPACE_TO_DEPTH": _blocks(SpaceToDepth),
     "TILE": direct(Tile()),
     "TRANSPOSE": direct(Transpose()),
 }

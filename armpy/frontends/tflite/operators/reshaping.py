@@ -18,12 +18,10 @@ def _reshape(node: BoundOperator) -> Sequence[Value]:
     return node.layer(Reshape(() if target == (0,) else target), *node.inputs)
 
 
-def _squeeze(node: BoundOperator) -> Squeeze:
-    return Squeeze(tuple(node.options("SqueezeOptions").numbers("SqueezeDims")))
-
-
 CONVERTERS: ConverterTable = {
     "EXPAND_DIMS": direct(ExpandDims()),
     "RESHAPE": _reshape,
-    "SQUEEZE": direct(_squeeze),
+    "SQUEEZE": direct(
+        lambda node: Squeeze(tuple(node.options("SqueezeOptions").numbers("SqueezeDims")))
+    ),
 }

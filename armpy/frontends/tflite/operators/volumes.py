@@ -34,26 +34,27 @@ def _arranged(node: BoundOperator, index: int, permutation: tuple[int, ...]) -> 
     return node.network.add(Transpose(permutation), weights, name=name)
 
 
-def _convolution(node: BoundOperator) -> Sequence[Value]:
+def _operation(
+    node: BoundOperator, kind: type[Convolution3d | TransposeConvolution3d]
+) -> Convolution3d | TransposeConvolution3d:
+    """The operation that the options say."""
     options = node.options("Conv3DOptions")
-    operation = Convolution3d(
+    return kind(
         _steps(options, "Stride"),
         _steps(options, "Dilation", "Factor"),
         padding_of(options),
         fused_activation(options),
     )
+
+
+def _convolution(node: BoundOperator) -> Sequence[Value]:
+    operation = _operation(node, Convolution3d)
     weights = _arranged(node, 1, _OUTPUT_CHANNELS_FIRST)
     return node.layer(operation, node.input(0), weights, *node.inputs[2:])
 
 
 def _transpose_convolution(node: BoundOperator) -> Sequence[Value]:
-    options = node.options("Conv3DOptions")
-    operation = TransposeConvolution3d(
-        _steps(options, "Stride"),
-        _steps(options, "Dilation", "Factor"),
-        padding_of(options),
-        fused_activation(options),
-    )
+    operation = _operation(node, TransposeConvolution3d)
     weights = _arranged(node, 1, _OUTPUT_BEFORE_INPUT)
     return node.layer(operation, node.input(2), weights, node.input(3), node.input(0))
 
