@@ -25,13 +25,7 @@ if TYPE_CHECKING:
 
 
 class Import(NamedTuple):
-    """Imported memory, as a backend's tensor handle.
-
-    Parameters
-    ----------
-    factory : HandleFactoryProxy
-    handle : ITensorHandle
-    """
+    """Imported memory, as a backend's tensor handle."""
 
     factory: HandleFactoryProxy
     handle: ITensorHandle

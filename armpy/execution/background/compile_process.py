@@ -109,10 +109,6 @@ class CompileOutcome(NamedTuple):
 class CompileProcess:
     """A process that compiles what is asked for, at a lower priority, and ends with this one.
 
-    Parameters
-    ----------
-    request : CompileRequest
-
     Raises
     ------
     OSError

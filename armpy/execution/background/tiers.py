@@ -137,10 +137,6 @@ class SlowerProgram(BoundProgram):
     made : BoundProgram
     maker : TieredNetwork
         Whose plan it has; kept as long as somebody may execute that.
-
-    Attributes
-    ----------
-    counter : CallCounter
     """
 
     __slots__ = ("counter", "maker")
@@ -415,10 +411,6 @@ class Tiers:
 
     def wait(self, timeout_s: float | None = None) -> None:
         """Wait until what is compiled runs.
-
-        Parameters
-        ----------
-        timeout_s : float, optional
 
         Raises
         ------

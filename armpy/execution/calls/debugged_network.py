@@ -21,11 +21,6 @@ if TYPE_CHECKING:
 class DebuggedNetwork:
     """A loaded network as calls see it that a callback is told of.
 
-    Parameters
-    ----------
-    network : LoadedCallee
-    callback : callable
-
     Raises
     ------
     InvalidArgumentError

@@ -35,10 +35,6 @@ class NetworkMemory:
         The network prepared for the shapes, with this memory.
     held : HeldMemory
 
-    Attributes
-    ----------
-    latest : BoundProgram
-
     Notes
     -----
     Every backend has made its part of it when this object is there, so that executions in it do

@@ -18,8 +18,7 @@ from armpy.core.vlog import wants_traceback
 from armpy.errors import ArmpyError, BackendError, MemoryLimitError
 from armpy.execution.memory.allocators import pooled_source
 from armpy.execution.memory.arena_pool import arena_pool
-from armpy.execution.steps.constants import Constant
-from armpy.execution.steps.session import BackendSession
+from armpy.execution.steps.session import BackendSession, Constant
 from armpy.graph import Value
 from armpy.ops.operation import Array
 from armpy.plugins.proxy.guarded_call import call_method

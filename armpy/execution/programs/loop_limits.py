@@ -32,7 +32,8 @@ from armpy.execution.scheduling.deadlines import Watch, deadlines
 from armpy.execution.scheduling.stop_signal import CancellationToken
 from armpy.execution.steps.control_flow import Targets, timed_out
 from armpy.execution.steps.session import BackendSession
-from armpy.execution.steps.step import Inputs, Outputs, Step, waiting
+from armpy.execution.steps.step import Inputs, Outputs, Step
+from armpy.execution.steps.watched_steps import waiting
 from armpy.graph import Layer
 from armpy.ops.operation import Array
 from armpy.plugins.proxy.guarded_call import named_error

@@ -27,7 +27,7 @@ from armpy.execution.programs.compiled_program import CompiledProgram
 from armpy.execution.programs.imports import shapes_depend_on_values
 from armpy.execution.programs.staged_program import DynamicLayers, StagedProgram
 from armpy.execution.programs.working_memory import ImportRefusedError
-from armpy.execution.steps.profiled import measure_for, traced_steps
+from armpy.execution.steps.profiled import logged_steps, measure_for, traced_steps
 from armpy.execution.steps.session import HandleFactories, SessionError
 from armpy.execution.steps.step import PreparationError, PreparationFailure
 from armpy.execution.subgraph_networks import SubgraphNetworks
@@ -79,8 +79,6 @@ class Planner:
         self._settings = subgraphs.settings
         self._measure = measure_for(subgraphs.settings.profiler, name)
         if is_on.cpuexe:
-            from armpy.execution.steps.logged_steps import logged_steps  # noqa: PLC0415 - few log
-
             types = {backend.get_id(): backend.device.device_type for backend in subgraphs.backends}
             on_host = {HOST, *(name for name, kind in types.items() if kind in _PROCESSORS)}
             self._measure = logged_steps(self._measure, on_host)

@@ -19,7 +19,8 @@ from armpy.execution.scheduling.executors import Executors
 from armpy.execution.steps.control_flow import Targets
 from armpy.execution.steps.profiled import Measure
 from armpy.execution.steps.session import BackendSession
-from armpy.execution.steps.step import memory_of, prepare_steps, raise_for_step, waiting
+from armpy.execution.steps.step import memory_of, prepare_steps, raise_for_step
+from armpy.execution.steps.watched_steps import waiting
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.operation import Array
 from armpy.plugins.proxy.memory import HandleFactoryProxy

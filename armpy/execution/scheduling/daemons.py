@@ -29,11 +29,6 @@ def start_nameless(target: Callable[[], object]) -> None:
 def start_daemon(target: Callable[[], object], name: str) -> None:
     """Start a thread that does not keep the process from ending.
 
-    Parameters
-    ----------
-    target : callable
-    name : str
-
     Raises
     ------
     RuntimeError

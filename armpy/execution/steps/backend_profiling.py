@@ -27,13 +27,7 @@ _log = logging.getLogger("armpy.execution")
 
 
 class BackendProfiling(IBackendProfiling):
-    """A backend's way into the profile of one network.
-
-    Parameters
-    ----------
-    profiler : Profiler
-    backend_id : str
-    """
+    """A backend's way into the profile of one network."""
 
     def __init__(self, profiler: Profiler, backend_id: BackendId) -> None:
         self._profiler = profiler

@@ -102,12 +102,7 @@ def _has_own(handle: ITensorHandle | None, method: str) -> bool:
 
 
 class CopyWorkloadFactory(IWorkloadFactory):
-    """Makes the workloads of MemCopy layers between two backends' memories.
-
-    Parameters
-    ----------
-    source_id, target_id : str
-    """
+    """Makes the workloads of MemCopy layers between two backends' memories."""
 
     def __init__(self, source_id: BackendId, target_id: BackendId) -> None:
         self._ids = (source_id, target_id)

@@ -1,15 +1,17 @@
-"""Measured steps: the layers of a plan with their time taken, or marked in the system's trace."""
+"""Observed steps: the layers of a plan with their time taken, marked in a trace, or logged."""
 
 from __future__ import annotations
 
 import enum
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import TypeAlias
 
 from armpy.core.system_trace import trace_section
-from armpy.execution.steps.step import Inputs, Outputs, Step, waiting
+from armpy.core.vlog import vlog
+from armpy.execution.steps.step import Inputs, Outputs, Step
+from armpy.execution.steps.watched_steps import waiting
 from armpy.graph import Layer
 from armpy.profiling import (
     EventKind,
@@ -31,7 +33,6 @@ def measure_for(profiler: Profiler | None, graph: str) -> Measure | None:
 
     Parameters
     ----------
-    profiler : Profiler, optional
     graph : str
         What the control flow that runs the plan calls it; empty for the outermost one.
     """
@@ -47,25 +48,16 @@ def measure_for(profiler: Profiler | None, graph: str) -> Measure | None:
         # Looked up once, as every layer of every execution comes by.
         clock, record = time.perf_counter, profiler.record
 
-        # What a device has been told to do counts until it is done.
-        step = waiting(backend_id, step)
-
-        def timed(inputs: Inputs, outputs: Outputs) -> None:
-            started = clock()
-            step.execute(inputs, outputs)
-            record(label, started, clock())
-
-        def bind(inputs: Inputs, outputs: Outputs) -> Callable[[], object]:
-            call = step.bind(inputs, outputs)
-
-            def timed_call() -> None:
+        def timed(call: Callable[..., object]) -> Callable[..., None]:
+            def execute(*handles: object) -> None:
                 started = clock()
-                call()
+                call(*handles)
                 record(label, started, clock())
 
-            return timed_call
+            return execute
 
-        return Step(timed, bind, step.free_idle, is_bound=step.is_bound)
+        # What a device has been told to do counts until it is done.
+        return _around(waiting(backend_id, step), timed)
 
     return measured
 
@@ -88,22 +80,55 @@ def traced_steps(measure: Measure | None) -> Measure:
         inner = step if measure is None else measure(step, layer, backend_id)
         name = f"armpy execute {backend_id}: {layer.where}"
 
-        def execute(inputs: Inputs, outputs: Outputs) -> object:
-            with trace_section(name):
-                return inner.execute(inputs, outputs)
-
-        def bind(inputs: Inputs, outputs: Outputs) -> Callable[[], object]:
-            call = inner.bind(inputs, outputs)
-
-            def traced_call() -> object:
+        def marked(call: Callable[..., object]) -> Callable[..., object]:
+            def execute(*handles: object) -> object:
                 with trace_section(name):
-                    return call()
+                    return call(*handles)
 
-            return traced_call
+            return execute
 
-        return replace(inner, execute=execute, bind=bind)
+        return _around(inner, marked)
 
     return traced
+
+
+def logged_steps(measure: Measure | None, processors: Collection[BackendId]) -> Measure:
+    """Log each execution of a layer on a processor.
+
+    Parameters
+    ----------
+    measure : callable, optional
+        What else is done to steps.
+    processors : collection of str
+        Ids of the backends that execute on a processor.
+    """
+
+    def logged(step: Step, layer: Layer, backend_id: BackendId) -> Step:
+        inner = step if measure is None else measure(step, layer, backend_id)
+        if backend_id not in processors:
+            return inner
+        where = layer.where
+
+        def told(call: Callable[..., object]) -> Callable[..., object]:
+            def execute(*handles: object) -> object:
+                vlog("cpuexe", "%s: %s", backend_id, where)
+                return call(*handles)
+
+            return execute
+
+        # Logged one after the other, as on a processor.
+        return _around(waiting(backend_id, inner), told)
+
+    return logged
+
+
+def _around(step: Step, wrap: Callable[[Callable[..., object]], Callable[..., object]]) -> Step:
+    """The step with its execution wrapped, whether the handles are bound before or not."""
+
+    def bind(inputs: Inputs, outputs: Outputs) -> Callable[[], object]:
+        return wrap(step.bind(inputs, outputs))
+
+    return replace(step, execute=wrap(step.execute), bind=bind)
 
 
 def _described(layer: Layer, backend_id: BackendId, graph: str) -> LayerDetails:

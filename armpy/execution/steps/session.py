@@ -12,6 +12,8 @@ from armpy.backend import (
     DefaultAllocator,
     IBackendModelContext,
     ICustomAllocator,
+    ITensorHandle,
+    ITensorHandleFactory,
     IWorkloadFactory,
     MemorySource,
     NetworkResources,
@@ -26,11 +28,45 @@ from armpy.execution.backend_contexts import close_context
 from armpy.execution.memory.allocators import CheckedAllocator
 from armpy.execution.memory.shared_memory import SharedMemory
 from armpy.execution.steps.backend_profiling import open_profiling
-from armpy.execution.steps.constants import ConstantHandles
+from armpy.graph import Value
+from armpy.ops.operation import Array
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.memory import HandleFactoryProxy
 from armpy.profiling import Profiler
+from armpy.tensor import TensorInfo
 from armpy.types import BackendId
+
+
+class Constant:
+    """A constant's handle, with the elements that it was made of."""
+
+    __slots__ = ("__weakref__", "data", "handle")
+
+    def __init__(self, data: Array, handle: ITensorHandle) -> None:
+        self.data = data
+        self.handle = handle
+
+
+class ConstantHandles:
+    """A network's constants on one backend, each made once and kept as long as a plan has it."""
+
+    def __init__(self) -> None:
+        self._known: weakref.WeakValueDictionary[tuple[int, TensorInfo], Constant] = (
+            weakref.WeakValueDictionary()
+        )
+
+    def get(self, value: Value, factory: ITensorHandleFactory) -> Constant | None:
+        """What a factory makes of a value, or has made before; None if it is no constant."""
+        data = value.data
+        if data is None:
+            return None
+        # Graphs made of one another have other objects on one memory, which the constant keeps.
+        key = (data.ctypes.data, value.info)
+        known = self._known.get(key)
+        if known is None:
+            handle = factory.create_constant_handle(value.info, data)
+            known = self._known[key] = Constant(data, handle)
+        return known
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -83,11 +119,6 @@ class BackendSession:
 
 class ModelContext:
     """Model context of a backend; closed when nothing refers to it any more.
-
-    Parameters
-    ----------
-    backend_id : str
-    context : IBackendModelContext
 
     Attributes
     ----------

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import NoReturn, TypeAlias
 
-from armpy.backend import ITensorHandle, IWorkload, WorkloadInfo, current_cancellation
+from armpy.backend import ITensorHandle, IWorkload, WorkloadInfo
 from armpy.compiler import OptimizedNetwork
 from armpy.compiler.compile_timeout import in_time, next_deadline
 from armpy.compiler.imported import ImportedNetwork
@@ -16,7 +16,6 @@ from armpy.core.vlog import wants_traceback
 from armpy.errors import ArmpyError, BackendError, CompilationPostponedError
 from armpy.execution.error_attribution import blamed
 from armpy.execution.memory.shared_memory import SharedMemory
-from armpy.execution.scheduling.completions import as_completion, wait_for
 from armpy.execution.steps.host_workloads import CopyWorkloadFactory
 from armpy.execution.steps.session import BackendSession
 from armpy.graph import Graph, Layer
@@ -195,31 +194,6 @@ def _home_of(network: OptimizedNetwork, copy: Layer) -> BackendId:
         if copy.inputs[0] in layer.outputs:
             return network.backend_ids[layer.id]
     return HOST
-
-
-def waiting(backend_id: BackendId, step: Step) -> Step:
-    """The same step, come back from when its device has done it or was stopped.
-
-    For whoever needs to know when a step is over. Both ways of executing it raise
-    ExecutionCancelledError or ExecutionTimeoutError if the execution is stopped meanwhile, and
-    BackendError if the device fails, or the workload answers something else.
-    """
-    if not step.enqueues:
-        return step
-
-    def finish(answer: object) -> None:
-        completion = as_completion(backend_id, answer)
-        if completion is not None:
-            wait_for(backend_id, completion, current_cancellation())
-
-    def execute(inputs: Inputs, outputs: Outputs) -> None:
-        finish(step.execute(inputs, outputs))
-
-    def bind(inputs: Inputs, outputs: Outputs) -> Callable[[], object]:
-        call = step.bind(inputs, outputs)
-        return lambda: finish(call())
-
-    return replace(step, execute=execute, bind=bind, enqueues=False)
 
 
 def memory_of(

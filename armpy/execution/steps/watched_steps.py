@@ -4,18 +4,101 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from armpy.backend import Cancellation, ICompletion
+from armpy.backend import Cancellation, ICompletion, current_cancellation
 from armpy.compiler import OptimizedNetwork
 from armpy.core.vlog import wants_traceback
-from armpy.errors import ArmpyError
-from armpy.execution.scheduling.completions import as_completion, stop, wait_for
-from armpy.execution.steps.step import Step, raise_for_step
+from armpy.errors import ArmpyError, BackendError
+from armpy.execution.steps.step import Inputs, Outputs, Step, raise_for_step
 from armpy.ops.backend_internal import MemCopy
+from armpy.plugins.proxy.guarded_call import ask_method, call_method, describe, is_a
 from armpy.types import BackendId
 
 _log = logging.getLogger("armpy.execution")
+
+# Far below the 10 ms within which `Execution.cancel` promises to be effective.
+_SLICE_S = 0.002
+"""How long to wait for a device before looking whether to stop."""
+
+
+def as_completion(backend_id: BackendId, answer: object) -> ICompletion | None:
+    """What a workload's ``enqueue`` has answered.
+
+    Raises
+    ------
+    BackendError
+        If it is something else.
+    """
+    if answer is None:
+        return None
+    if not is_a(answer, ICompletion):
+        raise BackendError(
+            "the answer has the wrong type",
+            where=f"{backend_id} / enqueue",
+            expected="ICompletion or None",
+            actual=describe(answer),
+        )
+    return answer  # type: ignore[return-value]  # just checked
+
+
+def wait_for(
+    backend_id: BackendId, completion: ICompletion, cancellation: Cancellation | None = None
+) -> None:
+    """Wait until a device has done what it was told, or stop it.
+
+    Raises
+    ------
+    ExecutionCancelledError, ExecutionTimeoutError
+        If it was stopped.
+    BackendError
+        If it fails; a backend's own ArmpyErrors are raised as they are.
+    """
+    if cancellation is not None:
+        while not ask_method(backend_id, bool, completion, "wait", _SLICE_S):
+            if cancellation.is_cancelled:
+                stop(backend_id, completion)
+                raise cancellation.error
+    elif not ask_method(backend_id, bool, completion, "wait"):
+        # Without a limit there is no reason to return early: the arrays may still be written to.
+        raise BackendError("the device has not come to its end", where=f"{backend_id} / wait")
+
+
+def stop(backend_id: BackendId, completion: ICompletion) -> None:
+    """Stop a device, if it can be stopped, and wait until it uses no memory any more.
+
+    Raises
+    ------
+    BackendError
+        If it fails; a backend's own ArmpyErrors are raised as they are.
+    """
+    call_method(backend_id, completion, "cancel")
+    ask_method(backend_id, bool, completion, "wait")
+
+
+def waiting(backend_id: BackendId, step: Step) -> Step:
+    """The same step, come back from when its device has done it or was stopped.
+
+    For whoever needs to know when a step is over. Both ways of executing it raise
+    ExecutionCancelledError or ExecutionTimeoutError if the execution is stopped meanwhile, and
+    BackendError if the device fails, or the workload answers something else.
+    """
+    if not step.enqueues:
+        return step
+
+    def finish(answer: object) -> None:
+        completion = as_completion(backend_id, answer)
+        if completion is not None:
+            wait_for(backend_id, completion, current_cancellation())
+
+    def execute(inputs: Inputs, outputs: Outputs) -> None:
+        finish(step.execute(inputs, outputs))
+
+    def bind(inputs: Inputs, outputs: Outputs) -> Callable[[], object]:
+        call = step.bind(inputs, outputs)
+        return lambda: finish(call())
+
+    return replace(step, execute=execute, bind=bind, enqueues=False)
 
 
 @dataclass(frozen=True, slots=True)
