@@ -6,7 +6,6 @@ import logging
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -589,8 +588,12 @@ class LoadedNetwork:
             self._check_open()
             graph = self._bound(shapes)
             plan, key = self._debug_plan(shapes, graph), (_DEBUG, shapes)
-            told = partial(debug, graph=graph)
-            return self._wrappers.prepared(shapes, plan, falls_back=(self, key), debug=told)
+            return self._wrappers.prepared(
+                shapes,
+                plan,
+                falls_back=(self.plan_without, key),
+                debug=lambda runs: debug(runs, graph),
+            )
 
     def _debug_plan(self, shapes: Shapes, graph: Graph) -> NetworkProgram:
         """The plan in which every value is a result."""
@@ -667,7 +670,7 @@ class LoadedNetwork:
         self, shapes: Shapes, plan: NetworkProgram, memory: HeldMemory | None = None
     ) -> BoundProgram:
         """Surround a plan with what every execution of this network is to do."""
-        return self._wrappers.prepared(shapes, plan, memory, falls_back=(self, shapes))
+        return self._wrappers.prepared(shapes, plan, memory, falls_back=(self.plan_without, shapes))
 
     def reset_state(self) -> None:
         """Give every variable its initial elements again, for all networks that share them."""

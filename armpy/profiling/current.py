@@ -134,13 +134,14 @@ class WatchedLock:
     def __exit__(self, *exc_info: object) -> None:
         self.release()
 
-    def acquire(self, timeout: float = -1) -> bool:
+    def acquire(self, timeout: float | None = None) -> bool:
         """Acquire it as a `threading.Lock`."""
         # Nearly always nobody has it, and there is no wait to measure.
         if self._lock.acquire(blocking=False):
             return True
         started_s = time.perf_counter()
-        is_held = self._lock.acquire(timeout=timeout)
+        # Semaphores and locks say in different ways that there is no limit.
+        is_held = self._lock.acquire() if timeout is None else self._lock.acquire(timeout=timeout)
         record_waiting(self._what, started_s)
         return is_held
 

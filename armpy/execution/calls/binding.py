@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,16 +19,6 @@ from armpy.ops.operation import Array
 
 if TYPE_CHECKING:
     from armpy.execution.calls.callee import Callee
-
-
-class BoundCall(Protocol):
-    """Bound call, which executes once."""
-
-    def __call__(self) -> object:
-        """Execute once."""
-
-    def write(self) -> None:
-        """Copy the results into the caller's arrays; of private bindings only."""
 
 
 class Binding:
@@ -90,18 +80,26 @@ class Binding:
         given = [*arrays, *(target for target in call.targets if target is not None)]
         self._owners = [weakref.ref(owner) for owner in _owners(given)]
 
-    def bound(self, signal: Cancellation, *, is_private: bool) -> BoundCall:
-        """What executes once with these arrays, and is stopped by a signal.
+    def bound(self, signal: Cancellation) -> Callable[[], object]:
+        """What executes once with these arrays, and is stopped by a signal."""
+        call = self._bound(signal, self._targets)
+        if all(array is not None for array in self._targets):
+            return call
 
-        Parameters
-        ----------
-        signal : Cancellation
-        is_private : bool
-            Whether it writes into arrays of its own until `BoundCall.write`.
-        """
-        results = self._targets
-        if is_private:
-            results = [None if array is None else np.empty_like(array) for array in results]
+        def execute() -> None:
+            self.shown.update(zip(self._names, call() or (), strict=True))
+
+        return execute
+
+    def bound_apart(self, signal: Cancellation) -> PrivateCall:
+        """`bound`, which writes into arrays of its own until `PrivateCall.write`."""
+        results = [None if array is None else np.empty_like(array) for array in self._targets]
+        return PrivateCall(self._bound(signal, results), results, self)
+
+    def _bound(
+        self, signal: Cancellation, results: list[Array | None]
+    ) -> Callable[[], Sequence[Array] | None]:
+        """What executes once into some arrays."""
         # Backends ask what stops them when they prepare, and are not told in each execution.
         with cancellable(signal):
             call = self._prepared.bind(self._sources, results)
@@ -109,15 +107,7 @@ class Binding:
             call = _after_copies(call, self._copies)
         if self._strings:
             call = _after_checks(call, self._strings)
-        if is_private:
-            return _PrivateCall(call, results, self)
-        if any(array is None for array in results):
-            return _ShowingCall(call, self)
-        return call  # type: ignore[return-value]  # which has no `write`, as nobody needs it
-
-    def show(self, made: Sequence[Array]) -> None:
-        """Show results some of which were made anew."""
-        self.shown.update(zip(self._names, made, strict=True))
+        return call
 
     def take(self, made: Sequence[Array]) -> None:
         """Copy results into the caller's arrays, or show them where the caller has none."""
@@ -131,23 +121,7 @@ class Binding:
                 target[...] = array
 
 
-class _ShowingCall:
-    """Executes and shows the results, some of which are made anew."""
-
-    __slots__ = ("_binding", "_call")
-
-    def __init__(self, call: Callable[[], Sequence[Array] | None], binding: Binding) -> None:
-        self._call = call
-        self._binding = binding
-
-    def __call__(self) -> None:
-        self._binding.show(self._call() or ())
-
-    def write(self) -> None:
-        """Nothing: it is done."""
-
-
-class _PrivateCall:
+class PrivateCall:
     """Executes into arrays that the caller does not have."""
 
     __slots__ = ("_binding", "_call", "_made", "_results")
@@ -164,6 +138,7 @@ class _PrivateCall:
         self._made: Sequence[Array] | None = None
 
     def __call__(self) -> None:
+        """Execute once."""
         self._made = self._call()
 
     def write(self) -> None:

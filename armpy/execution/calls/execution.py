@@ -11,7 +11,9 @@ from armpy.ops.operation import Array
 from armpy.types import Priority
 
 if TYPE_CHECKING:  # futures are slow to import, and most programs call
-    from armpy.execution.calls.binding import Binding, BoundCall
+    from collections.abc import Callable
+
+    from armpy.execution.calls.binding import Binding, PrivateCall
     from armpy.execution.calls.invocation import Invocation
     from armpy.execution.scheduling.executors import Executors
     from armpy.execution.scheduling.tasks import ExecutionFuture, ExecutionTask
@@ -88,15 +90,18 @@ class Execution:
         self._task: ExecutionTask[dict[str, Array]] | None = None
         self._wants_stop = False
         self._signal = CancellationToken()
-        bound = binding.bound(self._signal, is_private=self._is_apart)
+        bound: Callable[[], object]
         # What is run apart, and stops it, for whoever has the turn; None until it is made anew.
-        self._apart: tuple[CancellationToken, BoundCall | None] | None = None
+        self._apart: tuple[CancellationToken, PrivateCall | None] | None = None
         if self._is_apart:
-            self._apart = self._signal, bound
+            bound = private = binding.bound_apart(self._signal)
+            self._apart = self._signal, private
+        else:
+            bound = binding.bound(self._signal)
         # Whoever takes it out executes: to delete from a list is one step, and the quickest lock.
         # It is a statement and no call of `pop`, behind which a signal handler could raise: the
         # turn would have been taken, and nobody would know. Nor is there a call before the `try`.
-        self._turn: list[BoundCall] = [bound]
+        self._turn: list[Callable[[], object]] = [bound]
 
     def __call__(self) -> dict[str, Array]:
         """Execute once.
@@ -245,8 +250,8 @@ class Execution:
     def _take_back(
         self,
         task: ExecutionTask[dict[str, Array]] | None,
-        turn: list[BoundCall],
-        execute: BoundCall,
+        turn: list[Callable[[], object]],
+        execute: Callable[[], object],
     ) -> None:
         """Give the turn back of what was not started, as where a signal handler has raised."""
         if task is None:
@@ -256,8 +261,8 @@ class Execution:
 
     def _new_task(
         self,
-        turn: list[BoundCall],
-        execute: BoundCall,
+        turn: list[Callable[[], object]],
+        execute: Callable[[], object],
         deadline: float | None,
         priority: Priority,
         is_apart: bool,
@@ -267,7 +272,7 @@ class Execution:
 
         binding, outputs = self._binding, self.outputs
         signal = self._signal
-        made: BoundCall | None = None
+        made: PrivateCall | None = None
         if is_apart:  # the last one may have been left alone, with all that it has
             # No lock: only the thread that has the turn comes here.
             signal, made = self._apart or (CancellationToken(), None)
@@ -282,7 +287,7 @@ class Execution:
                 execute()
                 return outputs
             if made is None:
-                made = binding.bound(signal, is_private=True)
+                made = binding.bound_apart(signal)
             made()
             # Only behind this are the caller's arrays written to.
             signal.commit()

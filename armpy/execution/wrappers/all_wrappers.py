@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NoReturn
@@ -20,11 +21,10 @@ from armpy.execution.programs.staged_program import NetworkProgram, StagedProgra
 from armpy.execution.programs.state import SharedState, VariableState
 from armpy.execution.settings import NetworkSettings
 from armpy.execution.steps.control_flow import Shapes
-from armpy.execution.wrappers.fallback import PlanSource, falling_back
+from armpy.execution.wrappers.fallback import PlanWithout, falling_back
 from armpy.execution.wrappers.importing import ImportBinding
 from armpy.execution.wrappers.protected import check_plan, protected
 from armpy.execution.wrappers.runs import (
-    ExecutionPlaces,
     Runs,
     in_places,
     observed,
@@ -82,7 +82,7 @@ class ExecutionWrappers:
         self._state = state
         self._number = number
         limit = None if is_inner else settings.properties.max_executions
-        self._places = None if limit is None else ExecutionPlaces(limit)
+        self._places = None if limit is None else threading.Semaphore(limit)
         self._cancellable = {one.get_id() for one in backends if _is_cancellable(one)}
 
     def prepared(
@@ -91,7 +91,7 @@ class ExecutionWrappers:
         plan: NetworkProgram,
         memory: HeldMemory | None = None,
         *,
-        falls_back: tuple[PlanSource, PlanKey] | None = None,
+        falls_back: tuple[PlanWithout, PlanKey] | None = None,
         debug: Callable[[Runs], Runs] | None = None,
     ) -> BoundProgram:
         """Surround a plan.
@@ -102,8 +102,8 @@ class ExecutionWrappers:
         plan : NetworkProgram
         memory : HeldMemory, optional
             What it is executed in; some of the plan's own if left out.
-        falls_back : tuple of PlanSource and PlanKey, optional
-            Whose plan it is, if another one may take its place when a backend fails.
+        falls_back : tuple of PlanWithout and PlanKey, optional
+            What makes another plan, if that one may take its place when a backend fails.
         debug : callable, optional
             Wrapper that tells every value.
         """
@@ -129,7 +129,7 @@ class ExecutionWrappers:
         self,
         plan: NetworkProgram,
         memory: HeldMemory | None,
-        falls_back: tuple[PlanSource, PlanKey] | None,
+        falls_back: tuple[PlanWithout, PlanKey] | None,
         debug: Callable[[Runs], Runs] | None,
     ) -> Iterator[Callable[[Runs], Runs]]:
         """Wrappers of one plan's runs, the innermost first.
@@ -150,8 +150,8 @@ class ExecutionWrappers:
         settings = self._settings
         profiler, after_run = settings.profiler, settings.after_run
         if falls_back is not None:
-            network, key = falls_back
-            yield partial(falling_back, network=network, key=key, plan=plan)
+            plan_without, key = falls_back
+            yield partial(falling_back, plan_without=plan_without, key=key, plan=plan)
         if debug is not None:
             yield debug
         if self._graph.variables:

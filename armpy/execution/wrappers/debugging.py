@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from armpy.backend import Cancellation
 from armpy.execution.steps.control_flow import Targets
@@ -49,12 +49,8 @@ References
 Arm NN DebugCallbackFunction.
 """
 
-
-class DebugWrapper(Protocol):
-    """`debugged` with a callback."""
-
-    def __call__(self, runs: Runs, /, *, graph: Graph) -> Runs:
-        """Wrap the runs of the plan for a graph."""
+DebugWrapper: TypeAlias = Callable[[Runs, Graph], Runs]
+"""`debugged` with a callback."""
 
 
 def with_every_value(graph: Graph) -> Graph:
@@ -77,7 +73,7 @@ def with_every_value(graph: Graph) -> Graph:
     )
 
 
-def debugged(runs: Runs, *, graph: Graph, callback: DebugCallback) -> Runs:
+def debugged(runs: Runs, graph: Graph, callback: DebugCallback) -> Runs:
     """Execute the plan of `with_every_value`, tell a callback, and give the outputs only.
 
     Parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import weakref
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, TypeAlias
 
 from armpy.backend import Cancellation
 from armpy.errors import ArmpyError, MemoryLimitError
@@ -24,24 +24,19 @@ _FAILURES = (*FAILURES, MemoryLimitError)
 _log = logging.getLogger("armpy.execution")
 
 
-class PlanSource(Protocol):
-    """Network that makes another plan when a backend has failed to execute the first one."""
-
-    def plan_without(
-        self, backend_id: BackendId, error: ArmpyError, key: PlanKey
-    ) -> NetworkProgram:
-        """The plan without the backend; as of `LoadedNetwork`."""
+PlanWithout: TypeAlias = Callable[[BackendId, ArmpyError, PlanKey], NetworkProgram]
+"""Makes another plan when a backend has failed; see `LoadedNetwork.plan_without`."""
 
 
-def falling_back(runs: Runs, network: PlanSource, key: PlanKey, plan: NetworkProgram) -> Runs:
+def falling_back(runs: Runs, plan_without: PlanWithout, key: PlanKey, plan: NetworkProgram) -> Runs:
     """Execute a plan that is made anew, without the backend, when one fails to execute it.
 
     Parameters
     ----------
     runs : Runs
         Of the plan.
-    network : PlanSource
-        Whose plan it is; not kept alive.
+    plan_without : bound method
+        Of the network whose plan it is, which is not kept alive.
     key : tuple
         What it is prepared for.
     plan : NetworkProgram
@@ -55,7 +50,7 @@ def falling_back(runs: Runs, network: PlanSource, key: PlanKey, plan: NetworkPro
     others take them all; else its error is the caller's.
     """
     # Weak, as the network has this with its plans.
-    next_plans = _NextPlans(weakref.ref(network), key)
+    next_plans = _NextPlans(weakref.WeakMethod(plan_without), key)
     # One tuple, so that another thread never sees the plan of one and the function of another.
     current = plan, runs.run
 
@@ -95,7 +90,7 @@ def falling_back(runs: Runs, network: PlanSource, key: PlanKey, plan: NetworkPro
 class _NextPlans(NamedTuple):
     """Plans that follow one whose backend has failed."""
 
-    network: Callable[[], PlanSource | None]
+    plan_without: Callable[[], PlanWithout | None]
     key: PlanKey
 
     def bound(
@@ -117,12 +112,12 @@ class _NextPlans(NamedTuple):
         ArmpyError
             The error itself, if it is no backend's or nobody else takes the layers.
         """
-        network = self.network()
+        plan_without = self.plan_without()
         backend_id = backend_of(error)
-        if network is None or not backend_id:
+        if plan_without is None or not backend_id:
             raise error
         try:
-            following = network.plan_without(backend_id, error, self.key)
+            following = plan_without(backend_id, error, self.key)
         except ArmpyError as refusal:
             _log.warning("no other backend can execute what %s failed to: %s", backend_id, refusal)
             raise error from error.__cause__

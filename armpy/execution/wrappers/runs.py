@@ -162,34 +162,13 @@ def observed(runs: Runs, profiler: Profiler | None, after_run: Callable[[], None
     return Runs(run_observed, bind_observed)
 
 
-class ExecutionPlaces:
-    """Places for a number of executions, taken like a lock.
-
-    Parameters
-    ----------
-    number : int
-        1 or more.
-    """
-
-    def __init__(self, number: int) -> None:
-        self._free = threading.Semaphore(number)
-
-    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
-        """Take a place; whether that was possible."""
-        return self._free.acquire(blocking, None if timeout < 0 else timeout)
-
-    def release(self) -> None:
-        """Give the place back."""
-        self._free.release()
-
-
-def in_places(runs: Runs, places: ExecutionPlaces, *, is_profiled: bool) -> Runs:
+def in_places(runs: Runs, places: threading.Semaphore, *, is_profiled: bool) -> Runs:
     """Let each execution wait for a place, unless it is stopped before.
 
     Parameters
     ----------
     runs : Runs
-    places : ExecutionPlaces
+    places : Semaphore
         Shared by all executions of the network.
     is_profiled : bool
         Whether waits are recorded in the profile.
