@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from armpy.core.numerics.fixed_point import (
     Multiplier,
+    Requantization,
     mean_multiplier,
     multiply_high,
     quantize_multiplier,
     short_multiplier,
 )
-from armpy.core.numerics.requantization import Requantization
 from tests.support.gemmlowp_in_integers import (
     accumulators,
     doubling_high_multiply,

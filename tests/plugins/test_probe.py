@@ -14,7 +14,7 @@ import pytest
 from armpy_reference import ReferenceBackend
 
 from armpy.backend import BACKEND_API_VERSION, IBackendInternal, cache_directory
-from armpy.core.processes.output import KEPT_BYTES
+from armpy.core.processes.worker import KEPT_BYTES
 from armpy.errors import BackendUnavailableError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.plugins import (

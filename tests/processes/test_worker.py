@@ -14,9 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from armpy.core.processes.output import KEPT_BYTES
 from armpy.core.processes.protocol import MAX_ANSWER_BYTES, error_as_fields, error_from_fields
-from armpy.core.processes.worker import Worker
+from armpy.core.processes.worker import KEPT_BYTES, Worker
 from armpy.errors import (
     ArmpyError,
     BackendError,

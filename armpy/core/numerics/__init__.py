@@ -10,8 +10,7 @@ Notes
 -----
 ==================  ================================================================
 `rounding`          half away from zero, rounding right shifts, saturation
-`fixed_point`       quantised multipliers and the products with them
-`requantization`    bias, multiplier, rounding as one multiplication and one shift
+`fixed_point`       quantised multipliers, products with them, requantisation
 `quantization`      parameters of affine quantisation, clamps of stored integers
 `lookup_table`      functions of real numbers as tables, of 8 bits and of 16
 `integer_functions` functions of one stored integer: RELU, HARD_SWISH, RSQRT, ...

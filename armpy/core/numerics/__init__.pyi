@@ -11,6 +11,5 @@ from armpy.core.numerics.integer_functions import *
 from armpy.core.numerics.lookup_table import *
 from armpy.core.numerics.pair_functions import *
 from armpy.core.numerics.quantization import *
-from armpy.core.numerics.requantization import *
 from armpy.core.numerics.rounding import *
 from armpy.core.numerics.small_floats import *

@@ -72,12 +72,9 @@ def gelu(
 ) -> Float32Array:
     """Gaussian error linear unit, ``x`` times the normal distribution function of ``x``.
 
-    Reference: Hendrycks, Gimpel, "Gaussian Error Linear Units", 2016, section 2.
+    `approximate` takes the hyperbolic tangent of a polynomial for it.
 
-    Parameters
-    ----------
-    approximate
-        Whether with the hyperbolic tangent of a polynomial.
+    Reference: Hendrycks, Gimpel, "Gaussian Error Linear Units", 2016, section 2.
     """
     number = values.dtype.type
     half = number(0.5) * values

@@ -21,14 +21,13 @@ Function: TypeAlias = Callable[[FloatArray], FloatArray]
 
 @dataclass(frozen=True, slots=True)
 class ElementaryFunctions:
-    """Elementary functions of float arrays; they return new arrays of the same type."""
+    """Elementary functions of float32 or float64 arrays; they return new arrays of that type."""
 
     exp: Function
     expm1: Function
     log: Function
     tanh: Function
     erfc: Function
-    """`exp`, `expm1`, `log`, `tanh` and `erfc`: of float32 or float64 arrays of any shape."""
 
 
 def erf(values: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Quantised multipliers: real factors in fixed point, and the products with them.
+"""Quantised multipliers: real factors in fixed point, products with them, and requantisation.
 
 References
 ----------
@@ -21,9 +21,11 @@ from armpy.core.numerics.rounding import Int64Array, Integers, rounding_shift_ri
 
 __all__ = [
     "Multiplier",
+    "Requantization",
     "mean_multiplier",
     "multiply_high",
     "quantize_multiplier",
+    "reduced_multiplier",
     "short_multiplier",
 ]
 
@@ -94,11 +96,8 @@ class Multiplier:
 
     multiplier: Int64Array
     """Shape () or (channels,). Magnitudes in [2**30, 2**31), or 0."""
-    left_shift: Int64Array
-    right_shift: Int64Array
-    """`left_shift` and `right_shift`: at least 0, the former at most 30; at most one of them is
-    above 0.
-    """
+    left_shift: Int64Array  # from 0 to 30
+    right_shift: Int64Array  # at least 0; at most one of the two shifts is above 0
 
     @classmethod
     def from_real(cls, real: float | Sequence[float] | npt.NDArray[np.float64]) -> Multiplier:
@@ -152,3 +151,84 @@ class Multiplier:
         if self.right_shift.any():
             rounding_shift_right(values, self.right_shift, out=values)
         return values
+
+
+@dataclass(frozen=True, slots=True)
+class Requantization:
+    """Requantisation of sums with a bias: ``(sum * factor + addend) >> shift``.
+
+    For sums below 2**31 and biases of at most 2**30 nothing leaves 64 bits.
+
+    gemmlowp rounds twice: ``a = floor(p / 2**31 + 1/2)`` and then ``a / 2**r`` with halves away
+    from zero, which is ``floor((a + 2**(r-1) - [a < 0]) / 2**r)``. As ``floor(floor(u) + n) =
+    floor(u + n)`` for integers n, both are one shift of ``p + 2**30 + (2**(r-1) - [a < 0]) *
+    2**31`` by ``31 + r``, and ``a < 0`` where ``p + 2**30 < 0``. Where the result is clamped at
+    real 0 anyway, the term for negative values changes nothing and is left out. A shift of the
+    sum to the left is one by less to the right behind.
+    """
+
+    # Of shape () or (channels,).
+    factor: Int64Array
+    addend: Int64Array  # includes the bias
+    shift: Int64Array
+    # Both or neither: `half` is added before the shift, less `step` where the number is negative.
+    half: Int64Array | None = None
+    step: Int64Array | None = None
+
+    @classmethod
+    def rounding_twice(
+        cls, multiplier: Multiplier, bias: Int64Array, keeps_negatives: bool = True
+    ) -> Requantization:
+        """Round as for 32-bit accumulators: halves up, then halves away from zero.
+
+        `bias` has shape () or (channels,) and magnitudes of at most 2**30. Without
+        `keeps_negatives` results below 0 may be one too high.
+        """
+        left, right, factor = multiplier.left_shift, multiplier.right_shift, multiplier.multiplier
+        addend = bias * factor + np.left_shift(1, 30 - left)
+        shift = 31 - left + right
+        half = np.where(right > 0, np.left_shift(1, right + 30), 0)
+        if not keeps_negatives or not right.any():
+            return cls(factor, addend + half, shift)
+        return cls(factor, addend, shift, half, np.where(right > 0, 1 << 31, 0))
+
+    @classmethod
+    def rounding_once(cls, multiplier: Multiplier, bias: Int64Array) -> Requantization:
+        """Round as for 64-bit accumulators: a multiplier of 16 bits, halves up.
+
+        The multiplier is shifted left by 14 bits at most; sums with the bias, of shape () or
+        (channels,), have magnitudes of at most 2**47.
+        """
+        factor, shift = reduced_multiplier(multiplier)
+        return cls(factor, bias * factor + np.left_shift(1, shift - 1), shift)
+
+    def apply(self, sums: npt.NDArray[Any], out: Int64Array | None = None) -> Int64Array:
+        """Requantise sums, shape (..., channels), without saturation.
+
+        Sums may be floats that are integers. Returns `out`, which may be `sums`, or a new
+        array.
+        """
+        values = np.empty(np.shape(sums), np.int64) if out is None else out
+        np.copyto(values, sums, casting="unsafe")
+        np.multiply(values, self.factor, out=values)
+        np.add(values, self.addend, out=values)
+        if self.half is not None and self.step is not None:
+            # The sign of the rounded high product, a < 0 of the notes, as -1 or 0.
+            correction = values >> 63
+            correction &= self.step
+            np.subtract(self.half, correction, out=correction)
+            values += correction
+        np.right_shift(values, self.shift, out=values)
+        return values
+
+
+def reduced_multiplier(multiplier: Multiplier) -> tuple[Int64Array, Int64Array]:
+    """Quantised multiplier of 16 bits, as 64-bit accumulators are multiplied by.
+
+    The real factor is ``factor * 2**-shift``, with 15 bits and a shift from -15 to 46.
+
+    Reference: TFLite ``MultiplyByQuantizedMultiplier(int64_t, ...)``.
+    """
+    whole = multiplier.multiplier
+    factor = np.where(whole < 0x7FFF0000, (whole + (1 << 15)) >> 16, 0x7FFF)
+    return factor, 15 - multiplier.left_shift + multiplier.right_shift

@@ -24,11 +24,7 @@ from armpy.core.numerics.rounding import (
     rounding_shift_right,
 )
 
-__all__ = [
-    "PairFunction",
-    "quotients",
-    "through_reals",
-]
+__all__ = ["PairFunction", "quotients", "through_reals"]
 
 PairFunction: TypeAlias = Callable[[Stored, Stored], Int64Array]
 """Computes stored integers, in a new array, from two arrays of them that broadcast."""

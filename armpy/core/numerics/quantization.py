@@ -9,9 +9,7 @@ import numpy.typing as npt
 
 from armpy.core.numerics.rounding import Int64Array, Integers, round_half_away
 
-__all__ = [
-    "QuantizationParameters",
-]
+__all__ = ["QuantizationParameters"]
 
 _FAR = 1 << 31
 """Steps that no stored integer is away from another."""
@@ -23,9 +21,8 @@ class QuantizationParameters:
 
     scale: np.float32  # as file formats store it, which is what TFLite's kernels compute with
     zero_point: int
-    lowest: int
+    lowest: int  # of the stored integers
     highest: int
-    """`lowest` and `highest`: range of the stored integers."""
 
     @classmethod
     def of(cls, scale: float, zero_point: int, dtype: npt.DTypeLike) -> QuantizationParameters:

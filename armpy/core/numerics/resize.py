@@ -22,16 +22,15 @@ FRACTION_BITS = 10
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Neighbours in the input that elements along an axis are interpolated between."""
+    """Neighbours in the input that elements along an axis are interpolated between.
+
+    Positions and weights have shape (out,); integer weights have `FRACTION_BITS`.
+    """
 
     lower: Int64Array
     upper: Int64Array
-    """`lower` and `upper`: shape (out,). Positions of the two neighbours."""
-    lower_weights: npt.NDArray[Any]  # Any: either of the two types above
+    lower_weights: npt.NDArray[Any]  # Any: float32 or int64
     upper_weights: npt.NDArray[Any]  # Any: as above
-    """`lower_weights` and `upper_weights`: float32 or int64, shape (out,). Their shares; integers
-    have `FRACTION_BITS`.
-    """
 
 
 def real_samples(

@@ -61,18 +61,11 @@ def saturate(values: Integers, bits: int = 32) -> Int64Array:
 
 
 def saturating_shift_left(values: Integers, exponent: Integers, bits: int = 32) -> Int64Array:
-    """Saturating left shift: multiply by a power of two and clamp.
+    """Saturating left shift: multiply by a power of two and clamp to so many bits.
+
+    Exponents are at least 0 and broadcast to the values, which fit 63 bits when shifted.
 
     Reference: gemmlowp ``SaturatingRoundingMultiplyByPOT`` for exponents that are not negative.
-
-    Parameters
-    ----------
-    values : int or ndarray, int64, shape (...)
-        Shifted, they fit 63 bits.
-    exponent : int or ndarray, any integer dtype, shape that broadcasts with that of `values`
-        At least 0.
-    bits
-        Of the result, the sign included.
     """
     return saturate(np.left_shift(np.asarray(values, np.int64), exponent), bits)
 

@@ -40,11 +40,8 @@ _FORMATS = {
 def float_values(bits: Reals, name: str) -> npt.NDArray[np.float32]:
     """Numbers that bit patterns stand for, exactly.
 
-    Parameters
-    ----------
-    name
-        Of the format: ``FLOAT8_E4M3FN``, ``FLOAT8_E4M3FNUZ``, ``FLOAT8_E5M2``,
-        ``FLOAT8_E5M2FNUZ``, ``FLOAT8_E8M0``, ``FLOAT4_E2M1`` or ``BFLOAT16``.
+    The format is called ``FLOAT8_E4M3FN``, ``FLOAT8_E4M3FNUZ``, ``FLOAT8_E5M2``,
+    ``FLOAT8_E5M2FNUZ``, ``FLOAT8_E8M0``, ``FLOAT4_E2M1`` or ``BFLOAT16``.
     """
     if name == "BFLOAT16":
         return bfloat16_values(bits)
@@ -56,18 +53,11 @@ def float_bits(
 ) -> npt.NDArray[Any]:  # Any: uint8 or uint16
     """Bit patterns of the nearest numbers of a format, ties to even; NaN stays NaN.
 
-    Reference: ONNX Cast, "Float 8" and "Float stored in 4 bits".
+    With `saturate`, numbers that are too large become the largest finite one; otherwise infinity,
+    or NaN in formats without it. FLOAT4_E2M1, which has neither, always saturates; BFLOAT16 never
+    does. FLOAT8_E8M0 is rounded to ``nearest``, with ties up, ``up`` or ``down``.
 
-    Parameters
-    ----------
-    name
-        As of `float_values`.
-    saturate
-        Whether what is too large becomes the largest finite number. Otherwise it becomes
-        infinity, or NaN in formats without it. FLOAT4_E2M1, which has neither, always saturates;
-        BFLOAT16 never does.
-    rounding
-        Of FLOAT8_E8M0: ``nearest``, with ties up, ``up`` or ``down``.
+    Reference: ONNX Cast, "Float 8" and "Float stored in 4 bits".
     """
     if name == "BFLOAT16":
         return bfloat16_bits(values)

@@ -54,29 +54,14 @@ def input_radius(shift: int, integer_bits: int = ARGUMENT_INTEGER_BITS) -> int:
 
 
 class Exponentials:
-    """Exponentials of all differences from the largest 8-bit integer of a row.
+    """Exponentials of all 256 differences from the largest 8-bit integer of a row.
+
+    `arguments` are minus the difference times beta times the input's scale, with 5 integer bits.
+    `values` are their exponentials without integer bits, 0 beyond the `radius`, the largest
+    difference that has an argument; `summands` are these with 12 integer bits. An argument times
+    `per_argument` is a difference again.
 
     Reference: TFLite reference kernels ``softmax.h``, ``log_softmax.h``.
-
-    Parameters
-    ----------
-    scale, beta : float
-        Of the input; of the operation.
-
-    Attributes
-    ----------
-    arguments : ndarray, int64, shape (256,)
-        Minus the difference times beta times the scale, with 5 integer bits.
-    values : ndarray, int64, shape (256,)
-        Their exponentials without integer bits, 0 beyond the radius.
-    summands : ndarray, int64, shape (256,)
-        `values` with 12 integer bits.
-    radius : int
-        Largest difference that has an argument.
-    multiplier, shift : int
-        Fixed-point factor of the arguments.
-    per_argument : float
-        What turns an argument back into a difference.
     """
 
     def __init__(self, scale: float, beta: float) -> None:

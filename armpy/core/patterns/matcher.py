@@ -6,15 +6,16 @@ import enum
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from armpy.core.patterns.nodes import (
+from armpy.core.patterns.parser import (
     Alternation,
     Assertion,
     Characters,
     Concatenation,
     Node,
+    PatternError,
     Repeat,
+    parse,
 )
-from armpy.core.patterns.parser import PatternError, parse
 
 _MOST_STEPS = 10_000
 """Largest program: each character of a text may take as many steps."""
@@ -55,10 +56,7 @@ class _State:
 class RegularExpression:
     """A regular expression in RE2's syntax.
 
-    Raises
-    ------
-    PatternError
-        If it is not one, or needs more than 10,000 steps.
+    Raises PatternError if it is not one, or needs more than 10,000 steps.
 
     References
     ----------

@@ -1,19 +1,14 @@
-"""Parser of regular expressions."""
+"""Parser of regular expressions, and the parts that they are made of."""
 
 from __future__ import annotations
 
+import enum
 import re
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
-from armpy.core.patterns.nodes import (
-    Alternation,
-    Assertion,
-    Characters,
-    Concatenation,
-    Node,
-    Range,
-    Repeat,
-)
+Range: TypeAlias = tuple[int, int]
+"""First and last code point."""
 
 _MOST_REPEATS = 1000
 _MOST_DEPTH = 100
@@ -41,18 +36,75 @@ _NAMED = {
     "xdigit": (*_DIGITS, (65, 70), (97, 102)),
 }
 _CONTROLS = {"a": 7, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
-_ASSERTIONS = {
-    "A": Assertion.TEXT_BEGIN,
-    "z": Assertion.TEXT_END,
-    "b": Assertion.WORD_EDGE,
-    "B": Assertion.NO_WORD_EDGE,
-}
 _LINE_BREAK: tuple[Range, ...] = ((10, 10),)
 
 _COUNT = re.compile(r"\{(\d{1,9})(,(\d{1,9})?)?\}", re.ASCII)
 _HEX = re.compile(r"x(?:\{([0-9a-fA-F]{1,8})\}|([0-9a-fA-F]{2}))")
 _OCTAL = re.compile(r"0[0-7]{0,2}|[1-7][0-7]{1,2}")
 _GROUP = re.compile(r"\?(?:P?<([A-Za-z_]\w*)>|([imsU]*)(?:-([imsU]+))?([:)]))", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Characters:
+    """One character out of ranges."""
+
+    ranges: tuple[Range, ...]
+    is_negated: bool = False  # whether it is one that is in none of the ranges
+    ignores_case: bool = False
+
+    def has(self, character: str) -> bool:
+        """Whether a character is one of these."""
+        spellings = {character}
+        if self.ignores_case:
+            spellings |= {s for s in (character.lower(), character.upper()) if len(s) == 1}
+        codes = [ord(spelling) for spelling in spellings]
+        is_in = any(first <= code <= last for first, last in self.ranges for code in codes)
+        return is_in is not self.is_negated
+
+
+class Assertion(enum.Enum):
+    """Condition at a position between characters."""
+
+    TEXT_BEGIN = enum.auto()
+    TEXT_END = enum.auto()
+    LINE_BEGIN = enum.auto()
+    LINE_END = enum.auto()
+    WORD_EDGE = enum.auto()
+    NO_WORD_EDGE = enum.auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Concatenation:
+    """One part after the other."""
+
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Alternation:
+    """One of several parts."""
+
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """A part several times."""
+
+    part: Node
+    least: int
+    most: int | None  # None without a limit
+
+
+Node: TypeAlias = Characters | Assertion | Concatenation | Alternation | Repeat
+
+
+_ASSERTIONS = {
+    "A": Assertion.TEXT_BEGIN,
+    "z": Assertion.TEXT_END,
+    "b": Assertion.WORD_EDGE,
+    "B": Assertion.NO_WORD_EDGE,
+}
 
 
 class PatternError(Exception):
@@ -73,10 +125,7 @@ def parse(pattern: str) -> Node:
 
     Reference: RE2, "Syntax".
 
-    Raises
-    ------
-    PatternError
-        If it is not one in RE2's syntax, or has a class of Unicode.
+    Raises PatternError if it is not one in RE2's syntax, or has a class of Unicode.
     """
     parser = _Parser(pattern)
     node = parser.choice(0)
@@ -123,7 +172,10 @@ class _Parser:
         if character == "[":
             return self._set()
         if character == "\\":
-            return self._escape()
+            escaped = self._escaped()
+            if isinstance(escaped, Assertion):
+                return escaped
+            return self._literal(escaped) if isinstance(escaped, int) else Characters(escaped)
         if character in "*+?" or _COUNT.match(self.pattern, self.place):
             raise PatternError(f"'{character}' has nothing to repeat")
         self.place += 1
@@ -218,13 +270,6 @@ class _Parser:
         if isinstance(found, Assertion):
             raise PatternError("a condition is in a set of characters")
         return found
-
-    def _escape(self) -> Node:
-        """Parse an escaped character outside of brackets."""
-        found = self._escaped()
-        if isinstance(found, Assertion):
-            return found
-        return self._literal(found) if isinstance(found, int) else Characters(found)
 
     def _escaped(self) -> int | tuple[Range, ...] | Assertion:
         """Parse what a backslash begins."""

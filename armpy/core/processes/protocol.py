@@ -83,17 +83,13 @@ def receive_answer(
 ) -> dict[str, Any]:  # Any: the reader checks
     """The answer to a request.
 
+    Raises WorkerGoneError if there is none, or it is no answer; OSError if the connection fails, or
+    the time-out passes.
+
     Parameters
     ----------
     timeout_s : float
         For the whole answer, however many pieces it comes in.
-
-    Raises
-    ------
-    WorkerGoneError
-        If there is none, or it is no answer.
-    OSError
-        If the connection fails, or the time-out passes.
     """
     end_s = time.monotonic() + timeout_s
     try:
@@ -153,12 +149,8 @@ def shortened(fields: Mapping[str, str], length: int) -> dict[str, str]:
 def error_from_fields(fields: object) -> ArmpyError:
     """The error that a worker has told; a `BackendError` if its class is none of armpy's.
 
-    Raises
-    ------
-    UnfitError
-        If it says that it cannot serve any more.
-    WorkerGoneError
-        If these are not the fields of an error: each one is a text, and one says what failed.
+    Raises UnfitError if it says that it cannot serve any more; WorkerGoneError if these are not the
+    fields of an error: each one is a text, and one says what failed.
     """
     known = ("kind", *_FIELDS)
     if not isinstance(fields, Mapping) or not fields.keys() <= set(known):

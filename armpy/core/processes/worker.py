@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -21,7 +22,6 @@ from typing import Any
 
 from armpy.core.processes.fitness import UnfitError
 from armpy.core.processes.keeper import PID
-from armpy.core.processes.output import Output
 from armpy.core.processes.protocol import (
     WorkerGoneError,
     error_from_fields,
@@ -47,10 +47,12 @@ _LONGEST_S = 1e6
 _CHECK_S = 30.0
 _STOP_S = 15.0
 """How long a process that is to end is waited for; it takes some milliseconds."""
-
-
 _MOST_WAITED = 3.0
 """How many times its limit a process may take that waits for a processor all the time."""
+KEPT_BYTES = 64 << 10
+"""How much is kept of what a process writes to its standard output and error."""
+_REST_S = 0.2
+"""How long the rest of that is waited for; a process of the worker's own may hold the pipe open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,8 @@ class WorkerSettings:
 class Worker:
     """A process that answers requests, whatever becomes of it.
 
+    Raises OSError if no process can be started.
+
     Parameters
     ----------
     handler : str
@@ -89,11 +93,6 @@ class Worker:
         When it was noticed that it failed, by `time.perf_counter`.
     is_late : bool
         Whether it was ended as it gave no answer in time.
-
-    Raises
-    ------
-    OSError
-        If no process can be started.
 
     Notes
     -----
@@ -288,6 +287,75 @@ class Worker:
         return int(found[-1], 16) if found else None
 
 
+class Output:
+    """Reads a pipe until its end, and keeps the last of it.
+
+    Raises OSError if the process can have no more descriptors or threads.
+
+    Parameters
+    ----------
+    descriptor : int
+        The pipe's end to read from, which is closed when there is no more to read, and where this
+        cannot be made.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._kept = bytearray()
+        self._is_stopped = False
+        with ExitStack() as ends:
+            ends.callback(os.close, descriptor)
+            stopped, self._stop = os.pipe()
+            ends.callback(os.close, stopped)
+            ends.callback(os.close, self._stop)
+            # It does not refer to this object, which could never be collected then.
+            self._thread = threading.Thread(
+                target=_keep_tail, args=(descriptor, stopped, self._kept), name="armpy-output"
+            )
+            # It must not keep the application from ending.
+            self._thread.daemon = True
+            try:
+                self._thread.start()
+            except RuntimeError as error:
+                # The same kind as for descriptors: callers ask only whether the system had enough.
+                raise OSError(errno.EAGAIN, str(error)) from error
+            # From here on the thread closes two of them, and `stop` the third.
+            ends.pop_all()
+
+    def text(self, *, has_ended: bool = False) -> str:
+        """What was kept; of a process that has ended, all of it."""
+        if has_ended:
+            self._thread.join(_REST_S)
+        # What is kept may begin in the midst of a character.
+        return bytes(self._kept).decode(errors="replace")
+
+    def stop(self) -> None:
+        """Read what there is and no more, whoever has the other end yet."""
+        if not self._is_stopped:
+            self._is_stopped = True
+            os.close(self._stop)
+            self._thread.join()
+
+
+def _keep_tail(descriptor: int, stopped: int, kept: bytearray) -> None:
+    poll = select.poll()
+    for each in (descriptor, stopped):
+        poll.register(each, select.POLLIN)
+    try:
+        while True:
+            ready = dict(poll.poll())
+            if descriptor in ready:
+                chunk = os.read(descriptor, KEPT_BYTES)
+                if not chunk:
+                    return
+                kept += chunk
+                del kept[:-KEPT_BYTES]
+            if stopped in ready:
+                return
+    finally:
+        os.close(descriptor)
+        os.close(stopped)
+
+
 def _sockets(ours: ExitStack, theirs: ExitStack) -> tuple[socket.socket, socket.socket]:
     mine, other = socket.socketpair()
     return ours.enter_context(mine), theirs.enter_context(other)
@@ -351,10 +419,7 @@ def await_answer(connection: socket.socket, pid: int, timeout_s: float) -> None:
     Time for which the process wanted a processor and others had them does not count, up to three
     times the limit: what is slow on a busy machine has not hung.
 
-    Raises
-    ------
-    TimeoutError
-        If nothing came in time.
+    Raises TimeoutError if nothing came in time.
     """
     start, starved = time.monotonic(), starved_s(pid)
     end = start + timeout_s

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from armpy.core.numerics.fixed_point import Multiplier
-from armpy.core.numerics.requantization import Requantization, reduced_multiplier
+from armpy.core.numerics.fixed_point import Multiplier, Requantization, reduced_multiplier
 from armpy.core.numerics.rounding import Int64Array, round_half_away
 from armpy.ops.activations import FusedActivation
 
