@@ -88,11 +88,6 @@ def _whole(given: Any) -> int:  # Any: NumPy's numbers will do as well
     return int(given)
 
 
-def _is_true(given: object) -> bool:
-    # Not by `bool`, which would run the code of other objects.
-    return given is True
-
-
 def _optional(make: Plain, given: object) -> Any:  # Any: by field
     return None if given is None else make(given)
 
@@ -124,7 +119,8 @@ def _wrong(expected: str, given: object) -> ParserError:
 _KINDS: Mapping[str, Plain] = MappingProxyType(
     {
         "str": _text,
-        "bool": _is_true,
+        # Not by `bool`, which would run the code of other objects.
+        "bool": lambda given: given is True,
         "int | None": partial(_optional, _whole),
         "tuple[str, ...]": partial(_items, _text),
         "tuple[float, ...]": partial(_items, _number),

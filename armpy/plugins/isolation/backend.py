@@ -70,10 +70,7 @@ class IsolatedProgram:
 class IsolatedBackend(IBackendInternal):
     """A backend in a process of its own.
 
-    Raises
-    ------
-    BackendUnavailableError
-        If it cannot be loaded there, or its process ends instead.
+    Raises BackendUnavailableError if it cannot be loaded there, or its process ends instead.
 
     Notes
     -----
@@ -140,12 +137,16 @@ class IsolatedBackend(IBackendInternal):
     @property
     def status(self) -> IsolationStatus:
         """How its process is."""
-        return self._running().status
+        return self.supervisor.status
 
     @property
     def supervisor(self) -> Supervisor:
-        """What keeps its process running."""
-        return self._running()
+        """What keeps its process running; that of no options where nobody has given any."""
+        if self._supervisor is None:
+            defaults = {o.name: o.default for o in self.options if o.scope is OptionScope.RUNTIME}
+            self.for_runtime(defaults)
+        assert self._supervisor is not None  # just made
+        return self._supervisor
 
     def for_runtime(self, options: OptionValues) -> IBackendInternal:
         """Begin with these options."""
@@ -156,15 +157,7 @@ class IsolatedBackend(IBackendInternal):
 
     def create_backend_context(self, options: OptionValues) -> IBackendContext | None:
         """What ends the process with the runtime."""
-        return _Context(self._running())
-
-    def _running(self) -> Supervisor:
-        """The supervisor; that of no options where nobody has given any."""
-        if self._supervisor is None:
-            defaults = {o.name: o.default for o in self.options if o.scope is OptionScope.RUNTIME}
-            self.for_runtime(defaults)
-        assert self._supervisor is not None  # just made
-        return self._supervisor
+        return self.supervisor
 
     def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> bool:
         """It cannot: what it takes, it takes in its process, where the allocator is not."""
@@ -175,11 +168,11 @@ class IsolatedBackend(IBackendInternal):
 
     def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         """What asks it about a network."""
-        return _Support(self._running(), request)
+        return _Support(self.supervisor, request)
 
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         """What makes workloads of prepared parts."""
-        return _Factory(self._running(), network.model_options, relaxed=network.relaxed)
+        return _Factory(self.supervisor, network.model_options, relaxed=network.relaxed)
 
     def optimize_subgraph_view(
         self, view: SubgraphView, request: PreparationRequest
@@ -197,10 +190,10 @@ class IsolatedBackend(IBackendInternal):
         if not view.outputs or not is_sendable([value.info for value in values]):
             views.fail(view, "sizes depend on elements, which does not go to another process")
             return views
-        part = _prepared(self._running(), view, request)
+        part = _prepared(self.supervisor, view, request)
         shapes = tuple(value.info.known_shape for value in view.outputs)
         operation = PreCompiled(
-            IsolatedProgram(part, self._running()), shapes, part.layout.size_bytes
+            IsolatedProgram(part, self.supervisor), shapes, part.layout.size_bytes
         )
         # All as one layer: each layer of its own would be a message and two copies of its tensors.
         views.substitutions.append(Substitution.by_operation(view, operation))
@@ -227,16 +220,6 @@ def _prepared(
             if is_last or worker.culprit is part:  # else an execution may have ended it
                 raise
     return part
-
-
-class _Context(IBackendContext):
-    """Ends a backend's processes with the runtime."""
-
-    def __init__(self, supervisor: Supervisor) -> None:
-        self._supervisor = supervisor
-
-    def close(self) -> None:
-        self._supervisor.close()
 
 
 class _Support(ILayerSupport):
@@ -296,17 +279,13 @@ def choose(
 ) -> list[tuple[BackendId, Maker]]:
     """What makes the backends of a runtime, by their ids.
 
+    Raises BackendUnavailableError if a named backend without a process of its own cannot be used;
+    InvalidArgumentError if the list of names is empty.
+
     Parameters
     ----------
     named : sequence of str, optional
         Ids in order; None for all there are, in any order.
-
-    Raises
-    ------
-    BackendUnavailableError
-        If a named backend without a process of its own cannot be used.
-    InvalidArgumentError
-        If the list of names is empty.
 
     Notes
     -----
@@ -340,10 +319,8 @@ def choose(
 def check_isolated(registry: BackendRegistry, names: Iterable[BackendId]) -> None:
     """Check that backends which are to have processes of their own exist; none is loaded for it.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If one does not: another spelling would run in the application's process without a word.
+    Raises InvalidArgumentError if one does not: another spelling would run in the application's
+    process without a word.
     """
     unknown = [name for name in names if not registry.is_registered(name)]
     if not unknown:

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from armpy.backend import OptionValues
+from armpy.backend import IBackendContext, OptionValues
 from armpy.errors import ArmpyError, DeadObjectError
 from armpy.graph import Graph
 from armpy.plugins.isolation.limits import IsolationLimits, IsolationStatus
@@ -55,8 +55,8 @@ class IsolatedPart:
         return self.description
 
 
-class Supervisor:
-    """Keeps a backend's worker running.
+class Supervisor(IBackendContext):
+    """Keeps a backend's worker running, and ends it with the runtime.
 
     Parameters
     ----------
@@ -145,10 +145,7 @@ class Supervisor:
     def worker(self) -> WorkerProcess:
         """The worker, started if need be.
 
-        Raises
-        ------
-        DeadObjectError
-            If the backend is in quarantine, or none can be started.
+        Raises DeadObjectError if the backend is in quarantine, or none can be started.
         """
         current = self.current
         if current is not None:

@@ -35,10 +35,7 @@ from armpy.types import HOST, BackendId
 class HandleFactoryProxy(ITensorHandleFactory):
     """A backend's tensor handle factory, behind the plugin boundary.
 
-    Raises
-    ------
-    BackendError
-        If a property raises, or is of the wrong type or no number that it can be.
+    Raises BackendError if a property raises, or is of the wrong type or no number that it can be.
 
     Attributes
     ----------
@@ -46,16 +43,21 @@ class HandleFactoryProxy(ITensorHandleFactory):
         In an arena, each tensor begins at a multiple of it and has the memory to the next one.
     """
 
+    # Plain attributes in the place of the contract's properties.
+    factory_id = ""
+    import_sources = export_sources = MemorySource(0)
+    alignment_bytes = padding_bytes = 1
+
     def __init__(self, backend_id: BackendId, factory: ITensorHandleFactory) -> None:
         self._backend_id = backend_id
         self._factory = factory
         # Read once: a property is the backend's code, and could say something else later.
-        self._factory_id = read_backend(backend_id, factory, "factory_id", str)
-        self._imports = read_backend(backend_id, factory, "import_sources", MemorySource)
-        self._exports = read_backend(backend_id, factory, "export_sources", MemorySource)
-        self._alignment_bytes = self._read_multiple("alignment_bytes")
-        self._padding_bytes = self._read_multiple("padding_bytes")
-        self.block_bytes = max(ALIGNMENT_BYTES, self._alignment_bytes, self._padding_bytes)
+        self.factory_id = read_backend(backend_id, factory, "factory_id", str)
+        self.import_sources = read_backend(backend_id, factory, "import_sources", MemorySource)
+        self.export_sources = read_backend(backend_id, factory, "export_sources", MemorySource)
+        self.alignment_bytes = self._read_multiple("alignment_bytes")
+        self.padding_bytes = self._read_multiple("padding_bytes")
+        self.block_bytes = max(ALIGNMENT_BYTES, self.alignment_bytes, self.padding_bytes)
         kind, host = type(factory), HostTensorHandleFactory
         own = getattr(kind, "import_memory", None)
         # One that inherits from the host's and states other kinds has no way to import those.
@@ -70,7 +72,7 @@ class HandleFactoryProxy(ITensorHandleFactory):
         is_power = type(number) is int and number.bit_count() == 1
         if not is_power or not 1 <= number <= MOST_ALIGNMENT_BYTES:
             raise BackendError(
-                f"the tensor handle factory '{self._factory_id}' declares what cannot be kept to",
+                f"the tensor handle factory '{self.factory_id}' declares what cannot be kept to",
                 where=f"{self._backend_id} / {name}",
                 expected=f"a power of two from 1 to {MOST_ALIGNMENT_BYTES}",
                 actual=describe(number),
@@ -81,11 +83,11 @@ class HandleFactoryProxy(ITensorHandleFactory):
     @property
     def takes_any_memory(self) -> bool:
         """Whether tensors may lie wherever their elements may, as the caller's do."""
-        return self._alignment_bytes == self._padding_bytes == 1
+        return self.alignment_bytes == self.padding_bytes == 1
 
     def room_bytes(self, info: TensorInfo) -> int:
         """Bytes that a tensor takes, with its padding."""
-        return rounded_up(info.size_bytes, self._padding_bytes)
+        return rounded_up(info.size_bytes, self.padding_bytes)
 
     def gives_room_for(self, reader: HandleFactoryProxy, *, is_imported: bool = False) -> bool:
         """Whether its tensors lie as another factory declares.
@@ -95,7 +97,7 @@ class HandleFactoryProxy(ITensorHandleFactory):
         is_imported : bool
             Whether they lie in memory that it has imported, and not in an arena.
         """
-        alignment, padding = self._alignment_bytes, self._padding_bytes
+        alignment, padding = self.alignment_bytes, self.padding_bytes
         # Arenas of the core's give every tensor a block; the caller's arrays have no such thing.
         if not self._has_arenas and not is_imported and self._backend_id != HOST:
             alignment = padding = self.block_bytes
@@ -106,12 +108,12 @@ class HandleFactoryProxy(ITensorHandleFactory):
         # First: an array's address takes longer to read than all the rest.
         if self.takes_any_memory:
             return True
-        is_long = array.nbytes % self._padding_bytes == 0
-        return is_long and array.ctypes.data % self._alignment_bytes == 0
+        is_long = array.nbytes % self.padding_bytes == 0
+        return is_long and array.ctypes.data % self.alignment_bytes == 0
 
     def empty_tensor(self, info: TensorInfo) -> Array:
         """An array of no elements yet that lies as it declares."""
-        return empty_tensor(info, self._alignment_bytes, self._padding_bytes)
+        return empty_tensor(info, self.alignment_bytes, self.padding_bytes)
 
     def fitting(self, info: TensorInfo, array: Array) -> Array:
         """An array that lies as it declares: the given one or a copy."""
@@ -120,31 +122,6 @@ class HandleFactoryProxy(ITensorHandleFactory):
         copied = self.empty_tensor(info)
         copied[...] = array
         return copied
-
-    @property
-    def alignment_bytes(self) -> int:
-        """As it was when the network was loaded."""
-        return self._alignment_bytes
-
-    @property
-    def padding_bytes(self) -> int:
-        """As it was when the network was loaded."""
-        return self._padding_bytes
-
-    @property
-    def factory_id(self) -> str:
-        """As it was when the network was loaded."""
-        return self._factory_id
-
-    @property
-    def import_sources(self) -> MemorySource:
-        """As they were when the network was loaded."""
-        return self._imports
-
-    @property
-    def export_sources(self) -> MemorySource:
-        """As they were when the network was loaded."""
-        return self._exports
 
     def create_tensor_handle(self, info: TensorInfo, memory: Array) -> ITensorHandle:
         """Ask the factory."""
@@ -178,18 +155,18 @@ class HandleFactoryProxy(ITensorHandleFactory):
         if memory.source is MemorySource.DEVICE:
             return ""
         start = memory.offset_bytes if memory.array is None else memory.array.ctypes.data
-        beyond = start % self._alignment_bytes
+        beyond = start % self.alignment_bytes
         if beyond:
             return (
-                f"the memory begins {beyond} bytes behind a multiple of {self._alignment_bytes}, "
-                f"where '{self._factory_id}' needs it"
+                f"the memory begins {beyond} bytes behind a multiple of {self.alignment_bytes}, "
+                f"where '{self.factory_id}' needs it"
             )
         room = self.room_bytes(info)
         # Memory that is too small for the tensor itself is the factory's to refuse.
         if info.size_bytes <= memory.size_bytes < room:
             return (
-                f"the memory has {memory.size_bytes} bytes, and '{self._factory_id}' needs {room}: "
-                f"the tensor rounded up to a multiple of {self._padding_bytes}"
+                f"the memory has {memory.size_bytes} bytes, and '{self.factory_id}' needs {room}: "
+                f"the tensor rounded up to a multiple of {self.padding_bytes}"
             )
         return ""
 
