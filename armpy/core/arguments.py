@@ -19,6 +19,8 @@ MOST_THREADS = 1 << 12
 def check_instance(given: object, where: str, *kinds: type, fix: str = "") -> None:
     """Check that an argument is an instance of a class.
 
+    Raises InvalidArgumentError if it is an instance of none of them.
+
     Parameters
     ----------
     where
@@ -27,11 +29,6 @@ def check_instance(given: object, where: str, *kinds: type, fix: str = "") -> No
         The classes, of which one must fit.
     fix
         What to do instead, for the message.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If it is an instance of none of them.
     """
     if isinstance(given, kinds):
         return
@@ -51,17 +48,14 @@ def check_whole(
 ) -> int:
     """Check a whole number, of Python's or NumPy's.
 
+    Raises InvalidArgumentError if it is none, or not within the bounds.
+
     Parameters
     ----------
     where
         The argument, for the message.
     failed
         What the message says.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If it is none, or not within the bounds.
     """
     if isinstance(given, Integral) and not isinstance(given, bool) and least <= int(given) <= most:
         return int(given)
@@ -77,10 +71,7 @@ def check_whole(
 def check_positive(given: object, where: str, *, failed: str = "") -> float:
     """Check a number above 0, which may be infinite; parameters as for `check_whole`.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If it is none.
+    Raises InvalidArgumentError if it is none.
     """
     if isinstance(given, Real) and not isinstance(given, bool):
         try:

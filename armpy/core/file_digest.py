@@ -23,10 +23,7 @@ def open_regular(path: str) -> FileIO:
 def content_digest(path: str) -> str:
     """SHA-256 of a file's contents, in hexadecimal digits.
 
-    Raises
-    ------
-    OSError
-        If the file cannot be read, or is not a regular one.
+    Raises OSError if the file cannot be read, or is not a regular one.
 
     Notes
     -----

@@ -43,6 +43,8 @@ def is_text(array: npt.NDArray[Any]) -> bool:  # Any: of every type
 def as_strings(array: npt.NDArray[Any]) -> Strings:  # Any: of every type
     """Make an array of canonical strings.
 
+    Raises InvalidArgumentError if an element is not a string, or cannot be encoded as UTF-8.
+
     Parameters
     ----------
     array : ndarray of str, bytes or objects
@@ -53,11 +55,6 @@ def as_strings(array: npt.NDArray[Any]) -> Strings:  # Any: of every type
     -------
     ndarray of object, C-contiguous
         `array` itself if it is canonical.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If an element is not a string, or cannot be encoded as UTF-8.
     """
     elements = array.reshape(-1).tolist()
     canonical = [_canonical(element) for element in elements]
@@ -98,15 +95,12 @@ def packed(strings: Strings) -> Bytes:
     TFLite's form, in little-endian int32: the number of strings, the offset of each from the first
     byte, and the offset of the last one's end; then the bytes of all strings.
 
+    Raises InvalidArgumentError if the bytes are more than 2 GiB.
+
     Parameters
     ----------
     strings : ndarray of object
         Canonical strings.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If the bytes are more than 2 GiB.
     """
     elements = [encoded(element) for element in strings.reshape(-1).tolist()]
     offsets = np.cumsum([_WORD_BYTES * (len(elements) + 2), *map(len, elements)], dtype=np.int64)
@@ -123,6 +117,9 @@ def packed(strings: Strings) -> Bytes:
 def unpacked(stored: Bytes, count: int) -> Strings:
     """The strings of `packed` bytes.
 
+    Raises InvalidArgumentError if the bytes hold another number of strings, or an offset is outside
+    of the bytes or below the previous one.
+
     Parameters
     ----------
     count
@@ -131,12 +128,6 @@ def unpacked(stored: Bytes, count: int) -> Strings:
     Returns
     -------
     ndarray of object, shape (count,)
-
-    Raises
-    ------
-    InvalidArgumentError
-        If the bytes hold another number of strings, or an offset is outside of the bytes or below
-        the previous one.
     """
     actual = int(stored[:_WORD_BYTES].copy().view("<i4")[0]) if stored.size >= _WORD_BYTES else 0
     begin = _WORD_BYTES * (count + 2)

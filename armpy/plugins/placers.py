@@ -45,10 +45,7 @@ class Placers:
     def check(self, preference: Preference) -> None:
         """Check that there is a placer, for a preference that needs one.
 
-        Raises
-        ------
-        InvalidArgumentError
-            If there is none.
+        Raises InvalidArgumentError if there is none.
         """
         if not self._found:
             raise InvalidArgumentError(

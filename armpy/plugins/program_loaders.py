@@ -23,15 +23,12 @@ def announced_programs(
 ) -> IPrograms | None:
     """What a distribution announces for a backend; None if there is nothing.
 
+    Raises BackendUnavailableError if it cannot be imported, or is something else.
+
     Parameters
     ----------
     announced : sequence of InstalledEntryPoint, optional
         What is installed; it is looked at if left out.
-
-    Raises
-    ------
-    BackendUnavailableError
-        If it cannot be imported, or is something else.
     """
     if backend_id not in _programs:
         announced = installed_entry_points() if announced is None else announced

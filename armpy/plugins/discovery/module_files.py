@@ -143,6 +143,9 @@ def _first_reason(places: Iterable[str], trusted: frozenset[int], spared: int = 
 class Snapshot:
     """Files of a module, package or distribution, each read once: what is hashed is what runs.
 
+    Raises OSError if a file cannot be read; RejectionError if a name has a line end or a backslash:
+    two trees could have one digest.
+
     Parameters
     ----------
     files : iterable of (str, str)
@@ -161,13 +164,6 @@ class Snapshot:
         Path of each source and shared library by its name; other files are hashed and let go.
     contents : dict of str to bytes
         By path.
-
-    Raises
-    ------
-    OSError
-        If a file cannot be read.
-    RejectionError
-        If a name has a line end or a backslash: two trees could have one digest.
     """
 
     def __init__(
@@ -228,10 +224,7 @@ def module_snapshot(path: str, entry: str = "") -> Snapshot:
 def distribution_snapshot(name: str) -> Snapshot:
     """Read the files that an installed distribution's RECORD lists, sorted by name.
 
-    Raises
-    ------
-    RejectionError
-        If it lists none.
+    Raises RejectionError if it lists none.
 
     Notes
     -----

@@ -85,10 +85,8 @@ class BackendSource:
     ) -> BackendSource:
         """The source of one of a registry's backends, none of whose code is run.
 
-        Raises
-        ------
-        BackendUnavailableError
-            If it was registered by hand with something that cannot be pickled.
+        Raises BackendUnavailableError if it was registered by hand with something that cannot be
+        pickled.
         """
         factory = registry.factory_by_hand(backend_id)
         if factory is None:
@@ -154,10 +152,7 @@ def facts_from(backend_id: BackendId, said: Mapping[str, Any]) -> BackendFacts: 
     Extensions are not among it, as their operations' code would be needed here, nor are
     capabilities that concern the application's memory.
 
-    Raises
-    ------
-    BackendError
-        If it is not as `facts_fields` writes it.
+    Raises BackendError if it is not as `facts_fields` writes it.
     """
 
     def read(name: str, kind: type[T]) -> T:

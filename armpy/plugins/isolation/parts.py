@@ -84,10 +84,8 @@ def is_sendable(infos: Sequence[TensorInfo]) -> bool:
 def pack(graph: Graph, model_options: OptionValues, *, relaxed: bool = False) -> PackedPart:
     """Write a part into shared memory.
 
-    Raises
-    ------
-    BackendCapabilityError
-        If an operation cannot be pickled, as those of modules outside packages.
+    Raises BackendCapabilityError if an operation cannot be pickled, as those of modules outside
+    packages.
     """
     arrays: list[pickle.PickleBuffer] = []
     try:

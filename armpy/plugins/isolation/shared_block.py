@@ -25,16 +25,13 @@ def aligned(size_bytes: int) -> int:
 def create_block(size_bytes: int) -> int:
     """Make shared memory of zeros.
 
+    Raises OSError if there is no memory, or there are no descriptors left.
+
     Returns
     -------
     int
         A descriptor, not inherited. It is of a ``memfd`` where the system has them, else of a
         file without a name.
-
-    Raises
-    ------
-    OSError
-        If there is no memory, or there are no descriptors left.
     """
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("armpy", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)

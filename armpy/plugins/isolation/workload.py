@@ -63,19 +63,15 @@ class _LostError(Exception):
 class Place:
     """Executor of one part in one worker, one execution at a time.
 
+    Raises ArmpyError as for `Worker.request`; OSError if the application can have no more
+    descriptors or shared memory.
+
     Parameters
     ----------
     part : IsolatedPart
         Which the worker has prepared.
     timeout_s : float
         How long opening may take.
-
-    Raises
-    ------
-    ArmpyError
-        As for `Worker.request`.
-    OSError
-        If the application can have no more descriptors or shared memory.
 
     Attributes
     ----------

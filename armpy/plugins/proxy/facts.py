@@ -74,10 +74,7 @@ class BackendFacts:
 def read_facts(backend: IBackendInternal) -> BackendFacts:
     """Ask a backend all that it says of itself.
 
-    Raises
-    ------
-    BackendError
-        If it raises, or says something that cannot be.
+    Raises BackendError if it raises, or says something that cannot be.
     """
     backend_id = ask_method(type(backend).__name__, str, backend, "get_id")
     devices = _read_devices(backend_id, backend)
@@ -97,10 +94,7 @@ def read_facts(backend: IBackendInternal) -> BackendFacts:
 def entries_of(backend_id: BackendId, owner: object, member: str, kind: type[T]) -> tuple[T, ...]:
     """A sequence that a property is or a method returns, and what is in it.
 
-    Raises
-    ------
-    BackendError
-        If it is no sequence, or has something of another kind in it.
+    Raises BackendError if it is no sequence, or has something of another kind in it.
     """
 
     def entries() -> object:

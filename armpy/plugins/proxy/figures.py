@@ -22,15 +22,13 @@ _LARGEST = 1e9
 def check_figures(figures: DeviceFigures, backend_id: BackendId) -> DeviceFigures:
     """Check what a backend says of its speed and power, and copy it.
 
+    Raises BackendError if a figure is no number, is not above 0 or not finite, or a key is of
+    another kind.
+
     Returns
     -------
     DeviceFigures
         Equal to `figures`, made of plain floats and dicts.
-
-    Raises
-    ------
-    BackendError
-        If a figure is no number, is not above 0 or not finite, or a key is of another kind.
     """
     where = f"{backend_id} / get_devices"
     if not isinstance(figures, DeviceFigures):
@@ -90,12 +88,8 @@ def figures_from(
 ) -> DeviceFigures:  # Any: of JSON
     """The figures that `figures_fields` made an object of, checked.
 
-    Raises
-    ------
-    KeyError, TypeError, AttributeError
-        If it is no such object.
-    BackendError
-        If a figure is none.
+    Raises KeyError, TypeError, AttributeError if it is no such object; BackendError if a figure is
+    none.
     """
     read: dict[str, Any] = {}  # Any: by field
     for each in fields(DeviceFigures):

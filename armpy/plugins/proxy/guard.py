@@ -63,18 +63,15 @@ def _asks(method: MethodT, *kinds: type) -> MethodT:
 class BackendProxy(IBackendInternal):
     """Another backend, behind the plugin boundary.
 
+    Raises BackendError if it raises, or says something of itself that cannot be; from any method,
+    if the backend's raises or returns something of the wrong type.
+
     Attributes
     ----------
     facts : BackendFacts
         What it says of itself, read once.
     wrapped : IBackendInternal
         The backend itself.
-
-    Raises
-    ------
-    BackendError
-        If it raises, or says something of itself that cannot be; from any method, if the backend's
-        raises or returns something of the wrong type.
     """
 
     runtime_options: OptionValues = NO_OPTIONS

@@ -28,10 +28,8 @@ def call_backend(
 ) -> T:
     """Call one of a backend's methods.
 
-    Raises
-    ------
-    BackendError
-        If it raises; its own ArmpyErrors are raised as they are, with the backend's name.
+    Raises BackendError if it raises; its own ArmpyErrors are raised as they are, with the backend's
+    name.
     """
     # Every call of a backend comes here: without a log or an error it costs one look.
     if is_on.driver:
@@ -57,16 +55,13 @@ def ask_backend(
 ) -> T:
     """Call one of a backend's methods and check what it returns.
 
+    Raises BackendError if it raises, or returns something else, or an object with a method that is
+    nearly one of the contract's.
+
     Parameters
     ----------
     kind : type, or tuple of types
         What the answer has to be.
-
-    Raises
-    ------
-    BackendError
-        If it raises, or returns something else, or an object with a method that is nearly one of
-        the contract's.
     """
     answer = call_backend(backend_id, method, *args, **kwargs)
     if is_a(answer, kind):
@@ -193,10 +188,7 @@ def exact(answer: object) -> object:
 def plain_text(text: str) -> str:
     """A text whose methods are those of `str`.
 
-    Raises
-    ------
-    TypeError
-        If it is none.
+    Raises TypeError if it is none.
     """
     return str.__str__(text)
 

@@ -42,12 +42,8 @@ NOT_PINNED = PinnedCode()
 def read_pinned(candidate: Candidate) -> PinnedCode:
     """Read the files that a candidate's pins cover, and check them against the pins.
 
-    Raises
-    ------
-    RejectionError
-        If the files are others, or the module that is wanted is not among them.
-    OSError
-        If they cannot be read.
+    Raises RejectionError if the files are others, or the module that is wanted is not among them;
+    OSError if they cannot be read.
     """
     module = common = None
     if candidate.pin and candidate.kind is CandidateKind.DIRECTORY:
@@ -131,10 +127,7 @@ class SnapshotFinder:
     ) -> ModuleSpec | None:
         """Find a module of the snapshot; None for modules of others.
 
-        Raises
-        ------
-        ModuleNotFoundError
-            For a part that the pin does not cover.
+        Raises ModuleNotFoundError for a part that the pin does not cover.
         """
         if not self.covers(fullname):
             return None
@@ -204,10 +197,7 @@ def _library_folder(*snapshots: Snapshot) -> str:
 def serve_distribution(snapshot: Snapshot, candidate: Candidate) -> None:
     """Have a pinned distribution's modules imported from a snapshot, now and later.
 
-    Raises
-    ------
-    RejectionError
-        If one of them was imported before in another way.
+    Raises RejectionError if one of them was imported before in another way.
     """
     # Another registry may have served the same bytes before.
     finders = [finder for finder in sys.meta_path if isinstance(finder, SnapshotFinder)]

@@ -42,10 +42,7 @@ class Trust:
     def check(self, candidate: Candidate) -> PinnedCode:
         """Check all that is known before anything of a candidate runs, and read its pinned code.
 
-        Raises
-        ------
-        RejectionError
-            If it may not be loaded.
+        Raises RejectionError if it may not be loaded.
         """
         # The application's own code decides for itself; it was not found anywhere.
         if candidate.kind is CandidateKind.CODE:
@@ -101,10 +98,8 @@ class Trust:
 def read_trust(options: PluginOptions) -> Trust:
     """What the options and the trust file say.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If the trust file cannot be read, is not well formed, or others can change it.
+    Raises InvalidArgumentError if the trust file cannot be read, is not well formed, or others can
+    change it.
     """
     path = os.fspath(options.trust_file or os.environ.get(ENVIRONMENT_VARIABLE, ""))
     if not path:
