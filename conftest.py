@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.support.effort import IS_FULL
+from tests.support.effort import IS_FULL, RUNS_SLOW
 
 # A machine that is busy with something else is no reason for a property to fail.
 settings.register_profile("armpy", deadline=None)
@@ -95,9 +95,26 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     (``--pyargs``) is judged as one.
     """
     is_watched = config.getoption("capture") == "no" or config.getoption("pyargs")
+    return 0 if is_watched or not _are_folders(config) else None
+
+
+def _are_folders(config: pytest.Config) -> bool:
+    """Whether folders are run, and neither files nor single tests."""
     here = config.invocation_params.dir
-    are_folders = all((here / argument).is_dir() for argument in config.args)
-    return 0 if is_watched or not are_folders else None
+    return all((here / argument).is_dir() for argument in config.args)
+
+
+def _leaves_slow_out(config: pytest.Config) -> bool:
+    """Whether slow tests are left out: where folders are run and no marker is named."""
+    return not RUNS_SLOW and not config.getoption("markexpr") and _are_folders(config)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out single slow tests; files of slow tests are not even imported."""
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    if slow and _leaves_slow_out(config):
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if not item.get_closest_marker("slow")]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -116,6 +133,7 @@ _MISSING = {
 """Extensions that are not installed, with their folders."""
 
 _IMPORT = re.compile(r"^([ ]*)(?:from|import) ([\w.]+)", re.MULTILINE)
+_SLOW_FILE = re.compile(r"^pytestmark = .*pytest\.mark\.slow", re.MULTILINE)
 _FOR_TYPES = re.compile(r"^if TYPE_CHECKING:\n(?:    .*\n|\n)+", re.MULTILINE)
 _LEFT_OUT: Counter[str] = Counter()
 
@@ -142,9 +160,17 @@ def _lacks(path: Path) -> str:
     return ""
 
 
-def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """Leave out what needs an extension that is missing: by itself, or by its folder's conftest."""
-    if not _MISSING or collection_path.suffix != ".py":
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files of slow tests, and what needs an extension that is missing.
+
+    A file needs what it imports itself, or what its folder's conftest imports.
+    """
+    if collection_path.suffix != ".py":
+        return None
+    if _leaves_slow_out(config) and _SLOW_FILE.search(collection_path.read_text("utf-8")):
+        _LEFT_OUT["slow tests"] += 1
+        return True
+    if not _MISSING:
         return None
     parents = collection_path.parents
     lacked = next((name for name, folder in _MISSING.items() if folder in parents), "")
@@ -158,9 +184,11 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 
 
 def pytest_report_collectionfinish() -> list[str]:
-    """Say what was left out for want of extensions."""
+    """Say how many files were left out, and why."""
     return [
-        f"not collected: {count} files of tests, as {name} is not installed"
+        f"not collected: {count} files of slow tests, which ARMPY_SLOW_TESTS=1 runs"
+        if name == "slow tests"
+        else f"not collected: {count} files of tests, as {name} is not installed"
         for name, count in sorted(_LEFT_OUT.items())
     ]
 

@@ -13,6 +13,8 @@ import pytest
 
 from tests.support.tflite_writer import TfliteModel
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "docs" / "how_to" / "adding_an_operation.md").read_text("utf-8")
 DEFINITION, WORKLOAD, *ENTRIES = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)

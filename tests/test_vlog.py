@@ -151,6 +151,7 @@ vlog("model", "unheard")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("setup", "expected"),
     [

@@ -35,6 +35,7 @@ def run(capsys: pytest.CaptureFixture[str], model: Path, *options: str) -> dict[
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "labels", "picture", "expected"),
     [
@@ -106,6 +107,7 @@ def test_a_model_of_open_size_is_described_for_a_size(capsys: pytest.CaptureFixt
     assert found["arena_bytes"] > 0
 
 
+@pytest.mark.slow
 def test_a_model_of_open_size_runs_on_random_numbers_of_a_size(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

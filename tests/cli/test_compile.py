@@ -78,6 +78,7 @@ def test_the_bytes_add_up_to_the_file(armpy_command: Command, output: str) -> No
     assert report["original_bytes"] == Path(MODEL).stat().st_size
 
 
+@pytest.mark.slow
 def test_targets_are_compiled_in_their_order(armpy_command: Command, output: str) -> None:
     report = document(
         armpy_command,
@@ -200,6 +201,7 @@ def test_a_wrong_key_is_found_before_compiling(
     assert "no private key" in err
 
 
+@pytest.mark.slow
 def test_a_compiled_file_is_compiled_for_others(
     armpy_command: Command, tmp_path: Path, output: str
 ) -> None:
@@ -271,6 +273,7 @@ def test_diff_takes_compiled_files(armpy_command: Command, compiled: str, tmp_pa
     assert "outputs agree" in succeed(armpy_command, "diff", compiled, MODEL, *given)
 
 
+@pytest.mark.slow
 def test_tune_measures_what_a_compiled_file_was_made_of(
     armpy_command: Command, compiled: str
 ) -> None:

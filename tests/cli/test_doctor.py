@@ -109,6 +109,7 @@ def test_every_broken_module_has_a_known_cause() -> None:
     assert names == set(CAUSES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(CAUSES))
 def test_the_true_cause_is_named(name: str, visit: tuple[int, dict[str, Any]]) -> None:
     status, cause = CAUSES[name]
@@ -219,6 +220,7 @@ def test_distributions_are_examined_too(tmp_path: Path, capsys: pytest.CaptureFi
     assert of(document, "Bad")["remedy"].startswith("Run: pip install ")
 
 
+@pytest.mark.slow
 def test_a_directory_that_is_not_there_is_a_problem(capsys: pytest.CaptureFixture[str]) -> None:
     code, document, _ = doctor(capsys, "--dynamic-backends-path", "/nowhere/at/all")
     assert code == 1

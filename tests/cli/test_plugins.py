@@ -233,6 +233,7 @@ def test_a_wrong_option_of_a_plugins_command_is_a_usage_error(
     assert armpy(capsys, "toy-nothing")[0] == 2
 
 
+@pytest.mark.slow
 def test_the_doctor_tells_what_plugins_bring_and_what_is_wrong_with_them(
     site: FakeSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:

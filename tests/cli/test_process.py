@@ -54,6 +54,7 @@ def test_listing_backends_imports_none() -> None:
         assert f"'{name}'" not in modules
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", ["numba", "llvmlite"])
 def test_without_its_compiler_numba_acc_takes_nothing_and_cpu_ref_runs(
     library: str,

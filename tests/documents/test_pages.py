@@ -47,6 +47,7 @@ FOLLOWED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="the pages are written for a POSIX shell")
 @pytest.mark.parametrize("page", FOLLOWED)
 def test_a_page_can_be_followed_from_top_to_bottom(page: Path, tmp_path: Path) -> None:

@@ -43,6 +43,8 @@ from tests.support.effort import part_of_kit
 from tests.support.example_backends import EXAMPLES
 from tests.support.networks import ADD, RELU, chain, diamond, f32, floats
 
+pytestmark = pytest.mark.slow
+
 DRIVERS = EXAMPLES / "drivers"
 RULES = {
     "Caching": ("compiled", "lifecycle"),

@@ -10,6 +10,8 @@ import pytest
 
 from tests.support.example_backends import install, own_tests, run_beside
 
+pytestmark = pytest.mark.slow
+
 ALLOW_LIST = "ARMPY_NNAPI_EXTENSIONS_ALLOWLIST"
 
 APPLICATION = """

@@ -11,6 +11,8 @@ import pytest
 
 from tests.support.example_backends import DIGITS, PLUGINS, install, own_tests, run_beside
 
+pytestmark = pytest.mark.slow
+
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)
 

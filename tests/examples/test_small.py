@@ -41,6 +41,8 @@ from tests.support.effort import part_of_kit
 from tests.support.example_backends import EXAMPLES
 from tests.support.networks import ADD, MUL, f32, floats
 
+pytestmark = pytest.mark.slow
+
 SMALL = EXAMPLES / "small"
 
 

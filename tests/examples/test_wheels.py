@@ -14,6 +14,8 @@ import pytest
 from tests.support.example_backends import DIGITS, EXAMPLES, install, own_tests, run_beside
 from tests.support.tflite_writer import OptionValue, TfliteModel
 
+pytestmark = pytest.mark.slow
+
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)
 

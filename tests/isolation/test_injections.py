@@ -16,6 +16,7 @@ COUNT = effort(5, 50, "ARMPY_INJECTIONS")
 RECOVERY_S = 0.15
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts what /proc has")
 def test_application_survives_every_fault_and_nothing_leaks() -> None:
     outcome = inject(COUNT)

@@ -16,6 +16,7 @@ from tests.support.kills import kill_workers
 COUNT = effort(5, 20, "ARMPY_KILLS")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="a number may be another's by then")
 def test_kills_cost_no_more_than_what_was_under_way_and_leave_nothing_behind() -> None:
     campaign = kill_workers(COUNT)

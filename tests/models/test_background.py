@@ -457,6 +457,7 @@ def test_killing_the_application_ends_the_process_that_compiles_and_the_next_one
     assert len(compiler.compiled) == 1
 
 
+@pytest.mark.slow
 def test_eight_processes_compile_once(compiler: GatedCompiler, path: Path) -> None:
     processes = [application(path) for _ in range(8)]
     try:
@@ -485,6 +486,7 @@ time.sleep(600)
 """
 
 
+@pytest.mark.slow
 def test_a_forked_child_of_the_application_does_not_keep_the_process_that_compiles(
     compiler: GatedCompiler, path: Path
 ) -> None:
@@ -505,6 +507,7 @@ def test_a_forked_child_of_the_application_does_not_keep_the_process_that_compil
             os.kill(child, signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_a_stopped_process_leaves_compiling_to_the_application(
     compiler: GatedCompiler,
     path: Path,
@@ -667,6 +670,7 @@ def test_the_command_answers_a_person_before_it_compiles(
     assert len(compiler.compiled) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [("--json",), ("--repeat", "2"), ("--compile", "wait"), ("--backends", "Gated,CpuRef")],

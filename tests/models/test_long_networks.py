@@ -11,6 +11,8 @@ import armpy
 from armpy.core import lifetimes
 from tests.support.long_networks import SHAPES, long_network
 
+pytestmark = pytest.mark.slow
+
 FEW, MANY = 60, 600
 
 

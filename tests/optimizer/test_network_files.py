@@ -466,6 +466,7 @@ def replace(record: Any, number: int) -> Any:
     return record
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GRAPHS)
 def test_whatever_is_in_a_file_is_a_network_or_a_parser_error(name: str, path: Path) -> None:
     optimized(GRAPHS[name]()).save(path)

@@ -21,6 +21,7 @@ from tests.support.fake_backends import FakeBackend
 from tests.support.networks import ADD, f32, floats
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [ReferenceBackend, FakeBackend])
 def test_what_a_backend_has_made_outlives_it(make: Callable[[], IBackendInternal]) -> None:
     backend = make()

@@ -163,6 +163,7 @@ def test_code_that_nobody_has_sealed_would_be_seen(sound: Sound, tmp_path: Path)
     assert other not in sound.code
 
 
+@pytest.mark.slow
 def test_changed_files_are_refused_compiled_again_or_right(mapped: Sound, tmp_path: Path) -> None:
     path = tmp_path / "model.armpy"
     outcomes: Counter[tuple[str, str]] = Counter()

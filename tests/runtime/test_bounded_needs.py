@@ -32,6 +32,8 @@ from armpy.tensor import TensorInfo
 from tests.support.networks import f32, i32
 from tests.support.tflite_writer import OptionValue, TfliteModel
 
+pytestmark = pytest.mark.slow
+
 FAR = 10**8
 LARGEST = 2**31 - 1
 LIMIT_BYTES = 64 << 20

@@ -76,6 +76,7 @@ def num_threads() -> int:
     return sum(thread.name not in of_the_process for thread in threading.enumerate())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("use", "count"),
     [

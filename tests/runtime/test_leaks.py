@@ -43,6 +43,7 @@ CASES: dict[str, Case] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_nothing_outlives_many_models(name: str) -> None:
     make, run, backend = CASES[name]

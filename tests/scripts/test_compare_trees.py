@@ -19,6 +19,8 @@ from armpy.tensor import TensorInfo
 from scripts.comparison.answers import FOREIGN_CODE, SubjectReader, described
 from scripts.comparison.differences import differences
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "scripts" / "compare_trees.py"
 PACKAGES = ("armpy", "backends/numba_acc/armpy_numba_acc", "backends/reference/armpy_reference")

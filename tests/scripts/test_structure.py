@@ -220,6 +220,7 @@ def test_a_ceiling_without_a_rule_is_refused(tmp_path: Path) -> None:
         Settings.read(path)
 
 
+@pytest.mark.slow
 def test_this_tree_is_at_its_ceilings() -> None:
     command = [sys.executable, "scripts/structure.py", "--check"]
     done = subprocess.run(

@@ -1,6 +1,7 @@
-"""How much of the long tests is run: a part, or all of it where ``ARMPY_FULL_TESTS=1``.
+"""Which tests run, and how much of the long ones.
 
-Campaigns run even more: where a test names a variable, that says how much instead.
+Tests marked ``slow`` run where they are named or where ``ARMPY_SLOW_TESTS=1``, and in full where
+``ARMPY_FULL_TESTS=1``. Campaigns run even more: the variable that a test names says how much.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ Number = TypeVar("Number", int, float)
 T = TypeVar("T")
 
 IS_FULL = os.environ.get("ARMPY_FULL_TESTS", "") == "1"
+RUNS_SLOW = IS_FULL or os.environ.get("ARMPY_SLOW_TESTS", "") == "1"
 
 
 def effort(part: Number, full: Number, variable: str = "") -> Number:
@@ -36,6 +38,6 @@ def part_of_kit(*parts: str) -> Sequence[str]:
 
 
 def first_and_another(things: Sequence[T], key: str) -> list[T]:
-    """The first, and for every third key one of the others, which get equal parts of these."""
-    others = things[1:]
+    """The first; with slow tests also one of the others for every third key, in equal parts."""
+    others = things[1:] if RUNS_SLOW else []
     return [things[0], *others[crc32(key.encode()) % max(1, 3 * len(others)) :][:1]]

@@ -87,6 +87,7 @@ def with_nan_of(found: Array, expected: Array) -> Array:
     return np.where(np.isnan(found), found, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PRODUCT_NAMES)
 def test_random_models_agree(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ISA_VARIABLE, name)

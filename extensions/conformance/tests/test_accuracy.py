@@ -168,6 +168,7 @@ def test_the_peer_is_measured_where_it_is_installed() -> None:
     assert peer.latency is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("faults", "status", "text"),
     [

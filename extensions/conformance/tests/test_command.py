@@ -14,6 +14,8 @@ from armpy_conformance import CaseResult, ConformanceResult, Outcome, all_cases
 from armpy_conformance.cli.conformance.work import print_conformance
 from armpy_conformance.result import CONTRACT
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 DIGITS = str(ROOT / "examples" / "digits" / "digits_int8.tflite")
 SAMPLE = ["--dynamic-backends-path", str(ROOT / "backends" / "dynamic_examples" / "single_file")]

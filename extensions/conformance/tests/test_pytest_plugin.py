@@ -11,6 +11,8 @@ import pytest
 
 from armpy_conformance import all_cases
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).parents[3] / "backends" / "dynamic_examples"
 
 

@@ -32,6 +32,8 @@ from armpy_nnapi.validation.validate_model import validate_model
 from tests.support.effort import effort
 from tests.support.lying_backends import write_liar
 
+pytestmark = pytest.mark.slow
+
 COUNT = effort(150, 2000, "ARMPY_FUZZ_COUNT")
 START = int(os.environ.get("ARMPY_FUZZ_START", "0"))
 FEW = range(150)

@@ -19,6 +19,8 @@ from tests.support.sabotaged_examples import (
     twins,
 )
 
+pytestmark = pytest.mark.slow
+
 TWINS = list(twins())
 
 Classes = dict[str, type[IBackendInternal]]

@@ -22,6 +22,8 @@ from armpy_nnapi.operations import definitions
 from armpy_nnapi.run.execution import Execution
 from tests.support.invalid_models.editor import Editor
 
+pytestmark = pytest.mark.slow
+
 ODD_NUMBERS: dict[str, tuple[float, ...]] = {
     "i": (0, 1, -1, -9, 1000, 2**31 - 1, -(2**31)),
     "u": (0, 255),

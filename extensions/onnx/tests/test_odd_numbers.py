@@ -14,6 +14,8 @@ import armpy
 from armpy.errors import ArmpyError
 from armpy.ops.operation import Array
 
+pytestmark = pytest.mark.slow
+
 OPSET = 21
 MEMORY_LIMIT_BYTES = 1 << 29
 

@@ -159,6 +159,7 @@ def check_equal_on_reference(graph: Graph, made: Graph) -> None:
             np.testing.assert_array_equal(bits(got), bits(expected[name]), name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(60, 70))
 def test_results_are_the_same_on_compiled_backends(seed: int) -> None:
     graph = Drawing(seed).network(10).build()

@@ -325,6 +325,7 @@ def test_bytes_are_written_once_for_all_and_for_nobody_else(tmp_path: Path) -> N
     assert not [*folder.glob("*.tmp")]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("own_cache")
 def test_bytes_that_somebody_has_damaged_are_written_again(tmp_path: Path) -> None:
     file = write_row_model(tmp_path / "model.tflite", 1)
@@ -359,6 +360,7 @@ def test_a_prepared_file_is_run_as_it_is(tmp_path: Path) -> None:
     assert predictor.prepare().model.is_light
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("own_cache")
 def test_a_damaged_compiled_file_is_made_anew(tmp_path: Path) -> None:
     file = write_row_model(tmp_path / "model.tflite", 1)
@@ -373,6 +375,7 @@ def test_a_damaged_compiled_file_is_made_anew(tmp_path: Path) -> None:
     assert compiled.read_bytes() != sound[:100]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("own_cache")
 @pytest.mark.parametrize("kind", ["code", "constants"])
 def test_a_compiled_file_with_a_damaged_section_is_made_anew_once(
@@ -503,6 +506,7 @@ def test_threads_make_one_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert len(loads) == 2  # of the file, and of what was compiled of it
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("own_cache")
 def test_a_node_compiles_once(tmp_path: Path) -> None:
     file = write_row_model(tmp_path / "model.tflite", 1)
