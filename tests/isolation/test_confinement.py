@@ -81,6 +81,7 @@ def test_failures_and_the_runtimes_end_leave_nothing_behind() -> None:
     assert held() == before
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts what /proc has")
 def test_networks_that_are_unloaded_leave_nothing_behind() -> None:
     with isolated() as runtime:

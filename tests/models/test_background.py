@@ -176,6 +176,7 @@ def test_waiting_ends_in_time(compiler: GatedCompiler, path: Path) -> None:
         assert answer(model, X) == FAST
 
 
+@pytest.mark.slow
 def test_every_call_of_many_threads_is_of_one_tier(compiler: GatedCompiler, path: Path) -> None:
     seen: list[list[Any]] = [[] for _ in range(4)]
     with load(path) as model:

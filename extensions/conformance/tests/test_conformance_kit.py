@@ -66,6 +66,7 @@ from tests.support.lying_backends import (
 )
 
 
+@pytest.mark.slow
 def test_cpu_ref_passes_every_case() -> None:
     result = run_conformance("CpuRef")
     assert result.problems == ()
@@ -79,6 +80,7 @@ def test_cpu_ref_passes_every_case() -> None:
     assert result.is_passed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "backend",
     [
@@ -417,6 +419,7 @@ def test_a_filter_that_selects_nothing_is_an_error() -> None:
         run_conformance("CpuRef", filter="no such case")
 
 
+@pytest.mark.slow
 def test_cases_for_other_processes_are_not_made_in_this_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -13,6 +13,8 @@ from armpy_conformance.crash import CrashOutcome, CrashResult, CrashRun, run_cra
 from armpy_conformance.crash.cases import CASES
 from tests.support.example_backends import EXAMPLES
 
+pytestmark = pytest.mark.slow
+
 DRIVERS = EXAMPLES / "drivers"
 SUCCESS, FAILURE = CrashOutcome.SUCCESS, CrashOutcome.FAILURE
 HANG, CRASH = CrashOutcome.HANG, CrashOutcome.CRASH

@@ -20,6 +20,8 @@ from armpy_conformance.cli.new_backend.work import STYLES, BackendName, write_pr
 from tests.support.installed import skip_without
 from tests.support.tflite_writer import TfliteModel
 
+pytestmark = pytest.mark.slow
+
 skip_without("click", "rich", "pillow", "pip", "setuptools>=77")
 
 ROOT = Path(__file__).parents[3]

@@ -28,6 +28,8 @@ from tests.support.effort import IS_FULL, effort
 from tests.support.lying_backends import write_liar
 from tests.support.shared import shared_file
 
+pytestmark = pytest.mark.slow
+
 PARTS = effort(1, 6)
 """In which the published examples are run, so that all cores of a run have some of them."""
 

@@ -11,6 +11,8 @@ from armpy_conformance.cases import operation_cases
 from tests.support.lying_backends import options_for
 from tests.support.scripted_backend import ScriptedBackend, declaration
 
+pytestmark = pytest.mark.slow
+
 OPEN = sorted(
     {
         case.operation.name

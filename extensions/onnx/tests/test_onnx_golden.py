@@ -28,6 +28,7 @@ def cases(golden: Path) -> Iterator[tuple[list[Array], list[Array]]]:
         yield found[0], found[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backends", BACKENDS, ids=lambda names: names[0])
 @pytest.mark.parametrize("golden", GOLDEN, ids=lambda path: path.stem)
 def test_a_trained_model_agrees_with_its_golden_outputs(
