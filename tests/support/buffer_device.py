@@ -73,18 +73,9 @@ class BufferFactory(ImportingFactory):
 class BufferDevice(ImportingDevice):
     """A device with memory of its own.
 
-    Parameters
-    ----------
-    backend_id : str
-    functions : collection of BinaryOperation
-        What it takes.
-
-    Attributes
-    ----------
-    buffers : list of Buffer
-        All that it has made.
-    gives : object
-        What it answers, or raises, in place of a new buffer, if that is not "right".
+    `functions`: what it takes.
+    `buffers`: all that it has made.
+    `gives`: what it answers, or raises, in place of a new buffer, if that is not "right".
     """
 
     def __init__(

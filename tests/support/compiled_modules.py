@@ -88,16 +88,10 @@ PyMODINIT_FUNC INIT(MODULE)(void) {
 def compile_library(path: Path, source: str, *, link: Sequence[str] = (), **macros: object) -> Path:
     """Compile a C source to a shared library; skips the test where that cannot be done.
 
-    Parameters
-    ----------
-    path : Path
-        To write.
-    source : str
-        Of the language C; ``Python.h`` is found.
-    link : sequence of str
-        What the compiler is told at the end.
-    macros : object
-        Defined for the source; None for one without a value.
+    `path`: to write.
+    `source`: of the language C; ``Python.h`` is found.
+    `link`: what the compiler is told at the end.
+    `macros`: defined for the source; None for one without a value.
     """
     compiler = require_compiler()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -122,18 +116,10 @@ def compile_backend(
 ) -> Path:
     """Compile a backend module that is armpy's reference under another id.
 
-    Parameters
-    ----------
-    directory : Path
-    name : str
-        Of the module.
-    backend_id : str
-    ending : str
-        Of the file's name.
-    version : str
-        Of the contract.
-    macros : object
-        ``SINGLE_PHASE=None`` for the old way of initialisation.
+    `name`: of the module.
+    `ending`: of the file's name.
+    `version`: of the contract.
+    `macros`: ``SINGLE_PHASE=None`` for the old way of initialisation.
     """
     major, minor = version.split(".")
     given: dict[str, Any] = {"IMPORT": "", "MODULE": name, "BACKEND_ID": f'"{backend_id}"'} | macros

@@ -19,11 +19,7 @@ from armpy.tensor import TensorInfo
 class CopyingHandle(ITensorHandle):
     """A tensor whose mapped elements are a copy, which `unmap` writes back.
 
-    Parameters
-    ----------
-    info : TensorInfo
-    elements : ndarray, optional
-        What it holds; garbage if left out.
+    `elements`: what it holds; garbage if left out.
     """
 
     __slots__ = ("_copy", "_info", "elements", "num_open")

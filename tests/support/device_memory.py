@@ -29,10 +29,7 @@ MIB = 1 << 20
 class Memory:
     """The device's memory.
 
-    Parameters
-    ----------
-    size_bytes : int
-        All that there is of it.
+    `size_bytes`: all that there is of it.
     """
 
     def __init__(self, size_bytes: int = 64 * MIB) -> None:

@@ -49,14 +49,9 @@ def module_source(
 ) -> str:
     """The source of a backend module, a sound one unless told otherwise.
 
-    Parameters
-    ----------
-    backend_id, version : object
-        What its entry points return.
-    without : str
-        An entry point that it does not have.
-    extra : str
-        What follows; it may define an entry point anew.
+    `backend_id`, `version`: what its entry points return.
+    `without`: an entry point that it does not have.
+    `extra`: what follows; it may define an entry point anew.
     """
     source = MODULE_SOURCE.format(backend_id=backend_id, version=version)
     if without:
@@ -67,16 +62,10 @@ def module_source(
 def write_module(directory: Path, name: str, source: str | None = None, **files: str) -> Path:
     """Write a module's file, or a package if there are other files besides.
 
-    Parameters
-    ----------
-    directory : Path
-        Made if it is not there.
-    name : str
-        Of the module.
-    source : str, optional
-        Of the file or of the package's ``__init__.py``; a sound backend by default.
-    files : str
-        Source by name of a package's submodules.
+    `directory`: made if it is not there.
+    `name`: of the module.
+    `source`: of the file or of the package's ``__init__.py``; a sound backend by default.
+    `files`: source by name of a package's submodules.
     """
     directory.mkdir(exist_ok=True)
     text = module_source() if source is None else dedent(source)

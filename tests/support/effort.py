@@ -21,12 +21,8 @@ RUNS_SLOW = IS_FULL or os.environ.get("ARMPY_SLOW_TESTS", "") == "1"
 def effort(part: Number, full: Number, variable: str = "") -> Number:
     """How many of many like things to try, or for how long.
 
-    Parameters
-    ----------
-    part, full : int or float
-        Of the shortened form, and of the full one.
-    variable : str
-        Of the environment: a number there counts more than both.
+    `part`, `full`: of the shortened form, and of the full one.
+    `variable`: of the environment: a number there counts more than both.
     """
     chosen = full if IS_FULL else part
     return type(chosen)(os.environ.get(variable, chosen))

@@ -107,11 +107,7 @@ class FakeSupport(ILayerSupport, Faulty):
 class FakeFactory(IWorkloadFactory, Faulty):
     """CpuRef's workloads, and one that runs what `CompilingBackend` made.
 
-    Parameters
-    ----------
-    faults : mapping
-    before_execute : callable, optional
-        Called by each workload before it executes.
+    `before_execute`: called by each workload before it executes.
     """
 
     def __init__(self, faults: Faults, before_execute: Callable[[], None] | None = None) -> None:
@@ -172,18 +168,10 @@ class HookedWorkload(IWorkload):
 class FakeBackend(IBackendInternal, Faulty):
     """Does some operations as CpuRef does; refuses the others with a reason.
 
-    Parameters
-    ----------
-    backend_id : str
-    operations : collection of type, optional
-        What it does; everything if left out.
-    device_type : DeviceType
-    memory_manager, context
-        What it makes for each network and each runtime.
-    faults : mapping
-        How it misbehaves.
-    before_execute : callable, optional
-        Called by each workload before it executes.
+    `operations`: what it does; everything if left out.
+    `memory_manager`, `context`: what it makes for each network and each runtime.
+    `faults`: how it misbehaves.
+    `before_execute`: called by each workload before it executes.
     """
 
     def __init__(

@@ -33,11 +33,7 @@ def work(predict: Predict, connection: Connection) -> None:
 class FakeCluster:
     """Workers of a predictor.
 
-    Parameters
-    ----------
-    predict : callable
-        Sent to each worker by pickling it.
-    num_workers : int
+    `predict`: sent to each worker by pickling it.
     """
 
     def __init__(self, predict: Predict, num_workers: int) -> None:

@@ -37,12 +37,7 @@ def third_party(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
 
 
 class FakeSite:
-    """A folder on ``sys.path`` that distributions are written to.
-
-    Parameters
-    ----------
-    path : Path
-    """
+    """A folder on ``sys.path`` that distributions are written to."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -62,22 +57,13 @@ class FakeSite:
     ) -> str:
         """Write one distribution; returns the name of its module.
 
-        Parameters
-        ----------
-        name : str
-            Of the distribution; its module has ``_`` where this has ``-``.
-        entry_points : dict of str to str
-            Object references by backend id, or plugin's name.
-        source : str
-            Of the module.
-        metadata : str, optional
-            The METADATA file's text, sound by default; none is written if it is empty.
-        record : bool
-            Whether to write the list of files, as installers do.
-        parts : mapping of str to str, optional
-            Source by name of submodules; the module is then a package.
-        group : str
-            Of the entry points.
+        `name`: of the distribution; its module has ``_`` where this has ``-``.
+        `entry_points`: object references by backend id, or plugin's name.
+        `source`: of the module.
+        `metadata`: the METADATA file's text, sound by default; none is written if it is empty.
+        `record`: whether to write the list of files, as installers do.
+        `parts`: source by name of submodules; the module is then a package.
+        `group`: of the entry points.
         """
         module = name.replace("-", "_")
         sources = {f"{module}.py": source}

@@ -91,15 +91,9 @@ def backend_factory():
 
 @dataclass(frozen=True, slots=True)
 class GatedCompiler:
-    """The backend ``Gated``, as a file that every process finds.
+    """The backend ``Gated``, as a file that every process finds."""
 
-    Parameters
-    ----------
-    folder : Path
-        Its notes.
-    """
-
-    folder: Path
+    folder: Path  # its notes
 
     @classmethod
     def install(cls, folder: Path, monkeypatch: pytest.MonkeyPatch) -> GatedCompiler:

@@ -33,12 +33,9 @@ _LIBC.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 class GuardPages(IMemoryOptimizerStrategy):
     """Places buffers so that each begins, or ends, where an inaccessible page does.
 
-    Parameters
-    ----------
-    is_at_end : bool
-        Whether buffers end at a page's end, as far as their alignment lets them, so that what
-        lies behind them cannot be touched; else they begin at a page's beginning, and what lies
-        in front of them cannot.
+    `is_at_end`: whether buffers end at a page's end, as far as their alignment lets them, so that
+    what lies behind them cannot be touched; else they begin at a page's beginning, and what lies in
+    front of them cannot.
 
     Notes
     -----

@@ -216,18 +216,10 @@ def _small(size: int, rng: random.Random) -> bytes:
 
 @dataclass
 class Tally:
-    """What came of some models.
+    """What came of some models."""
 
-    Attributes
-    ----------
-    counts : dict of str to int
-        By outcome.
-    failures : dict of int to str
-        What is wrong, by number of the model.
-    """
-
-    counts: dict[str, int] = field(default_factory=dict)
-    failures: dict[int, str] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)  # by outcome
+    failures: dict[int, str] = field(default_factory=dict)  # what is wrong, by number of the model
 
     def add(self, number: int, outcome: str) -> None:
         """Count one model."""

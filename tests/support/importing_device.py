@@ -108,24 +108,11 @@ class ByFunction(ILayerSupport):
 class ImportingDevice(FakeBackend):
     """A backend with memory of its own.
 
-    Parameters
-    ----------
-    backend_id : str
-    functions : collection of BinaryOperation
-        What it takes.
-    sources : MemorySource
-        What it imports.
-
-    Attributes
-    ----------
-    refusal : str
-        Why it cannot import anything; empty if it can.
-    fault : Exception, optional
-        What it raises when it is to import something.
-    imported : list of tuple
-        Handle, read, and write of all that it has imported.
-    unimported : list of ITensorHandle
-    resources : list of NetworkResources
+    `functions`: what it takes.
+    `sources`: what it imports.
+    `refusal`: why it cannot import anything; empty if it can.
+    `fault`: what it raises when it is to import something.
+    `imported`: handle, read, and write of all that it has imported.
     """
 
     def __init__(

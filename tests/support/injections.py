@@ -84,23 +84,15 @@ def negative(first: float, size: int = 8) -> Array:
 
 @dataclass
 class Outcome:
-    """What became of injections.
+    """What became of injections."""
 
-    Attributes
-    ----------
-    recovery_s : list of (str, float)
-        By kind of fault, from when the failure was noticed to the next right result.
-    errors : Counter
-        How often executions ended in each class of error.
-    wrong : list of str
-        What should not be: wrong results, errors without a type of armpy's, faults without effect.
-    left : dict of str to tuple of int
-        Processes, descriptors and mappings of shared memory before and after that differ.
-    """
-
+    # By kind of fault, from when the failure was noticed to the next right result
     recovery_s: list[tuple[str, float]] = field(default_factory=list)
+    # How often executions ended in each class of error
     errors: Counter[str] = field(default_factory=Counter)
+    # What should not be: wrong results, errors without a type of armpy's, faults without effect
     wrong: list[str] = field(default_factory=list)
+    # Processes, descriptors and mappings of shared memory before and after that differ
     left: dict[str, tuple[int, int]] = field(default_factory=dict)
 
 

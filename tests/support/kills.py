@@ -36,27 +36,17 @@ STUCK_S = 120.0
 
 @dataclass
 class Campaign:
-    """What became of kills.
-
-    Attributes
-    ----------
-    num_kills, num_right : int
-    errors : Counter
-        How often executions ended in each class of error.
-    wrong : list of str
-        Wrong results, errors that are not armpy's, executions that did not end, orphans.
-    left : dict of str to tuple of int
-        Processes, descriptors and mappings of shared memory before and after that differ.
-    longest_s : float
-        Of one execution.
-    """
+    """What became of kills."""
 
     num_kills: int = 0
     num_right: int = 0
+    # How often executions ended in each class of error
     errors: Counter[str] = field(default_factory=Counter)
+    # Wrong results, errors that are not armpy's, executions that did not end, orphans
     wrong: list[str] = field(default_factory=list)
+    # Processes, descriptors and mappings of shared memory before and after that differ
     left: dict[str, tuple[int, int]] = field(default_factory=dict)
-    longest_s: float = 0.0
+    longest_s: float = 0.0  # of one execution
 
 
 class _Callers:

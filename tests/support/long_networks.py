@@ -114,10 +114,7 @@ SHAPES: dict[str, Callable[[_Writer, int], list[Tensor]]] = {
 def long_network(shape: str, num_layers: int) -> bytes:
     """A .tflite file with about so many layers.
 
-    Parameters
-    ----------
-    shape : str
-        One of `SHAPES`.
+    `shape`: one of `SHAPES`.
     """
     model = TfliteModel()
     graph = model.subgraph()

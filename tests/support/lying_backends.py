@@ -203,12 +203,8 @@ def ends_at_maxima(operation: Operation, _: list[Array], __: list[Array]) -> Non
 def write_liar(folder: Path, how: str) -> RuntimeOptions:
     """Write a module with a backend 'Liar', for processes that find it by options.
 
-    Parameters
-    ----------
-    folder : Path
-        Made if it is not there.
-    how : str
-        An expression of this module that makes the backend.
+    `folder`: made if it is not there.
+    `how`: an expression of this module that makes the backend.
     """
     factory = f"""
     def backend_factory():

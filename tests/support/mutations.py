@@ -12,11 +12,7 @@ _EDGE_INT32 = (0, 1, -1, 2, 4, 7, 127, 255, 65535, 0x7FFFFFFF, -0x80000000, 0x40
 def mutated(seeds: Sequence[bytes], number: int) -> bytes:
     """A damaged copy of one of the seeds.
 
-    Parameters
-    ----------
-    seeds : sequence of bytes
-    number : int
-        Which one; the same number always gives the same bytes for the same seeds.
+    `number`: which one; the same number always gives the same bytes for the same seeds.
     """
     rng = random.Random(number)
     data = bytearray(rng.choice(seeds))

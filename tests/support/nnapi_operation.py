@@ -93,14 +93,9 @@ def run_chain(
 ) -> tuple[Array, ...]:
     """Run operations one behind the other on CpuRef.
 
-    Parameters
-    ----------
-    steps : sequence of (OperationCode, sequence of Operand)
-        Each with its inputs; from the second step on without the first one.
-    outputs : sequence of Operand
-        Of the last step.
-    between : sequence of Operand
-        The output of each other step, which is the next one's first input.
+    `steps`: each with its inputs; from the second step on without the first one.
+    `outputs`: of the last step.
+    `between`: the output of each other step, which is the next one's first input.
     """
     operands: list[Operand] = []
     nodes, positions, arrays = [], [], []

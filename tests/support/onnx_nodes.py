@@ -19,29 +19,15 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class NodeCase:
-    """One node and its inputs.
+    """One node and its inputs."""
 
-    Parameters
-    ----------
-    kind : str
-        ``Conv``, or with a domain: ``com.microsoft.FusedConv``.
-    inputs : sequence of (ndarray or None)
-        None for one that is left out.
-    attributes : mapping
-    opset : int
-    constants : tuple of int
-        Numbers of the inputs that are initializers.
-    outputs : int
-    results : sequence of (int, int)
-        Element types and ranks of outputs that are not inferred, nor like the first input.
-    """
-
-    kind: str
-    inputs: Sequence[Array | None]
+    kind: str  # ``Conv``, or with a domain: ``com.microsoft.FusedConv``
+    inputs: Sequence[Array | None]  # None for one that is left out
     attributes: Mapping[str, object] = field(default_factory=dict)
     opset: int = 21
-    constants: tuple[int, ...] = ()
+    constants: tuple[int, ...] = ()  # numbers of the inputs that are initializers
     outputs: int = 1
+    # Element types and ranks of outputs that are not inferred, nor like the first input
     results: Sequence[tuple[int, int]] = ()
 
     @property

@@ -35,14 +35,9 @@ class _Samples(CalibrationDataReader):  # type: ignore[misc]  # no type informat
 def quantized_file(path: Path, values: Array, *, kind: str) -> Path:
     """The file of a quantised network.
 
-    Parameters
-    ----------
-    path : Path
-        Of a network of float32 with one input.
-    values : ndarray
-        An input.
-    kind : str
-        ``qdq``, ``qoperator`` or ``dynamic``.
+    `path`: of a network of float32 with one input.
+    `values`: an input.
+    `kind`: ``qdq``, ``qoperator`` or ``dynamic``.
     """
     made = path.with_name(f"{path.stem}_{kind}.onnx")
     if made.exists():

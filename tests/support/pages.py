@@ -17,28 +17,14 @@ _MARK = re.compile(r"(?P<verb>not run|run where installed): (?P<what>.+)")
 
 @dataclass(frozen=True)
 class Block:
-    """One fenced block of a page.
+    """One fenced block of a page."""
 
-    Attributes
-    ----------
-    kind : str
-        The fence's language; in braces, a directive of the documentation site.
-    settings : dict of str to str
-        What follows it: ``title=FILE``, ``exit=CODE``, ``output``.
-    text : str
-    line : int
-        Of the fence, from 1.
-    not_run : str
-        Why nobody runs it, as a comment in front of it says; or empty.
-    needs : tuple of str
-        Modules without which it is left out, as a comment in front of it says.
-    """
-
-    kind: str
-    settings: dict[str, str]
+    kind: str  # the fence's language; in braces, a directive of the documentation site
+    settings: dict[str, str]  # what follows it: ``title=FILE``, ``exit=CODE``, ``output``
     text: str
-    line: int
-    not_run: str = ""
+    line: int  # of the fence, from 1
+    not_run: str = ""  # why nobody runs it, as a comment in front of it says; or empty
+    # Modules without which it is left out, as a comment in front of it says
     needs: tuple[str, ...] = ()
 
 

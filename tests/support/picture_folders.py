@@ -17,10 +17,7 @@ NAMES = Path(LABELS).read_text("utf-8").split()
 def make_pictures(folder: Path, count: int, damaged: tuple[int, ...] = ()) -> Path:
     """Noisy digits, some files that are none, and a file of labels of which one in five is wrong.
 
-    Returns
-    -------
-    Path
-        Of the file of labels.
+    Returns of the file of labels.
     """
     folder.mkdir()
     random = np.random.default_rng(5)

@@ -57,44 +57,22 @@ Outputs = Sequence[ITensorHandle]
 
 @dataclass
 class Call:
-    """One layer that is computed, for faults to spoil.
-
-    Parameters
-    ----------
-    operation : Operation
-    infos : tuple of TensorInfo
-        Of what it reads.
-    inputs : list of (ndarray or None)
-        May be replaced before anything is computed.
-    outputs : list of ndarray
-    results : tuple of TensorInfo
-        Of what it computes.
-    """
+    """One layer that is computed, for faults to spoil."""
 
     operation: Operation
-    infos: tuple[TensorInfo | None, ...]
-    inputs: list[Array | None]
+    infos: tuple[TensorInfo | None, ...]  # of what it reads
+    inputs: list[Array | None]  # may be replaced before anything is computed
     outputs: list[Array] = field(default_factory=list)
-    results: tuple[TensorInfo, ...] = ()
+    results: tuple[TensorInfo, ...] = ()  # of what it computes
 
 
 @dataclass(frozen=True)
 class Turn:
-    """One run of a graph that belongs to an If or a While.
+    """One run of a graph that belongs to an If or a While."""
 
-    Parameters
-    ----------
-    key : int
-        The layer.
-    graph : str
-        Its graph: ``then``, ``else``, ``condition`` or ``body``.
-    number : int
-        How many runs of this graph came before, in one execution of the layer.
-    """
-
-    key: int
-    graph: str
-    number: int = 0
+    key: int  # the layer
+    graph: str  # its graph: ``then``, ``else``, ``condition`` or ``body``
+    number: int = 0  # how many runs of this graph came before, in one execution of the layer
 
 
 class Fault:
@@ -524,15 +502,9 @@ class OneScratchForAll(OneScratch):
 
 @dataclass
 class Sized(Fault):
-    """What is beyond some size is left out.
+    """What is beyond some size is left out."""
 
-    Parameters
-    ----------
-    is_beyond : callable
-        Takes an array, says whether it is.
-    """
-
-    is_beyond: Callable[[Array], bool]
+    is_beyond: Callable[[Array], bool]  # takes an array, says whether it is
 
     def after(self, call: Call) -> None:
         arrays = [*(a for a in call.inputs if a is not None), *call.outputs]
@@ -584,12 +556,7 @@ def no_elements() -> Fault:
 
 @dataclass
 class Forgets(Fault):
-    """An attribute is at its default when a program comes from a file.
-
-    Parameters
-    ----------
-    operation_name, attribute : str
-    """
+    """An attribute is at its default when a program comes from a file."""
 
     operation_name: str
     attribute: str
@@ -642,12 +609,7 @@ class Turned(Fault):
 
 @dataclass
 class Threshold(Fault):
-    """A number on its threshold counts as above it.
-
-    Parameters
-    ----------
-    operation_name, attribute : str
-    """
+    """A number on its threshold counts as above it."""
 
     operation_name: str
     attribute: str
@@ -880,23 +842,12 @@ class NeedsItsMemory(WithManager):
 
 @dataclass(frozen=True)
 class Planted:
-    """A backend with a fault, and the cases among which one has to find it.
+    """A backend with a fault, and the cases among which one has to find it."""
 
-    Parameters
-    ----------
-    area : str
-        What of the ids of the cases to try.
-    make : callable
-    said : str
-        What of the failure's text tells how.
-    soak : int
-        Executions in the rule about many executions.
-    """
-
-    area: str
+    area: str  # what of the ids of the cases to try
     make: Callable[[], IBackendInternal]
-    said: str = ""
-    soak: int = 0
+    said: str = ""  # what of the failure's text tells how
+    soak: int = 0  # executions in the rule about many executions
 
 
 THREADS = "contract/threads/threads-"

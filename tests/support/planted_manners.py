@@ -201,12 +201,7 @@ SETTINGS: dict[str, Callable[[], object]] = {
 
 
 class WritesInputs(IWorkload):
-    """Another workload that scribbles into its inputs and restores them.
-
-    Parameters
-    ----------
-    right : IWorkload
-    """
+    """Another workload that scribbles into its inputs and restores them."""
 
     def __init__(self, right: IWorkload) -> None:
         self._right = right

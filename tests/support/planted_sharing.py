@@ -88,12 +88,7 @@ class NeverStops(Plain):
 
 
 class TableOf(Plain):
-    """Has room for so many networks; the next one takes the place of the first.
-
-    Parameters
-    ----------
-    room : int
-    """
+    """Has room for so many networks; the next one takes the place of the first."""
 
     def __init__(self, room: int) -> None:
         super().__init__()

@@ -85,18 +85,10 @@ class SumsFloat16(Fault):
 
 @dataclass
 class Quantizes(Fault):
-    """Halves are rounded otherwise when real or stored numbers are quantised.
+    """Halves are rounded otherwise when real or stored numbers are quantised."""
 
-    Parameters
-    ----------
-    rounds : callable
-        Rounds to whole numbers.
-    of_stored : bool
-        Whether it is stored numbers, or real ones.
-    """
-
-    rounds: Callable[[Array], Array]
-    of_stored: bool
+    rounds: Callable[[Array], Array]  # rounds to whole numbers
+    of_stored: bool  # whether it is stored numbers, or real ones
 
     def after(self, call: Call) -> None:
         read, result = call.infos[0], call.results[0]
@@ -158,12 +150,7 @@ class IgnoresAttributes(Plain):
 
 @dataclass
 class EqualLayers(Fault):
-    """A compiler takes layers for equal that differ in one attribute.
-
-    Parameters
-    ----------
-    attribute : str
-    """
+    """A compiler takes layers for equal that differ in one attribute."""
 
     attribute: str
     _first: dict[object, object] = field(default_factory=dict)
@@ -180,17 +167,10 @@ class EqualLayers(Fault):
 
 @dataclass
 class Fractions(Fault):
-    """Fractions among attributes are lost when a program is compiled, or comes from a file.
-
-    Parameters
-    ----------
-    how : str
-    digits : int
-        That are kept.
-    """
+    """Fractions among attributes are lost when a program is compiled, or comes from a file."""
 
     how: str
-    digits: int
+    digits: int  # that are kept
 
     def operation(self, operation: Operation, how: str) -> Operation:
         floats = {k: v for k, v in operation.attributes().items() if isinstance(v, float)}
@@ -236,13 +216,7 @@ class LastOptionWins(Plain):
 
 @dataclass
 class Once(Fault):
-    """Something happens in one of many executions.
-
-    Parameters
-    ----------
-    period : int
-    action : callable
-    """
+    """Something happens in one of many executions."""
 
     period: int
     action: Callable[[Call], object]

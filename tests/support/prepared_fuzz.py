@@ -33,24 +33,14 @@ TRUSTED, NEVER = "trusted", "never"
 
 
 class Mutation(NamedTuple):
-    """A damaged file, and how it is to be loaded.
-
-    Parameters
-    ----------
-    contents : bytes
-    seed : int
-        Number of the sound file that it is a copy of.
-    code : {"trusted", "never"}
-        Files whose manifest has a right checksum again, and which say other things about programs,
-        are as dangerous as code: they are loaded as somebody else's.
-    is_same_graph : bool
-        Whether it still has to give the right result if it gives any.
-    """
+    """A damaged file, and how it is to be loaded."""
 
     contents: bytes
-    seed: int
+    seed: int  # number of the sound file that it is a copy of
+    # Files whose manifest has a right checksum again, and which say other things about programs,
+    # are as dangerous as code: they are loaded as somebody else's
     code: str
-    is_same_graph: bool
+    is_same_graph: bool  # whether it still has to give the right result if it gives any
 
 
 Make = Callable[[random.Random, Sequence[bytes]], Mutation]

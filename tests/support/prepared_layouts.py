@@ -50,13 +50,8 @@ def newest_layout(
 ) -> bytes:
     """A file of version 3.
 
-    Parameters
-    ----------
-    sections : mapping of str to bytes
-    manifest : mapping, optional
-        What the file says of itself, without the table of sections.
-    room : int
-        Bytes of the manifest, which is filled up with blanks.
+    `manifest`: what the file says of itself, without the table of sections.
+    `room`: bytes of the manifest, which is filled up with blanks.
     """
     table, parts, end = [], [], HEADER_BYTES + room
     for name, contents in sections.items():

@@ -172,19 +172,9 @@ class _Workloads(FakeFactory):
 class ProtectedDevice(FakeBackend):
     """A backend that can be used in protected mode.
 
-    Parameters
-    ----------
-    backend_id : str
-    operations : collection of type, optional
-        What it does.
-    secrets : SecretMemory, optional
-        Shared by devices that see the same protected memory.
-
-    Attributes
-    ----------
-    num_maps : int
-        How often somebody has tried to see a tensor.
-    makes_arenas : bool
+    `operations`: what it does.
+    `secrets`: shared by devices that see the same protected memory.
+    `num_maps`: how often somebody has tried to see a tensor.
     """
 
     def __init__(

@@ -15,10 +15,8 @@ T = TypeVar("T")
 class Recorder:
     """Makes classes whose methods are written down, in the place of a `Sabotage`.
 
-    Attributes
-    ----------
-    calls : list of str
-        ``Interface.method``, in the order of calls; those that the core makes, not the backend.
+    `calls`: ``Interface.method``, in the order of calls; those that the core makes, not the
+    backend.
     """
 
     def __init__(self) -> None:

@@ -33,14 +33,9 @@ def run_operation(
 ) -> list[Array]:
     """Infer and execute one operation; shapes may be left out of `outputs` with None.
 
-    Parameters
-    ----------
-    inputs : sequence of (TensorInfo, ndarray) or None
-        None for an optional operand that is left out.
-    outputs : sequence of (TensorInfo or None)
-        Declared infos, needed where types or quantisation do not follow.
-    constants : sequence of int
-        Which inputs the workload is given as constants.
+    `inputs`: None for an optional operand that is left out.
+    `outputs`: declared infos, needed where types or quantisation do not follow.
+    `constants`: which inputs the workload is given as constants.
 
     Notes
     -----

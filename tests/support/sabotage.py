@@ -102,12 +102,7 @@ def members(kind: type) -> list[str]:
 class Sabotage:
     """One member of one interface that fails while it is active.
 
-    Parameters
-    ----------
-    kind : type
-    member : str
-    fault : object
-        An exception's class to raise, or an answer.
+    `fault`: an exception's class to raise, or an answer.
     """
 
     def __init__(self, kind: type, member: str, fault: object) -> None:

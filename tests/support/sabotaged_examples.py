@@ -57,10 +57,7 @@ CLASSES = {
 def importable(folder: Path) -> Iterator[dict[str, type[IBackendInternal]]]:
     """The classes of the examples that can be used here, by example.
 
-    Parameters
-    ----------
-    folder : Path
-        Where projects are generated.
+    `folder`: where projects are generated.
     """
     paths = [str(EXAMPLES / name) for name in CLASSES if not name.startswith("template_")]
     for style in ("workloads", "compiler"):
@@ -438,11 +435,7 @@ def first_problem(
 ) -> CaseResult | None:
     """The first case that an honest backend passes and its twin fails in; None if there is none.
 
-    Parameters
-    ----------
-    honest, twin : IBackendInternal
-    refused_too : bool
-        Whether to count cases that the honest one refuses as well.
+    `refused_too`: whether to count cases that the honest one refuses as well.
     """
     trusted, subject = (BackendUnderTest(b.get_id(), options_for(b)) for b in (honest, twin))
     good = (Outcome.PASSED, Outcome.UNSUPPORTED) if refused_too else (Outcome.PASSED,)

@@ -102,26 +102,13 @@ METHODS = {
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a method.
+    """One call of a method."""
 
-    Attributes
-    ----------
-    method : str
-        A key of `METHODS`.
-    arguments : mapping of str to object
-    right : callable
-        Does what is right and gives the answer.
-    started_s : float
-        By `time.perf_counter`.
-    thread : int
-        Identity of the calling thread.
-    """
-
-    method: str
+    method: str  # a key of `METHODS`
     arguments: Mapping[str, Any]  # Any: of many methods
-    right: Callable[[], object] = field(repr=False)
-    started_s: float = field(default_factory=time.perf_counter)
-    thread: int = field(default_factory=threading.get_ident)
+    right: Callable[[], object] = field(repr=False)  # does what is right and gives the answer
+    started_s: float = field(default_factory=time.perf_counter)  # by `time.perf_counter`
+    thread: int = field(default_factory=threading.get_ident)  # identity of the calling thread
 
 
 Step: TypeAlias = Callable[[Call], object]
@@ -239,26 +226,14 @@ def declaration(
 class ScriptedBackend(IBackendInternal):
     """Does some operations as CpuRef does, unless its script says otherwise.
 
-    Parameters
-    ----------
-    backend_id : str
-    script : mapping of str to (Step or sequence of Step)
-        By method, of `METHODS`.
-    operations : collection of type, optional
-        What it supports; everything that CpuRef does if left out.
-    compiles : bool, optional
-        Whether it makes one layer of each subgraph. By default if it keeps programs, as only what
-        is compiled can be kept.
-    declared : Declaration, optional
-    records : bool
-        Whether calls are kept.
-    log : path, optional
-        A file to which each call's method is appended as a line, for backends in other processes.
-
-    Attributes
-    ----------
-    calls : list of Call
-        In order of their beginnings.
+    `script`: by method, of `METHODS`.
+    `operations`: what it supports; everything that CpuRef does if left out.
+    `compiles`: whether it makes one layer of each subgraph. By default if it keeps programs, as
+    only what is compiled can be kept.
+    `records`: whether calls are kept.
+    `log`: a file to which each call's method is appended as a line, for backends in other
+    processes.
+    `calls`: in order of their beginnings.
     """
 
     def __init__(
@@ -507,14 +482,9 @@ def log_of(path: str | Path) -> list[str]:
 def write_scripted(folder: Path, how: str, backend_id: BackendId = "Npu") -> RuntimeOptions:
     """Write a module with a scripted backend, for processes that find it by options.
 
-    Parameters
-    ----------
-    folder : Path
-        Made if it is not there.
-    how : str
-        An expression that makes the backend, with all names of this module.
-    backend_id : str
-        As in the expression.
+    `folder`: made if it is not there.
+    `how`: an expression that makes the backend, with all names of this module.
+    `backend_id`: as in the expression.
     """
     factory = f"""
     def backend_factory():

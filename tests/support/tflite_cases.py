@@ -85,22 +85,15 @@ class Spec:
 
 @dataclass(frozen=True)
 class Model:
-    """One operator, and what it should become.
-
-    Attributes
-    ----------
-    inputs : sequence of (Spec or None)
-    expected : Operation
-    order : tuple of (int or None), optional
-        Which of the operator's inputs the layer reads, None for an operand left out; the same
-        ones in the same order if not given.
-    """
+    """One operator, and what it should become."""
 
     operator: str
     inputs: Sequence[Spec | None]
     expected: Operation
     options: Mapping[str, OptionValue] | None = None
     outputs: Sequence[Spec] = (Spec((1,)),)
+    # Which of the operator's inputs the layer reads, None for an operand left out; the same ones in
+    # the same order if not given
     order: tuple[int | None, ...] | None = None
     intermediates: Sequence[Spec] = field(default=())
 
@@ -138,11 +131,7 @@ class Model:
 def models_of(case: Case, positions: DataType = DataType.SIGNED32) -> Iterator[Model]:
     """A case as models, one per form that its operation has; none if a file cannot say it.
 
-    Parameters
-    ----------
-    case : Case
-    positions : DataType
-        Of operands that the operation has as attributes: axes, sizes, positions.
+    `positions`: of operands that the operation has as attributes: axes, sizes, positions.
     """
     infos = [item.info for item in case.inputs if item is not None]
     is_known = all(info.data_type in TYPES for info in (*infos, *case.outputs))

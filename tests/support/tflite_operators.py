@@ -28,26 +28,16 @@ Kind = TypeVar("Kind", bound=Operation)
 
 @dataclass(frozen=True)
 class Form:
-    """One way to say an operation.
+    """One way to say an operation."""
 
-    Attributes
-    ----------
-    code : str
-        The operator's name.
-    operands : str
-        Names of the operation's operands in the operator's order; all of them in the operation's
-        own order if empty.
-    options : mapping, optional
-    kept : tuple of str
-        Attributes that become operands in other forms and are options here.
-    hidden : tuple of (str, float, int)
-        Types, scales and zero points of intermediate tensors.
-    """
-
-    code: str
+    code: str  # the operator's name
+    # Names of the operation's operands in the operator's order; all of them in the operation's own
+    # order if empty
     operands: str = ""
     options: Options | None = None
+    # Attributes that become operands in other forms and are options here
     kept: tuple[str, ...] = ()
+    # Types, scales and zero points of intermediate tensors
     hidden: tuple[tuple[str, float, int], ...] = field(default=())
 
 

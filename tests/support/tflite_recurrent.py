@@ -61,18 +61,12 @@ class _Graph:
 
 @dataclass(frozen=True)
 class Lstm:
-    """An LSTM over ``x (1, steps, features)``.
-
-    Parameters
-    ----------
-    num_steps, num_features, num_units : int
-    gives_sequences : bool
-        Whether the output is every step's, which the body puts into a list, or the last one's.
-    """
+    """An LSTM over ``x (1, steps, features)``."""
 
     num_steps: int
     num_features: int
     num_units: int
+    # Whether the output is every step's, which the body puts into a list, or the last one's
     gives_sequences: bool
 
     def model(self) -> bytes:

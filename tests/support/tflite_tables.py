@@ -92,27 +92,16 @@ Field = Union[bool, int, float, str, bytes, npt.NDArray[Any], "Table", list["Tab
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A flatbuffer table to write.
+    """A flatbuffer table to write."""
 
-    Attributes
-    ----------
-    name : str
-        Its name in the schema.
-    fields : mapping of str to Field
-        What it holds; a field of None is left out.
-    """
-
-    name: str
-    fields: Mapping[str, Field]
+    name: str  # its name in the schema
+    fields: Mapping[str, Field]  # what it holds; a field of None is left out
 
 
 def write(builder: flatbuffers.Builder, value: Field) -> int | float:
     """Write a field's value, children first, and return what its table stores.
 
-    Returns
-    -------
-    int or float
-        The value itself, or the offset at which it was written.
+    Returns the value itself, or the offset at which it was written.
     """
     if isinstance(value, Table):
         return _write_table(builder, value)
@@ -151,10 +140,7 @@ def _write_tables(builder: flatbuffers.Builder, tables: Sequence[Table]) -> int:
 def options_table_of(code: int) -> str:
     """Return the name of an operator's options table, for example "Conv2DOptions" for CONV_2D.
 
-    Raises
-    ------
-    ValueError
-        If the schema has no options table for the operator.
+    Raises ValueError if the schema has no options table for the operator.
     """
     name = next(
         (name for name, value in _enumerators(tflite.BuiltinOperator).items() if value == code),
@@ -173,10 +159,8 @@ def options_table_of(code: int) -> str:
 def checked_options(table: str, options: Mapping[str, OptionValue]) -> Table:
     """Return an options table, having checked its names against the schema.
 
-    Raises
-    ------
-    ValueError
-        If a field or an enumerator is not in the schema, or values do not fit their vector.
+    Raises ValueError if a field or an enumerator is not in the schema, or values do not fit their
+    vector.
     """
     fields: dict[str, Field] = {}
     for name, value in options.items():
@@ -217,10 +201,7 @@ def int32s(values: Sequence[int] | None) -> npt.NDArray[np.int32] | None:
 def constant_bytes(data: npt.ArrayLike | bytes, type_code: int) -> bytes:
     """Return the little-endian bytes of a constant.
 
-    Raises
-    ------
-    ValueError
-        If the values do not fit the type, or the type takes its data as bytes only.
+    Raises ValueError if the values do not fit the type, or the type takes its data as bytes only.
     """
     if isinstance(data, bytes):
         return data
@@ -248,10 +229,7 @@ def _enumerators(enumeration: type) -> dict[str, int]:
 def enumerator(enumeration: type, value: str | int) -> int:
     """Return the number of an enumerator given by name; a number passes through.
 
-    Raises
-    ------
-    ValueError
-        If the enumeration has no such name.
+    Raises ValueError if the enumeration has no such name.
     """
     if isinstance(value, int):
         return value

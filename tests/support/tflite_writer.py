@@ -58,17 +58,10 @@ LARGEST_DEPRECATED_CODE = 127
 
 @dataclass(frozen=True, slots=True)
 class SparseDimension:
-    """How one dimension of a sparse tensor is stored.
+    """How one dimension of a sparse tensor is stored."""
 
-    Attributes
-    ----------
-    dense_size : int
-        Size of a dense dimension; ignored when `segments` is given.
-    segments, indices : tuple of int, optional
-        Row pointers and column indices of a compressed (SPARSE_CSR) dimension.
-    """
-
-    dense_size: int = 0
+    dense_size: int = 0  # size of a dense dimension; ignored when `segments` is given
+    # Row pointers and column indices of a compressed (SPARSE_CSR) dimension
     segments: tuple[int, ...] | None = None
     indices: tuple[int, ...] = ()
 
@@ -138,39 +131,22 @@ class Subgraph:
     ) -> Tensor:
         """Add a tensor.
 
-        Parameters
-        ----------
-        name : str or None
-            None leaves the name out of the file.
-        shape : sequence of int or None
-            None leaves the shape out of the file and writes `has_rank = false`.
-        type : str or int
-            Name in the schema's TensorType, or any number for a type that does not exist.
-        scale : float or sequence of float, optional
-            One value for quantisation per tensor, several for quantisation per channel.
-        zero_point : int or sequence of int, optional
-            One value serves every channel; zero when omitted; an empty sequence leaves the vector
-            out.
-        axis : int
-            Channel dimension of quantisation per channel.
-        data : array-like or bytes, optional
-            Value of a constant, written to a buffer of its own. Packed types such as INT4 and
-            STRING take bytes.
-        buffer : int, optional
-            Index of an existing buffer, to share or to be wrong about. Without `data` or `buffer`
-            the tensor uses buffer 0, the empty one.
-        variable : bool
-            Whether the tensor keeps its value between invocations.
-        shape_signature : sequence of int, optional
-            The shape with -1 for unknown dimensions.
-        sparsity : Sparsity, optional
-            Written as given, without a check against `data`.
-
-        Raises
-        ------
-        ValueError
-            If both `data` and `buffer` are given, `type` is not in the schema, or `data` does not
-            fit `type`.
+        `name`: None leaves the name out of the file.
+        `shape`: None leaves the shape out of the file and writes `has_rank = false`.
+        `type`: name in the schema's TensorType, or any number for a type that does not exist.
+        `scale`: one value for quantisation per tensor, several for quantisation per channel.
+        `zero_point`: one value serves every channel; zero when omitted; an empty sequence leaves
+        the vector out.
+        `axis`: channel dimension of quantisation per channel.
+        `data`: value of a constant, written to a buffer of its own. Packed types such as INT4 and
+        STRING take bytes.
+        `buffer`: index of an existing buffer, to share or to be wrong about. Without `data` or
+        `buffer` the tensor uses buffer 0, the empty one.
+        `variable`: whether the tensor keeps its value between invocations.
+        `shape_signature`: the shape with -1 for unknown dimensions.
+        `sparsity`: written as given, without a check against `data`.
+        Raises ValueError if both `data` and `buffer` are given, `type` is not in the schema, or
+        `data` does not fit `type`.
         """
         if data is not None and buffer is not None:
             raise ValueError(f"tensor {name!r}: give data or buffer, not both")
@@ -207,32 +183,19 @@ class Subgraph:
     ) -> None:
         """Add an operator; operators run in the order they are added.
 
-        Parameters
-        ----------
-        code : str or int
-            Name in the schema's BuiltinOperator, or any number for an operator that does not exist.
-        inputs : sequence of Tensor, int or None
-            None is an omitted optional input, written as -1.
-        outputs : sequence of Tensor or int
-        options : mapping of str to value, optional
-            Fields of the options table in snake case; enumerators by name or number. An empty
-            mapping writes the table with its defaults; None writes no table.
-        version : int
-            Version of the operator.
-        intermediates : sequence of Tensor or int
-            Intermediate tensors, as the quantised LSTM has.
-        custom_code, custom_options : str and bytes, optional
-            Name and options of a custom operator; `code` is then "CUSTOM".
-        options_table : str, optional
-            Table to use in place of the operator's own, for example "AddOptions".
-        legacy_code : bool
-            Write only `deprecated_builtin_code`, as files did before schema 3a.
-
-        Raises
-        ------
-        ValueError
-            If `code`, an option or an enumerator is not in the schema, an option's values do not
-            fit its vector, or the operator has no options table.
+        `code`: name in the schema's BuiltinOperator, or any number for an operator that does not
+        exist.
+        `inputs`: None is an omitted optional input, written as -1.
+        `options`: fields of the options table in snake case; enumerators by name or number. An
+        empty mapping writes the table with its defaults; None writes no table.
+        `version`: version of the operator.
+        `intermediates`: intermediate tensors, as the quantised LSTM has.
+        `custom_code`, `custom_options`: name and options of a custom operator; `code` is then
+        "CUSTOM".
+        `options_table`: table to use in place of the operator's own, for example "AddOptions".
+        `legacy_code`: write only `deprecated_builtin_code`, as files did before schema 3a.
+        Raises ValueError if `code`, an option or an enumerator is not in the schema, an option's
+        values do not fit its vector, or the operator has no options table.
         """
         operator_code = _OperatorCode(
             enumerator(tflite.BuiltinOperator, code), version, custom_code, legacy_code
@@ -273,21 +236,11 @@ class Subgraph:
 
 @dataclass(slots=True)
 class TfliteModel:
-    """A model file under construction.
+    """A model file under construction."""
 
-    Attributes
-    ----------
-    version : int
-        Version of the schema; readers accept 3 only.
-    description : str
-        Free text.
-    identifier : bytes or None
-        File identifier of four bytes; None writes none.
-    """
-
-    version: int = 3
-    description: str = "armpy test model"
-    identifier: bytes | None = b"TFL3"
+    version: int = 3  # version of the schema; readers accept 3 only
+    description: str = "armpy test model"  # free text
+    identifier: bytes | None = b"TFL3"  # file identifier of four bytes; None writes none
     _subgraphs: list[Subgraph] = field(default_factory=list)
     _buffers: list[Table | _ExternalBuffer] = field(default_factory=lambda: [Table("Buffer", {})])
     _codes: list[_OperatorCode] = field(default_factory=list)
@@ -303,12 +256,8 @@ class TfliteModel:
     def buffer(self, data: bytes, *, external: bool = False) -> int:
         """Add a buffer and return its index.
 
-        Parameters
-        ----------
-        data : bytes
-        external : bool
-            Store the bytes behind the flatbuffer, found by the buffer's offset and size fields, as
-            files over 2 GB do.
+        `external`: store the bytes behind the flatbuffer, found by the buffer's offset and size
+        fields, as files over 2 GB do.
         """
         self._buffers.append(_ExternalBuffer(data) if external else Table("Buffer", {"Data": data}))
         return len(self._buffers) - 1
@@ -323,10 +272,7 @@ class TfliteModel:
     ) -> None:
         """Add a signature over the subgraph that its tensors belong to.
 
-        Raises
-        ------
-        ValueError
-            If the tensors are not all of one subgraph, or there are none.
+        Raises ValueError if the tensors are not all of one subgraph, or there are none.
         """
         subgraphs = {tensor.subgraph for tensor in (*inputs.values(), *outputs.values())}
         if len(subgraphs) != 1:

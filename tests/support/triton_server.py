@@ -33,17 +33,10 @@ def find_server() -> Path | None:
 class TritonServer:
     """A server of a folder of models, ended with all that it started.
 
-    Parameters
-    ----------
-    repository : Path
-    work : Path
-        A folder for what the server needs, and its log.
-    *options : str
-        Of the server's command line.
-    variables : mapping of str to str
-        Of the environment.
-    waits : bool
-        Whether to wait until all models are ready.
+    `work`: a folder for what the server needs, and its log.
+    `options`: of the server's command line.
+    `variables`: of the environment.
+    `waits`: whether to wait until all models are ready.
     """
 
     def __init__(

@@ -70,13 +70,7 @@ Question = Callable[[Operation, OperandInfos, Sequence[TensorInfo]], str]
 
 
 class Choosing(FakeBackend):
-    """Refuses layers by something else than their operations.
-
-    Parameters
-    ----------
-    question : callable
-    operations : collection of type, optional
-    """
+    """Refuses layers by something else than their operations."""
 
     def __init__(self, question: Question, operations: Sequence[type] | None = None) -> None:
         super().__init__(ID, operations)

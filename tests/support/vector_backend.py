@@ -91,19 +91,10 @@ class OnVectorsFactory(IWorkloadFactory):
 class VectorBackend(FakeBackend):
     """Such a backend.
 
-    Parameters
-    ----------
-    alignment_bytes, padding_bytes : int
-        What it declares.
-    operations : collection of type, optional
-        What it does.
-
-    Attributes
-    ----------
-    seen : list of int
-        Addresses of the tensors of its workloads.
-    misplaced : list of (shape, int)
-        Those that did not lie as declared.
+    `alignment_bytes`, `padding_bytes`: what it declares.
+    `operations`: what it does.
+    `seen`: addresses of the tensors of its workloads.
+    `misplaced`: those that did not lie as declared.
     """
 
     def __init__(

@@ -25,11 +25,7 @@ class Reader:
     Files that the page takes for granted are put into the folder beforehand, see `page_files`.
     The page's Python runs in one process, from top to bottom, as in a notebook.
 
-    Parameters
-    ----------
-    page : Path
-    home : Path
-        An empty folder.
+    `home`: an empty folder.
     """
 
     def __init__(self, page: Path, home: Path) -> None:

@@ -9,12 +9,8 @@ from armpy.ops.operation import Array
 class WatchedAllocator(DefaultAllocator):
     """Gives memory full of ones (NaN as floats), and watches it.
 
-    Attributes
-    ----------
-    held : dict of int to int
-        Size by address of what was given and not given back.
-    num_bytes : int
-        What was given in all.
+    `held`: size by address of what was given and not given back.
+    `num_bytes`: what was given in all.
     """
 
     def __init__(self, source: MemorySource = MemorySource.MALLOC) -> None:

@@ -142,15 +142,8 @@ _DAMAGES: tuple[Callable[[Editor], None], ...] = (
 def damaged_model(seed: int) -> RandomModel:
     """Make up a model and damage it.
 
-    Parameters
-    ----------
-    seed : int
-        0 or more.
-
-    Returns
-    -------
-    RandomModel
-        With inputs as it declares them, as far as it does: with odd elements at times.
+    `seed`: 0 or more.
+    Returns with inputs as it declares them, as far as it does: with odd elements at times.
     """
     random = np.random.default_rng((seed, 2))
     if random.random() < 0.1:

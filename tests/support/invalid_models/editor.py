@@ -14,10 +14,7 @@ from armpy_nnapi.description.model_description import Lifetime, ModelDescription
 class Editor:
     """Changes the main graph of a model.
 
-    Parameters
-    ----------
-    random : numpy.random.Generator
-        Says what is changed.
+    `random`: says what is changed.
     """
 
     def __init__(self, description: ModelDescription, random: np.random.Generator) -> None:

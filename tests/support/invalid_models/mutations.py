@@ -118,10 +118,7 @@ class Mutation:
 def random_mutation(seed: int) -> Mutation:
     """Make up a valid model and make it invalid.
 
-    Parameters
-    ----------
-    seed : int
-        0 or more. Kinds take turns.
+    `seed`: 0 or more. Kinds take turns.
     """
     name = list(KINDS)[seed % len(KINDS)]
     kind = KINDS[name]

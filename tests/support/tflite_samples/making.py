@@ -38,26 +38,16 @@ SCALED = tuple(kind for kind in EVERY if kind not in ("INT8", "UINT8", "INT16"))
 
 @dataclass(frozen=True)
 class Arg:
-    """A tensor of a sample; an output has no values.
+    """A tensor of a sample; an output has no values."""
 
-    Attributes
-    ----------
-    type : str
-        In the schema.
-    values : ndarray, optional
-    is_constant, is_variable : bool
-    raw : bytes, optional
-        What is stored of a constant, where that is not its values.
-    """
-
-    type: str
+    type: str  # in the schema
     values: Array | None = None
     scale: float | Sequence[float] | None = None
     zero_point: int = 0
     axis: int = 0
     is_constant: bool = False
     is_variable: bool = False
-    raw: bytes | None = None
+    raw: bytes | None = None  # what is stored of a constant, where that is not its values
     sparsity: Sparsity | None = None
     shape: tuple[int, ...] = ()
 
@@ -90,28 +80,15 @@ class Arg:
 
 @dataclass(frozen=True)
 class Sample:
-    """A file and what to run it with.
-
-    Attributes
-    ----------
-    operator, kind : str
-    number : int
-        Of the samples of one operator and kind.
-    file : bytes
-    inputs : sequence of ndarray
-    is_random : bool
-        Whether only types and shapes of the outputs can be compared.
-    steps : int
-        By how many steps integers of the outputs may differ.
-    """
+    """A file and what to run it with."""
 
     operator: str
     kind: str
-    number: int
+    number: int  # of the samples of one operator and kind
     file: bytes
     inputs: Sequence[Array]
-    is_random: bool = False
-    steps: int = 0
+    is_random: bool = False  # whether only types and shapes of the outputs can be compared
+    steps: int = 0  # by how many steps integers of the outputs may differ
     tolerance: float = 1e-5
 
     def __str__(self) -> str:
@@ -121,10 +98,7 @@ class Sample:
 class Draw:
     """Tensors made of chance.
 
-    Parameters
-    ----------
-    operator, kind : str
-        They are the seed, too.
+    `operator`, `kind`: they are the seed, too.
     """
 
     def __init__(self, operator: str, kind: str) -> None:
@@ -243,23 +217,13 @@ def file_of(
 
 @dataclass(frozen=True)
 class One:
-    """A sample of one operator, before it has a name.
-
-    Attributes
-    ----------
-    inputs : sequence of (Arg or None)
-    outputs : sequence of Arg
-    options : mapping, optional
-    version : int
-    is_random, steps, tolerance
-        As of `Sample`.
-    """
+    """A sample of one operator, before it has a name."""
 
     inputs: Sequence[Arg | None]
     outputs: Sequence[Arg]
     options: Mapping[str, OptionValue] | None = None
     version: int = 1
-    is_random: bool = False
+    is_random: bool = False  # as of `Sample`
     steps: int = 0
     tolerance: float = 1e-5
     options_table: str | None = None
@@ -282,13 +246,7 @@ class One:
 
 @dataclass(frozen=True)
 class Whole:
-    """A sample whose file takes more than one operator.
-
-    Attributes
-    ----------
-    file : bytes
-    inputs : sequence of ndarray
-    """
+    """A sample whose file takes more than one operator."""
 
     file: bytes
     inputs: Sequence[Array]
