@@ -30,6 +30,13 @@ def test_links_lead_to_files(page: str) -> None:
     assert [link for link in links if not (ROOT / page).parent.joinpath(link).exists()] == []
 
 
+def test_the_site_has_every_page_of_the_root_folder() -> None:
+    listed = (ROOT / "docs" / "index.md").read_text("utf-8")
+    pages = [page.stem for page in ROOT.glob("*.md")]
+    assert "CODE_OF_CONDUCT" in pages
+    assert [page for page in pages if f"../{page}" not in listed] == []
+
+
 def rows(text: str) -> dict[str, list[list[str]]]:
     """Cells behind each model's name, in all tables that have it as their first cell."""
     found: dict[str, list[list[str]]] = {}
