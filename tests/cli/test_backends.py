@@ -13,6 +13,7 @@ from armpy.backend import BACKEND_API_VERSION, IBackendInternal
 from armpy.cli.__main__ import main
 from armpy.cli.backends.work import BackendReport, list_backends, print_backends
 from armpy.plugins import BackendRegistry
+from tests.support.command_line import Cli
 from tests.support.dynamic_modules import module_source, write_module
 from tests.support.fake_distributions import FakeSite, fake_site
 
@@ -87,7 +88,7 @@ def test_a_loaded_backends_own_words_are_listed(
 
 
 def test_modules_of_a_directory_are_listed_by_name_until_they_are_loaded(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "cache"))
     folder = tmp_path / "modules"
@@ -95,8 +96,7 @@ def test_modules_of_a_directory_are_listed_by_name_until_they_are_loaded(
     write_module(folder, "acme_bad_backend", "raise SystemExit(3)")
     (folder / "my_backend.py").write_text("")
     arguments = ["backends", "--dynamic-backends-path", str(folder)]
-    assert main(arguments) == 0
-    listed = capsys.readouterr().out
+    listed = cli.out(*arguments)
     assert "(acme_npu_backend)" in listed
     assert "(acme_bad_backend)" in listed
     assert main([*arguments, "--load", "--all"]) == 0
@@ -109,12 +109,11 @@ def test_modules_of_a_directory_are_listed_by_name_until_they_are_loaded(
 
 
 def test_a_directory_may_be_given_relative_to_the_current_one(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_module(tmp_path / "modules", "acme_npu_backend")
     monkeypatch.chdir(tmp_path)
-    assert main(["backends", "--dynamic-backends-path", "modules"]) == 0
-    assert "(acme_npu_backend)" in capsys.readouterr().out
+    assert "(acme_npu_backend)" in cli.out("backends", "--dynamic-backends-path", "modules")
 
 
 def test_listing_fifty_distributions_imports_none_of_them(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from armpy.errors import BackendError, BackendUnavailableError, InvalidArgumentE
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.plugins.modules import forget_module
+from tests.support.command_line import Cli
 from tests.support.dynamic_modules import module_source, private_modules, write_module
 from tests.support.fake_backends import FakeBackend, registry_of, runtime_of
 from tests.support.networks import ADD, RELU, f32
@@ -81,24 +81,19 @@ def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[st
         forget_module(module)
 
 
-def test_what_is_kept_is_listed(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["cache", "list", *options]) == 0
-    out = capsys.readouterr().out
+def test_what_is_kept_is_listed(options: list[str], cli: Cli) -> None:
+    out = cli.out("cache", "list", *options)
     assert "Keeper models in " in out
     assert "2 entries, 8 B of at most 4 MiB" in out
     # By columns: date and time, size, files, of what, what for.
     (row,) = [line.split()[2:] for line in out.splitlines()[1:2]]
     assert row == ["8", "B", "2", "unknown", "a", "start", "without", "preparing", "(2)"]
-    assert main(["cache", "list", *options, "--files"]) == 0
-    rows = capsys.readouterr().out.split("\n\n")[0].splitlines()[1:]
+    rows = cli.out("cache", "list", *options, "--files").split("\n\n")[0].splitlines()[1:]
     assert [line.split()[-1] for line in rows] == ["one", "two"]
 
 
-def test_what_is_kept_is_listed_as_json(
-    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["cache", "list", *options, "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
+def test_what_is_kept_is_listed_as_json(options: list[str], tmp_path: Path, cli: Cli) -> None:
+    document = cli.document("cache", "list", *options)
     assert (document["size_bytes"], document["num_files"]) == (8, 2)
     assert document["models"] == [
         {
@@ -122,59 +117,49 @@ def test_what_is_kept_is_listed_as_json(
 
 
 def test_verifying_fails_if_something_is_damaged(
-    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], cli: Cli
 ) -> None:
-    assert main(["cache", "verify", *options]) == 0
-    assert "all are sound" in capsys.readouterr().out
+    assert "all are sound" in cli.out("cache", "verify", *options)
     (tmp_path / "cache" / "keeper" / "two").write_text("bad")
     assert main(["cache", "verify", *options]) == 1
     captured = capsys.readouterr()
     assert "1 cannot be used" in captured.out
     assert [line.split() for line in captured.out.splitlines()[2:-1]] == [["two", "damaged"]]
     assert captured.err == ""
-    assert main(["cache", "verify", *options, "--json"]) == 1
-    (cache,) = json.loads(capsys.readouterr().out)["caches"]
+    (cache,) = cli.document("cache", "verify", *options, code=1)["caches"]
     assert [entry["problem"] for entry in cache["entries"]] == ["", "damaged"]
 
 
-def test_clearing_deletes_everything(
-    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["cache", "clear", *options]) == 0
-    assert capsys.readouterr().out == "Keeper models: 2 deleted\n"
+def test_clearing_deletes_everything(options: list[str], tmp_path: Path, cli: Cli) -> None:
+    assert cli.out("cache", "clear", *options) == "Keeper models: 2 deleted\n"
     assert list((tmp_path / "cache" / "keeper").iterdir()) == []
-    assert main(["cache", "clear", *options, "--json"]) == 0
-    (found,) = json.loads(capsys.readouterr().out)["caches"]
+    (found,) = cli.document("cache", "clear", *options)["caches"]
     assert found == {"backend": "Keeper", "name": "models", "deleted": 0, "left": 0}
 
 
 def test_what_can_only_be_cleared_as_a_whole_is_left(
-    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    options: list[str], tmp_path: Path, cli: Cli
 ) -> None:
-    assert main(["cache", "clear", *options, "--model", "unknown"]) == 0
-    out = capsys.readouterr().out
+    out = cli.out("cache", "clear", *options, "--model", "unknown")
     assert out == "Keeper models: 0 deleted; 2 left, as it can only be cleared as a whole\n"
     assert len([*(tmp_path / "cache" / "keeper").iterdir()]) == 2
 
 
-def test_a_model_of_which_nothing_is_kept_is_an_error(
-    options: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_model_of_which_nothing_is_kept_is_an_error(options: list[str], cli: Cli) -> None:
     for command in ("list", "clear"):
-        assert main(["cache", command, *options, "--model", "unknwon"]) == 2
-        text = capsys.readouterr().err
+        text = cli.err("cache", command, *options, "--model", "unknwon")
         assert "nothing is kept of this model. Expected 'unknown'; got 'unknwon'" in text
         assert "Did you mean 'unknown'?" in text
 
 
-def test_a_backend_that_keeps_nothing_has_no_cache(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["cache", "list", "--backends", "CpuRef"]) == 0
-    assert capsys.readouterr().out == "no backend keeps anything\n"
+def test_a_backend_that_keeps_nothing_has_no_cache(cli: Cli) -> None:
+    assert cli.out("cache", "list", "--backends", "CpuRef") == "no backend keeps anything\n"
 
 
-def test_a_backend_that_is_not_there_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["cache", "list", "--backends", "Nobody"]) == 1
-    assert "there is no backend 'Nobody'" in capsys.readouterr().err
+def test_a_backend_that_is_not_there_is_an_error(cli: Cli) -> None:
+    assert "there is no backend 'Nobody'" in cli.err(
+        "cache", "list", "--backends", "Nobody", code=1
+    )
 
 
 class Cache(IBackendCache):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any  # JSON documents
 
 import numpy as np
 import pytest
 
-from armpy.cli.__main__ import main
+from tests.support.command_line import Cli
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)
@@ -24,15 +22,6 @@ pytestmark = pytest.mark.skipif(
 
 IMAGENET = "imagenet_labels.txt"
 BIRDS = "inat_bird_labels.txt"
-
-
-def run(capsys: pytest.CaptureFixture[str], model: Path, *options: str) -> dict[str, Any]:
-    """The JSON document of a run."""
-    code = main(["run", str(model), "--json", *options])
-    captured = capsys.readouterr()
-    assert code == 0, captured.err
-    found: dict[str, Any] = json.loads(captured.out)
-    return found
 
 
 @pytest.mark.slow
@@ -54,10 +43,10 @@ def run(capsys: pytest.CaptureFixture[str], model: Path, *options: str) -> dict[
     ],
 )
 def test_a_photograph_shows_what_it_shows(
-    capsys: pytest.CaptureFixture[str], model: str, labels: str, picture: str, expected: str
+    cli: Cli, model: str, labels: str, picture: str, expected: str
 ) -> None:
-    found = run(
-        capsys,
+    found = cli.document(
+        "run",
         CORAL / f"{model}.tflite",
         *("--image", str(IMAGES / f"{picture}.bmp"), "--labels", str(CORAL / labels)),
     )
@@ -66,11 +55,9 @@ def test_a_photograph_shows_what_it_shows(
     assert found["hints"] == []
 
 
-def test_most_of_the_foreground_of_a_photograph_of_a_dog_is_dog(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    found = run(
-        capsys,
+def test_most_of_the_foreground_of_a_photograph_of_a_dog_is_dog(cli: Cli, tmp_path: Path) -> None:
+    found = cli.document(
+        "run",
         CORAL / "deeplabv3_mnv2_pascal_quant.tflite",
         *("--image", str(IMAGES / "dog_segmentation.bmp")),
         *("--labels", str(CORAL / "pascal_voc_segmentation_labels.txt")),
@@ -85,9 +72,9 @@ def test_most_of_the_foreground_of_a_photograph_of_a_dog_is_dog(
     assert np.count_nonzero(mask) == foreground
 
 
-def test_a_channels_first_model_takes_a_photograph(capsys: pytest.CaptureFixture[str]) -> None:
-    found = run(
-        capsys,
+def test_a_channels_first_model_takes_a_photograph(cli: Cli) -> None:
+    found = cli.document(
+        "run",
         SHARED / "models" / "micro" / "mobilenet_v2_quantized_1x3x224x224.tflite",
         *("--image", str(IMAGES / "cat.bmp"), "--labels", str(CORAL / IMAGENET)),
         *("--mean", "123.675,116.28,103.53", "--std", "58.395,57.12,57.375"),
@@ -96,23 +83,18 @@ def test_a_channels_first_model_takes_a_photograph(capsys: pytest.CaptureFixture
     assert output["classes"][0]["label"] == "Egyptian cat"
 
 
-def test_a_model_of_open_size_is_described_for_a_size(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_model_of_open_size_is_described_for_a_size(cli: Cli) -> None:
     model = SHARED / "models" / "keras" / "mobilenet_v3_small_224_float32.tflite"
-    assert main(["inspect", str(model), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["layers_by_backend"] == {}
+    assert cli.document("inspect", str(model))["layers_by_backend"] == {}
     options = ["--size", "64x96", "--backends", "CpuRef"]
-    assert main(["inspect", str(model), *options, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = cli.document("inspect", str(model), *options)
     assert sum(found["layers_by_backend"].values()) > 50
     assert found["arena_bytes"] > 0
 
 
 @pytest.mark.slow
-def test_a_model_of_open_size_runs_on_random_numbers_of_a_size(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_model_of_open_size_runs_on_random_numbers_of_a_size(cli: Cli) -> None:
     model = SHARED / "models" / "keras" / "mobilenet_v3_small_224_float32.tflite"
-    (output,) = run(capsys, model, "--size", "64x96")["outputs"]
+    (output,) = cli.document("run", model, "--size", "64x96")["outputs"]
     assert output["shape"] == [1, 1000]
-    assert main(["run", str(model)]) == 1
-    assert "choose one with --size HxW" in capsys.readouterr().err
+    assert "choose one with --size HxW" in cli.err("run", str(model), code=1)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any  # JSON documents
 
 import numpy as np
 import pytest
 
 import armpy
-from armpy.cli.__main__ import main
+from tests.support.command_line import Cli
 from tests.support.installed import NEEDS_KIT, NEEDS_TOOLS
 
 for library in ("click", "rich", "PIL"):
@@ -25,39 +23,13 @@ SEVEN = str(DIGITS / "pictures" / "seven.png")
 INPUT = "serving_default_image:0"
 OUTPUT = "StatefulPartitionedCall_1:0"
 
-Command = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def armpy_command(capsys: pytest.CaptureFixture[str]) -> Command:
-    """Runs the command; gives its exit code and what it wrote to stdout and stderr."""
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        code = main(arguments)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
-
-
-def succeed(command: Command, *arguments: str) -> str:
-    code, out, err = command(*arguments)
-    assert (code, err) == (0, "")
-    return out
-
-
-def document(command: Command, *arguments: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(succeed(command, *arguments, "--json"))
-    return found
-
-
 DIGIT_NAMES = Path(LABELS).read_text("utf-8").split()
 
 
 @pytest.mark.parametrize("name", DIGIT_NAMES)
-def test_every_digit_is_recognised(armpy_command: Command, name: str) -> None:
+def test_every_digit_is_recognised(cli: Cli, name: str) -> None:
     picture = str(DIGITS / "pictures" / f"{name}.png")
-    out = succeed(armpy_command, "run", MODEL, "--image", picture, "--labels", LABELS)
+    out = cli.out("run", MODEL, "--image", picture, "--labels", LABELS)
     lines = out.splitlines()
     assert lines[0] == f"inputs: {picture}, 128x128 pixels, as QASYMM_S8(1, 16, 16, 1)"
     assert lines[1].startswith(f"output: {OUTPUT} QASYMM_S8(1, 10) min 0 ")
@@ -67,9 +39,9 @@ def test_every_digit_is_recognised(armpy_command: Command, name: str) -> None:
     assert len(lines) == 9
 
 
-def test_the_run_as_json(armpy_command: Command) -> None:
+def test_the_run_as_json(cli: Cli) -> None:
     options = ["--image", SEVEN, "--labels", LABELS, "--top", "2", "--repeat", "2"]
-    found = document(armpy_command, "run", MODEL, *options)
+    found = cli.document("run", MODEL, *options)
     assert found["model"] == MODEL
     assert found["layers_by_backend"] == {"NumbaAcc": 10}
     assert found["timing"]["runs"] == 2
@@ -89,60 +61,54 @@ def test_the_run_as_json(armpy_command: Command) -> None:
     ],
 )
 def test_many_pictures_are_for_the_command_of_an_extension(
-    armpy_command: Command, arguments: list[str], message: str
+    cli: Cli, arguments: list[str], message: str
 ) -> None:
-    code, out, err = armpy_command("run", MODEL, *arguments)
-    assert (code, out) == (2, "")
+    err = cli.err("run", MODEL, *arguments)
     assert message in err
     assert "Use armpy pictures, which pip install armpy-tools" in err
 
 
 def test_json_has_null_where_a_number_is_not_finite(
-    armpy_command: Command, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def not_finite(_: object) -> tuple[float, float, float]:
         return float("nan"), float("inf"), 1.0
 
     monkeypatch.setattr("armpy.cli.run.results._figures", not_finite)
-    found = document(armpy_command, "run", MODEL)
+    found = cli.document("run", MODEL)
     (output,) = found["outputs"]
     assert (output["min"], output["max"], output["mean"]) == (None, None, 1.0)
 
 
-def test_random_inputs_are_said_to_be_so(armpy_command: Command) -> None:
-    out = succeed(armpy_command, "run", MODEL, "--seed", "3", "--repeat", "1")
+def test_random_inputs_are_said_to_be_so(cli: Cli) -> None:
+    out = cli.out("run", MODEL, "--seed", "3", "--repeat", "1")
     assert "inputs: random numbers, seed 3\n" in out
     assert re.search(r"time: min [\d.]+ ms, median [\d.]+ ms, mean [\d.]+ ms of 1 run\n", out)
 
 
-def test_outputs_are_written(armpy_command: Command, tmp_path: Path) -> None:
+def test_outputs_are_written(cli: Cli, tmp_path: Path) -> None:
     folder = tmp_path / "out"
-    out = succeed(armpy_command, "run", MODEL, "--image", SEVEN, "--output", str(folder))
+    out = cli.out("run", MODEL, "--image", SEVEN, "--output", str(folder))
     path = folder / "StatefulPartitionedCall_1_0.npy"
     assert f"written: {path}\n" in out
     stored = np.load(path)
     assert (stored.dtype, stored.shape, int(stored.argmax())) == (np.int8, (1, 10), 7)
 
 
-def test_an_array_is_run_and_quantised_if_asked_for(armpy_command: Command, tmp_path: Path) -> None:
+def test_an_array_is_run_and_quantised_if_asked_for(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "x.npy"
     np.save(path, np.zeros((1, 16, 16, 1), np.float32))
     option = f"{INPUT}={path}"
-    out = succeed(armpy_command, "run", MODEL, "--input", option, "--quantize-inputs")
-    assert f"inputs: {option}\n" in out
-    code, _, err = armpy_command("run", MODEL, "--input", option)
-    assert code == 2
-    assert "Quantise them with --quantize-inputs" in err
+    assert f"inputs: {option}\n" in cli.out("run", MODEL, "--input", option, "--quantize-inputs")
+    assert "Quantise them with --quantize-inputs" in cli.err("run", MODEL, "--input", option)
 
 
-def test_a_signature_gives_the_names(armpy_command: Command) -> None:
-    assert "output: output_0 " in succeed(
-        armpy_command, "run", MODEL, "--signature", "serving_default"
-    )
+def test_a_signature_gives_the_names(cli: Cli) -> None:
+    assert "output: output_0 " in cli.out("run", MODEL, "--signature", "serving_default")
 
 
-def test_inspect_shows_what_the_model_is(armpy_command: Command) -> None:
-    out = succeed(armpy_command, "inspect", MODEL, "--layers", "--backends", "CpuRef")
+def test_inspect_shows_what_the_model_is(cli: Cli) -> None:
+    out = cli.out("inspect", MODEL, "--layers", "--backends", "CpuRef")
     assert re.search(rf"{INPUT} +\(1, 16, 16, 1\) +QASYMM_S8 +0\.0039215689 +-128\n", out)
     assert re.search(rf"{OUTPUT} +\(1, 10\) +QASYMM_S8 +0\.00390625 +-128\n", out)
     assert re.search(r"\n +3  CONV_2D +5,072 ", out)
@@ -152,22 +118,20 @@ def test_inspect_shows_what_the_model_is(armpy_command: Command) -> None:
     assert re.search(r"memory: weights 6.633 KiB, working memory [\d.]+ KiB per execution", out)
 
 
-def test_inspect_shows_the_files_layers_where_one_program_has_them_all(
-    armpy_command: Command,
-) -> None:
-    out = succeed(armpy_command, "inspect", MODEL, "--layers")
+def test_inspect_shows_the_files_layers_where_one_program_has_them_all(cli: Cli) -> None:
+    out = cli.out("inspect", MODEL, "--layers")
     assert re.search(r"\n +10  NumbaAcc\n", out)
     assert re.search(r"\n0  CONV_2D .* 0 +NumbaAcc  \S", out)
     assert re.search(r"\n9  SOFTMAX .* 0 +NumbaAcc  \S", out)
-    found = document(armpy_command, "inspect", MODEL)
+    found = cli.document("inspect", MODEL)
     (program,) = found["programs"]
     assert program["operation"] == "PreCompiled"
     assert program["layers"] == list(range(10))
     assert found["layers"][-1]["name"] == OUTPUT
 
 
-def test_inspect_as_json_has_everything(armpy_command: Command) -> None:
-    found = document(armpy_command, "inspect", MODEL, "--backends", "CpuRef")
+def test_inspect_as_json_has_everything(cli: Cli) -> None:
+    found = cli.document("inspect", MODEL, "--backends", "CpuRef")
     assert sum(found["operators"].values()) == 10
     layers, tensors = found["layers"], found["tensors"]
     assert [layer["index"] for layer in layers] == list(range(10))
@@ -177,33 +141,31 @@ def test_inspect_as_json_has_everything(armpy_command: Command) -> None:
     assert found["file_bytes"] == Path(MODEL).stat().st_size
 
 
-def test_inspect_lists_tensors(armpy_command: Command) -> None:
-    out = succeed(armpy_command, "inspect", MODEL, "--tensors", "--backends", "CpuRef")
+def test_inspect_lists_tensors(cli: Cli) -> None:
+    out = cli.out("inspect", MODEL, "--tensors", "--backends", "CpuRef")
     assert re.search(r"\n +0  \(1, 16, 16, 1\) +INT8 +256  input +0\.00392157 \* \(q \+ 128\)", out)
     assert re.search(r"\(16, 3, 3, 1\) +INT8 +144  parameter  16 scales along axis 0 +0 ", out)
 
 
-def test_inspect_draws_the_network(armpy_command: Command, tmp_path: Path) -> None:
+def test_inspect_draws_the_network(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "model.dot"
-    succeed(armpy_command, "inspect", MODEL, "--dot", str(path), "--backends", "CpuRef")
+    cli.out("inspect", MODEL, "--dot", str(path), "--backends", "CpuRef")
     text = path.read_text("utf-8")
     assert text.startswith("digraph")
     assert text.count("BackendID : CpuRef") == 10
 
 
-def test_inspect_draws_a_compiled_region_as_one_node(
-    armpy_command: Command, tmp_path: Path
-) -> None:
+def test_inspect_draws_a_compiled_region_as_one_node(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "model.dot"
-    succeed(armpy_command, "inspect", MODEL, "--dot", str(path))
+    cli.out("inspect", MODEL, "--dot", str(path))
     text = path.read_text("utf-8")
     assert text.count("BackendID : NumbaAcc") == 1
     assert re.search(r"\{PreCompiled\|program : \d+ commands for \w+\\l", text)
 
 
-def test_backends_are_listed_unloaded_and_loaded(armpy_command: Command) -> None:
+def test_backends_are_listed_unloaded_and_loaded(cli: Cli) -> None:
     def of_reference(*arguments: str) -> dict[str, object]:
-        found = document(armpy_command, "backends", *arguments)["backends"]
+        found = cli.document("backends", *arguments)["backends"]
         assert isinstance(found, list)
         (entry,) = (e for e in found if e["id"] == "CpuRef")
         assert isinstance(entry, dict)
@@ -212,11 +174,11 @@ def test_backends_are_listed_unloaded_and_loaded(armpy_command: Command) -> None
     listed, loaded = of_reference(), of_reference("--load")
     assert (listed["status"], listed["device_type"]) == ("found", "")
     assert (loaded["status"], loaded["device_type"]) == ("registered", "CPU_REFERENCE")
-    assert "CpuRef" in succeed(armpy_command, "backends")
+    assert "CpuRef" in cli.out("backends")
 
 
-def test_the_version(armpy_command: Command) -> None:
-    assert succeed(armpy_command, "--version") == f"armpy {armpy.__version__}\n"
+def test_the_version(cli: Cli) -> None:
+    assert cli.out("--version") == f"armpy {armpy.__version__}\n"
 
 
 @pytest.mark.parametrize(
@@ -232,27 +194,23 @@ def test_the_version(armpy_command: Command) -> None:
         pytest.param(("new-backend",), marks=NEEDS_KIT),
     ],
 )
-def test_every_command_has_help(armpy_command: Command, arguments: tuple[str, ...]) -> None:
-    assert succeed(armpy_command, *arguments, "--help").startswith("Usage: armpy")
+def test_every_command_has_help(cli: Cli, arguments: tuple[str, ...]) -> None:
+    assert cli.out(*arguments, "--help").startswith("Usage: armpy")
 
 
-def test_no_command_shows_the_help_on_stderr(armpy_command: Command) -> None:
-    code, out, err = armpy_command()
-    assert (code, out) == (2, "")
-    assert err.startswith("Usage: armpy")
+def test_no_command_shows_the_help_on_stderr(cli: Cli) -> None:
+    assert cli.err().startswith("Usage: armpy")
 
 
 @pytest.mark.parametrize("group", ["cache", pytest.param("conformance", marks=NEEDS_KIT)])
-def test_no_command_of_a_group_shows_the_groups_help(armpy_command: Command, group: str) -> None:
-    _, out, err = armpy_command(group)
+def test_no_command_of_a_group_shows_the_groups_help(cli: Cli, group: str) -> None:
+    _, out, err = cli(group)
     assert re.match(rf"Usage: armpy {group} .*\n\n  \w", out + err)
 
 
 @pytest.mark.parametrize("arguments", [("-v", "run", MODEL), ("run", MODEL, "-v")])
-def test_verbose_logs_to_stderr(armpy_command: Command, arguments: tuple[str, ...]) -> None:
-    code, _, err = armpy_command(*arguments)
-    assert code == 0
-    assert re.search(r"^armpy: info: 10 layers", err, re.MULTILINE)
+def test_verbose_logs_to_stderr(cli: Cli, arguments: tuple[str, ...]) -> None:
+    assert re.search(r"^armpy: info: 10 layers", cli(*arguments)[2], re.MULTILINE)
 
 
 @pytest.mark.parametrize(
@@ -289,10 +247,9 @@ def test_verbose_logs_to_stderr(armpy_command: Command, arguments: tuple[str, ..
     ],
 )
 def test_a_command_line_that_cannot_be_followed_is_told_in_one_line(
-    armpy_command: Command, arguments: list[str], message: str
+    cli: Cli, arguments: list[str], message: str
 ) -> None:
-    code, out, err = armpy_command(*arguments)
-    assert (code, out) == (2, "")
+    err = cli.err(*arguments)
     assert re.fullmatch(r"armpy: error: [^\n]*\n", err)
     assert message in err
 
@@ -305,11 +262,8 @@ def test_a_command_line_that_cannot_be_followed_is_told_in_one_line(
         (["run", MODEL, "--backends", "Nowhere"], "there is no backend 'Nowhere'"),
     ],
 )
-def test_a_failure_is_told_in_one_line(
-    armpy_command: Command, arguments: list[str], message: str
-) -> None:
-    code, out, err = armpy_command(*arguments)
-    assert (code, out) == (1, "")
+def test_a_failure_is_told_in_one_line(cli: Cli, arguments: list[str], message: str) -> None:
+    err = cli.err(*arguments, code=1)
     assert re.fullmatch(r"armpy: error: [^\n]*\n", err)
     assert message in err
 
@@ -322,32 +276,28 @@ def test_a_failure_is_told_in_one_line(
     ],
 )
 def test_an_array_of_another_shape_or_type_is_rejected(
-    armpy_command: Command, tmp_path: Path, shape: tuple[int, ...], dtype: str, message: str
+    cli: Cli, tmp_path: Path, shape: tuple[int, ...], dtype: str, message: str
 ) -> None:
     path = tmp_path / "x.npy"
     np.save(path, np.zeros(shape, dtype))
-    code, _, err = armpy_command("run", MODEL, "--input", f"{INPUT}={path}")
-    assert code == 2
-    assert message in err
+    assert message in cli.err("run", MODEL, "--input", f"{INPUT}={path}")
 
 
-def test_fewer_labels_than_classes_are_rejected(armpy_command: Command, tmp_path: Path) -> None:
+def test_fewer_labels_than_classes_are_rejected(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "labels.txt"
     path.write_text("zero\none\n")
-    code, _, err = armpy_command("run", MODEL, "--labels", str(path))
-    assert code == 2
-    assert "Expected 10 labels; got 2" in err
+    assert "Expected 10 labels; got 2" in cli.err("run", MODEL, "--labels", str(path))
 
 
-def test_a_traceback_needs_debug(armpy_command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_traceback_needs_debug(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise ZeroDivisionError("by design")
 
     monkeypatch.setattr("armpy.cli.run.work.run_model", fail)
-    code, out, err = armpy_command("run", MODEL)
+    code, out, err = cli("run", MODEL)
     assert (code, out) == (1, "")
     assert err == "armpy: error: ZeroDivisionError: by design (--debug shows where)\n"
-    code, _, err = armpy_command("run", MODEL, "--debug")
+    code, _, err = cli("run", MODEL, "--debug")
     assert code == 1
     assert "Traceback" in err
 
@@ -363,7 +313,7 @@ def test_a_traceback_needs_debug(armpy_command: Command, monkeypatch: pytest.Mon
     ids=lambda value: type(value).__name__,
 )
 def test_what_stops_a_run_decides_on_the_exit_code(
-    armpy_command: Command,
+    cli: Cli,
     monkeypatch: pytest.MonkeyPatch,
     error: BaseException,
     code: int,
@@ -373,34 +323,29 @@ def test_what_stops_a_run_decides_on_the_exit_code(
         raise error
 
     monkeypatch.setattr("armpy.cli.run.work.run_model", stop)
-    found, out, err = armpy_command("run", MODEL)
+    found, out, err = cli("run", MODEL)
     assert (found, out) == (code, "")
     assert text in err
     assert bool(err) == bool(text)
 
 
-def test_control_characters_in_names_do_not_reach_the_terminal(
-    armpy_command: Command, tmp_path: Path
-) -> None:
+def test_control_characters_in_names_do_not_reach_the_terminal(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "labels.txt"
     path.write_text("\n".join(f"\x1b[31m[red]{digit}" for digit in range(10)))
-    out = succeed(armpy_command, "run", MODEL, "--labels", str(path))
+    out = cli.out("run", MODEL, "--labels", str(path))
     assert "\x1b" not in out
     assert "\\x1b[31m[red]" in out
 
 
 @pytest.mark.parametrize("command", ["run", "inspect"])
-def test_a_preference_is_followed_and_what_was_weighed_is_told(
-    armpy_command: Command, command: str
-) -> None:
+def test_a_preference_is_followed_and_what_was_weighed_is_told(cli: Cli, command: str) -> None:
     options = ("--backends", "CpuRef,NumbaAcc", "--preference", "sustained")
-    code, out, _ = armpy_command(command, MODEL, "--json", *options)
-    assert code == 0
+    out = cli.out(command, MODEL, "--json", *options)
     told = json.loads(out)["alternatives"]
     assert {one["name"] for one in told} >= {"CpuRef", "NumbaAcc"}
     (chosen,) = [one for one in told if one["is_chosen"]]
     assert chosen == min(told, key=lambda one: one["estimated_us"])
-    code, out, _ = armpy_command(command, MODEL, *options)
+    code, out, _ = cli(command, MODEL, *options)
     assert "Placements that were weighed" in out
-    code, out, _ = armpy_command(command, MODEL, "--json", *options[:2])
+    code, out, _ = cli(command, MODEL, "--json", *options[:2])
     assert json.loads(out)["alternatives"] == []

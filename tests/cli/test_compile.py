@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any  # JSON documents
 
 import numpy as np
 import pytest
 from armpy_numba_acc.files import NumbaPrograms
 
 import armpy
-from armpy.cli.__main__ import main
 from armpy.model.network_handle import NetworkHandle
 from armpy.store.archive.container import open_container
 from armpy.store.archive.signing import FileSignature, generate_keys, key_text, verify
+from tests.support.command_line import Cli
 from tests.support.installed import NEEDS_KIT
 from tests.support.networks import RELU, f32
 
@@ -26,41 +23,14 @@ DIGITS = Path(__file__).parents[2] / "examples" / "digits"
 MODEL = str(DIGITS / "digits_int8.tflite")
 NAME = "serving_default_image:0"
 
-Command = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def armpy_command(capsys: pytest.CaptureFixture[str]) -> Command:
-    """Runs the command; gives its exit code and what it wrote to stdout and stderr."""
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        code = main(arguments)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
-
-
-def succeed(command: Command, *arguments: str) -> str:
-    code, out, err = command(*arguments)
-    assert (code, err) == (0, "")
-    return out
-
-
-def document(command: Command, *arguments: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(succeed(command, *arguments, "--json"))
-    return found
-
 
 @pytest.fixture
 def output(tmp_path: Path) -> str:
     return str(tmp_path / "model.armpy")
 
 
-def test_a_compiled_model_gives_what_the_original_gives(
-    armpy_command: Command, output: str
-) -> None:
-    said = succeed(armpy_command, "compile", MODEL, "-o", output)
+def test_a_compiled_model_gives_what_the_original_gives(cli: Cli, output: str) -> None:
+    said = cli.out("compile", MODEL, "-o", output)
     assert f"written: {output}" in said
     assert "10  NumbaAcc  host" in said
     assert "not in it" not in said
@@ -70,8 +40,8 @@ def test_a_compiled_model_gives_what_the_original_gives(
         np.testing.assert_array_equal(compiled(image), original(image))
 
 
-def test_the_bytes_add_up_to_the_file(armpy_command: Command, output: str) -> None:
-    report = document(armpy_command, "compile", MODEL, "-o", output)
+def test_the_bytes_add_up_to_the_file(cli: Cli, output: str) -> None:
+    report = cli.document("compile", MODEL, "-o", output)
     sizes = dict(report["bytes"])
     assert sizes.pop("total") == Path(output).stat().st_size == sum(sizes.values())
     assert min(sizes.values()) > 0
@@ -79,9 +49,8 @@ def test_the_bytes_add_up_to_the_file(armpy_command: Command, output: str) -> No
 
 
 @pytest.mark.slow
-def test_targets_are_compiled_in_their_order(armpy_command: Command, output: str) -> None:
-    report = document(
-        armpy_command,
+def test_targets_are_compiled_in_their_order(cli: Cli, output: str) -> None:
+    report = cli.document(
         *("compile", MODEL, "-o", output),
         *("--target", "cortex-a72", "--target", "host", "--target", "cortex-a72"),
     )
@@ -90,45 +59,42 @@ def test_targets_are_compiled_in_their_order(armpy_command: Command, output: str
         assert compiled.is_light
 
 
-def test_targets_are_listed(armpy_command: Command) -> None:
-    lines = succeed(armpy_command, "compile", "--target", "help").splitlines()
+def test_targets_are_listed(cli: Cli) -> None:
+    lines = cli.out("compile", "--target", "help").splitlines()
     assert ["neoverse-n1", "NumbaAcc"] in [line.split() for line in lines]
     assert ["host", "NumbaAcc"] in [line.split() for line in lines]
 
 
-def test_a_target_that_there_is_not_names_the_nearest(armpy_command: Command, output: str) -> None:
-    code, _, err = armpy_command("compile", MODEL, "-o", output, "--target", "neoverse-n11")
-    assert code == 2
+def test_a_target_that_there_is_not_names_the_nearest(cli: Cli, output: str) -> None:
+    err = cli.err("compile", MODEL, "-o", output, "--target", "neoverse-n11")
     assert "Did you mean 'neoverse-n1'?" in err
     assert not Path(output).exists()
 
 
-def test_layers_of_the_reference_are_said_to_be_the_graph(
-    armpy_command: Command, output: str
-) -> None:
-    said = succeed(armpy_command, "compile", MODEL, "-o", output, "--backends", "CpuRef")
+def test_layers_of_the_reference_are_said_to_be_the_graph(cli: Cli, output: str) -> None:
+    said = cli.out("compile", MODEL, "-o", output, "--backends", "CpuRef")
     assert "not in it: CpuRef compiles nothing, its 10 layers are the graph" in said
 
 
 def test_what_a_backend_does_not_keep_is_said(
-    armpy_command: Command, output: str, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, output: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(NumbaPrograms, "save", lambda *_: None)
-    said = succeed(armpy_command, "compile", MODEL, "-o", output)
+    said = cli.out("compile", MODEL, "-o", output)
     assert "10  NumbaAcc  nothing" in said
     assert "for host: the program cannot be kept" in said
 
 
 def test_a_backend_without_the_target_is_said_to_lack_it(
-    armpy_command: Command, output: str, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, output: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(NumbaPrograms, "targets", ("znver4",))
-    said = succeed(armpy_command, "compile", MODEL, "-o", output, "--target", "host")
+    said = cli.out("compile", MODEL, "-o", output, "--target", "host")
     assert "for host: the backend makes no programs for it" in said
 
 
 def test_a_model_of_any_size_is_prepared_for_the_shapes(
-    armpy_command: Command, tmp_path: Path, output: str
+    cli: Cli, tmp_path: Path, output: str
 ) -> None:
     network = armpy.Network("open")
     network.output("y", network.add(RELU, network.input("x", f32(None, 3))))
@@ -137,7 +103,7 @@ def test_a_model_of_any_size_is_prepared_for_the_shapes(
     source = str(tmp_path / "open.armpy")
     original.save(source)
     shapes = ("--shapes", "x=2,3", "--shapes", "x=5,3")
-    succeed(armpy_command, "compile", source, "-o", output, *shapes)
+    cli.out("compile", source, "-o", output, *shapes)
     with armpy.load(output) as compiled:
         compiled(np.zeros((2, 3), np.float32))
         assert compiled.is_light
@@ -146,31 +112,27 @@ def test_a_model_of_any_size_is_prepared_for_the_shapes(
 
 
 @pytest.mark.parametrize("text", ["x", "=1", "x=a", "x=1,", "x=-1", "x=1.5"])
-def test_what_is_no_shape_is_refused(armpy_command: Command, output: str, text: str) -> None:
-    code, _, err = armpy_command("compile", MODEL, "-o", output, "--shapes", text)
-    assert code == 2
+def test_what_is_no_shape_is_refused(cli: Cli, output: str, text: str) -> None:
+    err = cli.err("compile", MODEL, "-o", output, "--shapes", text)
     assert f"'{text}': expected NAME=SIZES such as x=1,224,224,3" in err
 
 
-def test_an_input_that_there_is_not_is_refused(armpy_command: Command, output: str) -> None:
-    code, _, err = armpy_command("compile", MODEL, "-o", output, "--shapes", "x=1,2")
-    assert code == 2
+def test_an_input_that_there_is_not_is_refused(cli: Cli, output: str) -> None:
+    err = cli.err("compile", MODEL, "-o", output, "--shapes", "x=1,2")
     assert "no such input" in err
     assert NAME in err
 
 
 @pytest.mark.parametrize("arguments", [["-o", "x"], [MODEL], []])
-def test_model_and_output_must_be_given(armpy_command: Command, arguments: list[str]) -> None:
-    code, _, err = armpy_command("compile", *arguments)
-    assert code == 2
-    assert "Missing" in err
+def test_model_and_output_must_be_given(cli: Cli, arguments: list[str]) -> None:
+    assert "Missing" in cli.err("compile", *arguments)
 
 
-def test_a_signed_file_says_by_whom(armpy_command: Command, tmp_path: Path, output: str) -> None:
+def test_a_signed_file_says_by_whom(cli: Cli, tmp_path: Path, output: str) -> None:
     pytest.importorskip("cryptography")
     key = str(tmp_path / "key.pem")
     _, public = generate_keys(key)
-    said = succeed(armpy_command, "compile", MODEL, "-o", output, "--sign", key)
+    said = cli.out("compile", MODEL, "-o", output, "--sign", key)
     assert f"written: {output}, signed by {key_text(public)}" in said
     container = open_container(output)
     verify(container.signed, FileSignature(container.key, container.signature))
@@ -180,48 +142,40 @@ def test_a_signed_file_says_by_whom(armpy_command: Command, tmp_path: Path, outp
 
 
 def test_a_file_is_signed_with_an_encrypted_key(
-    armpy_command: Command, tmp_path: Path, output: str, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, tmp_path: Path, output: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("cryptography")
     key = str(tmp_path / "key.pem")
     _, public = generate_keys(key, b"correct horse")
     monkeypatch.setattr("click.termui.hidden_prompt_func", lambda _: "correct horse")
-    code, out, _ = armpy_command("compile", MODEL, "-o", output, "--sign", key)
-    assert code == 0
-    assert key_text(public) in out
+    assert key_text(public) in cli.out("compile", MODEL, "-o", output, "--sign", key)
 
 
 def test_a_wrong_key_is_found_before_compiling(
-    armpy_command: Command, output: str, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, output: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("cryptography")
     monkeypatch.setattr("armpy.load", None)
-    code, _, err = armpy_command("compile", MODEL, "-o", output, "--sign", MODEL)
-    assert code == 2
-    assert "no private key" in err
+    assert "no private key" in cli.err("compile", MODEL, "-o", output, "--sign", MODEL)
 
 
 @pytest.mark.slow
-def test_a_compiled_file_is_compiled_for_others(
-    armpy_command: Command, tmp_path: Path, output: str
-) -> None:
-    succeed(armpy_command, "compile", MODEL, "-o", output)
+def test_a_compiled_file_is_compiled_for_others(cli: Cli, tmp_path: Path, output: str) -> None:
+    cli.out("compile", MODEL, "-o", output)
     other = str(tmp_path / "other.armpy")
-    report = document(armpy_command, "compile", output, "-o", other, "--target", "znver4")
+    report = cli.document("compile", output, "-o", other, "--target", "znver4")
     assert report["targets_by_backend"] == {"NumbaAcc": ["znver4"]}
 
 
 @pytest.fixture
-def compiled(armpy_command: Command, output: str) -> str:
-    succeed(armpy_command, "compile", MODEL, "-o", output)
+def compiled(cli: Cli, output: str) -> str:
+    cli.out("compile", MODEL, "-o", output)
     return output
 
 
-def test_run_takes_a_compiled_file(armpy_command: Command, compiled: str) -> None:
+def test_run_takes_a_compiled_file(cli: Cli, compiled: str) -> None:
     picture = str(DIGITS / "pictures" / "seven.png")
-    found, expected = (
-        document(armpy_command, "run", path, "--image", picture) for path in (compiled, MODEL)
-    )
+    found, expected = (cli.document("run", path, "--image", picture) for path in (compiled, MODEL))
     assert found["outputs"] == expected["outputs"]
     assert found["layers_by_backend"] == {"NumbaAcc": 10}
 
@@ -231,51 +185,41 @@ def test_run_takes_a_compiled_file(armpy_command: Command, compiled: str) -> Non
     [["--profile"], ["--backends", "CpuRef"], ["--on-fallback", "error"], ["--code", "never"]],
 )
 def test_run_takes_a_compiled_file_with_options_of_ordinary_networks(
-    armpy_command: Command, compiled: str, arguments: list[str]
+    cli: Cli, compiled: str, arguments: list[str]
 ) -> None:
-    found, expected = (
-        document(armpy_command, "run", path, *arguments) for path in (compiled, MODEL)
-    )
+    found, expected = (cli.document("run", path, *arguments) for path in (compiled, MODEL))
     assert found["outputs"] == expected["outputs"]
     assert found["layers_by_backend"] == expected["layers_by_backend"]
 
 
-def test_a_compiled_file_is_parsed_by_no_front_end(armpy_command: Command, compiled: str) -> None:
-    code, _, err = armpy_command("run", compiled, "--front-end", "tflite")
-    assert code == 2
-    assert "no front-end parses it" in err
+def test_a_compiled_file_is_parsed_by_no_front_end(cli: Cli, compiled: str) -> None:
+    assert "no front-end parses it" in cli.err("run", compiled, "--front-end", "tflite")
 
 
-def test_a_signature_that_a_compiled_file_lacks_is_refused(
-    armpy_command: Command, compiled: str
-) -> None:
-    code, _, err = armpy_command("run", compiled, "--signature", "train")
-    assert code == 2
-    assert "no signature 'train'" in err
+def test_a_signature_that_a_compiled_file_lacks_is_refused(cli: Cli, compiled: str) -> None:
+    assert "no signature 'train'" in cli.err("run", compiled, "--signature", "train")
 
 
 def test_run_makes_no_network_of_what_starts_at_once(
-    armpy_command: Command, compiled: str, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, compiled: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[object] = []
     monkeypatch.setattr(NetworkHandle, "_become_whole", made.append)
-    succeed(armpy_command, "run", compiled)
+    cli.out("run", compiled)
     assert made == []
 
 
 @NEEDS_KIT
-def test_diff_takes_compiled_files(armpy_command: Command, compiled: str, tmp_path: Path) -> None:
+def test_diff_takes_compiled_files(cli: Cli, compiled: str, tmp_path: Path) -> None:
     array = str(tmp_path / "x.npy")
     np.save(array, np.full((1, 16, 16, 1), 7, np.int8))
     given = ("--input", f"{NAME}={array}")
-    said = succeed(armpy_command, "diff", compiled, "--backend", "NumbaAcc", *given)
+    said = cli.out("diff", compiled, "--backend", "NumbaAcc", *given)
     assert "no difference: the outputs of all 10 layers agree" in said
-    assert "outputs agree" in succeed(armpy_command, "diff", compiled, MODEL, *given)
+    assert "outputs agree" in cli.out("diff", compiled, MODEL, *given)
 
 
 @pytest.mark.slow
-def test_tune_measures_what_a_compiled_file_was_made_of(
-    armpy_command: Command, compiled: str
-) -> None:
-    results = document(armpy_command, "tune", compiled, "--seconds", "0.5")["results"]
+def test_tune_measures_what_a_compiled_file_was_made_of(cli: Cli, compiled: str) -> None:
+    results = cli.document("tune", compiled, "--seconds", "0.5")["results"]
     assert [result["backend_id"] for result in results] == ["NumbaAcc"]

@@ -16,6 +16,7 @@ import pytest
 from armpy.cli.__main__ import main
 from armpy.cli.doctor.diagnose import remedy
 from armpy.plugins import Candidate, CandidateKind, CandidateStatus
+from tests.support.command_line import Cli
 from tests.support.dynamic_modules import module_source, write_module
 from tests.support.fake_distributions import fake_site
 
@@ -80,13 +81,6 @@ def ward(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def doctor(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any], str]:
-    """Exit code, document and log of the command."""
-    code = main(["doctor", "--json", *arguments])
-    captured = capsys.readouterr()
-    return code, json.loads(captured.out), captured.err
-
-
 def of(document: dict[str, Any], name: str) -> dict[str, Any]:
     """What a document says about the module or backend of a name."""
     candidates = document["candidates"]
@@ -130,20 +124,16 @@ def test_good_ones_beside_broken_ones_are_well(visit: tuple[int, dict[str, Any]]
     assert code == 1
 
 
-def test_a_missing_module_names_the_package_to_install(
-    visit: tuple[int, dict[str, Any]],
-) -> None:
+def test_a_missing_module_names_the_package_to_install(visit: tuple[int, dict[str, Any]]) -> None:
     found = of(visit[1], "Broken_MissingDependency_backend")
     assert found["missing"] == "module acme_accelerator_runtime"
     assert found["remedy"] == "Run: pip install acme_accelerator_runtime"
 
 
-def test_all_is_well_where_nothing_is_wrong(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_all_is_well_where_nothing_is_wrong(tmp_path: Path, cli: Cli) -> None:
     write_module(tmp_path / "m", "acme_npu_backend", module_source("AcmeNpu", extra=DECLARING))
-    code, document, err = doctor(capsys, "--dynamic-backends-path", str(tmp_path / "m"))
-    assert (code, err, document["num_problems"]) == (0, "", 0)
+    document = cli.document("doctor", "--dynamic-backends-path", tmp_path / "m")
+    assert document["num_problems"] == 0
     found = of(document, "AcmeNpu")
     assert (found["status"], found["loads"], found["cause"]) == ("ok", True, "")
     assert found["version"] == "7"
@@ -180,12 +170,11 @@ Backend.get_layer_support = lambda self, request: Nothing()
 """
 
 
-def test_a_refusal_is_told_with_its_reason_and_is_no_problem(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_refusal_is_told_with_its_reason_and_is_no_problem(tmp_path: Path, cli: Cli) -> None:
     write_module(tmp_path / "m", "acme_npu_backend", module_source("AcmeNpu", extra=REFUSING))
-    assert main(["doctor", "--dynamic-backends-path", str(tmp_path / "m")]) == 0
-    assert "trial: addition refused: the device is shy" in capsys.readouterr().out
+    assert "trial: addition refused: the device is shy" in cli.out(
+        "doctor", "--dynamic-backends-path", str(tmp_path / "m")
+    )
 
 
 ABSENT = """
@@ -200,63 +189,54 @@ Backend.create_backend_context = absent
 """
 
 
-def test_a_device_that_is_not_there_is_a_problem(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_device_that_is_not_there_is_a_problem(tmp_path: Path, cli: Cli) -> None:
     write_module(tmp_path / "m", "acme_npu_backend", module_source("AcmeNpu", extra=ABSENT))
-    code, document, _ = doctor(capsys, "--dynamic-backends-path", str(tmp_path / "m"))
+    document = cli.document("doctor", "--dynamic-backends-path", tmp_path / "m", code=1)
     found = of(document, "AcmeNpu")
-    assert (code, found["status"]) == (1, "problem")
+    assert found["status"] == "problem"
     assert "no device is plugged in" in found["cause"]
 
 
-def test_distributions_are_examined_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_distributions_are_examined_too(tmp_path: Path, cli: Cli) -> None:
     with fake_site(tmp_path) as site:
         site.install_backend("Acme", version="2.5")
         site.install("bad-backend", {"Bad": "bad_backend:Backend"}, source="import yaml.nothing")
-        code, document, _ = doctor(capsys)
-    assert code == 1
+        document = cli.document("doctor", code=1)
     assert of(document, "Acme")["status"] == "ok"
     assert of(document, "Bad")["remedy"].startswith("Run: pip install ")
 
 
 @pytest.mark.slow
-def test_a_directory_that_is_not_there_is_a_problem(capsys: pytest.CaptureFixture[str]) -> None:
-    code, document, _ = doctor(capsys, "--dynamic-backends-path", "/nowhere/at/all")
-    assert code == 1
+def test_a_directory_that_is_not_there_is_a_problem(cli: Cli) -> None:
+    document = cli.document("doctor", "--dynamic-backends-path", "/nowhere/at/all", code=1)
     assert document["bad_directories"] == [
         {"path": "/nowhere/at/all", "reason": "the path does not exist"}
     ]
 
 
-def test_a_file_that_is_named_wrongly_is_shown_and_is_no_problem(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_that_is_named_wrongly_is_shown_and_is_no_problem(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "backend.py").write_text("")
-    assert main(["doctor", "--dynamic-backends-path", str(tmp_path)]) == 0
-    assert f"skipped {tmp_path / 'backend.py'}: its name" in capsys.readouterr().out
+    assert f"skipped {tmp_path / 'backend.py'}: its name" in cli.out(
+        "doctor", "--dynamic-backends-path", str(tmp_path)
+    )
 
 
-def test_tracebacks_are_shown_when_asked_for(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_tracebacks_are_shown_when_asked_for(tmp_path: Path, cli: Cli) -> None:
     write_module(tmp_path / "m", "acme_npu_backend", "1 / 0")
     arguments = ["doctor", "--dynamic-backends-path", str(tmp_path / "m")]
-    assert main(arguments) == 1
-    assert "Traceback" not in capsys.readouterr().out
-    assert main([*arguments, "--debug"]) == 1
-    assert "  | Traceback (most recent call last):" in capsys.readouterr().out
+    assert "Traceback" not in cli.out(*arguments, code=1)
+    assert "  | Traceback (most recent call last):" in cli.out(*arguments, "--debug", code=1)
 
 
 def test_the_environment_in_force_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trust = tmp_path / "trust.toml"
     trust.write_text('allow = ["CpuRef"]\n')
     trust.chmod(0o600)
     monkeypatch.setenv("ARMPY_TRUST_FILE", str(trust))
     monkeypatch.setenv("ARMPY_DYNAMIC_BACKENDS_PATH", str(tmp_path))
-    _, document, _ = doctor(capsys)
+    document = json.loads(cli("doctor", "--json")[1])
     facts = document["facts"]
     assert facts["trust file"] == str(trust)
     assert facts["directories"] == str(tmp_path)

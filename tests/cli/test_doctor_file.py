@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from armpy.cli.doctor.diagnose_file import FileExamination, ProgramExamination, 
 from armpy.errors import ParserError
 from armpy.plugins import BackendRegistry
 from armpy.store.archive.container import write_container
+from tests.support.command_line import Cli
 from tests.support.fake_backends import FakeBackend, registry_of
 
 for library in ("click", "rich", "PIL"):
@@ -164,26 +164,20 @@ def test_a_file_of_another_kind_is_an_error(registry: BackendRegistry) -> None:
         examine_file(MODEL, registry)
 
 
-def test_the_command_says_it_to_people_and_programs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_says_it_to_people_and_programs(tmp_path: Path, cli: Cli) -> None:
     path = write(tmp_path, program("Absent", "accepted"))
-    assert main(["doctor", str(path)]) == 1
-    out = capsys.readouterr().out
+    out = cli.out("doctor", str(path), code=1)
     assert "code: used: it lies where nobody else can write (it is not signed)" in out
     assert "program of Absent for host, 38 bytes: foreign: " in out
     assert "parts to be prepared anew: 1" in out
-    assert main(["doctor", str(path), "--json"]) == 1
-    document = json.loads(capsys.readouterr().out)
+    document = cli.document("doctor", str(path), code=1)
     assert document["is_ok"] is False
     assert document["programs"][0]["status"] == "foreign"
-    assert main(["doctor", str(path), "--code", "signed"]) == 1
-    assert "code: refused, and the file with it: it is not signed" in capsys.readouterr().out
+    assert "code: refused, and the file with it: it is not signed" in cli.out(
+        "doctor", str(path), "--code", "signed", code=1
+    )
     assert main(["doctor", str(path), "--code", "never"]) == 0
 
 
-def test_options_that_say_whose_code_is_used_go_with_a_file(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert main(["doctor", "--code", "never"]) == 2
-    assert "--trusted-key and --code go with a FILE" in capsys.readouterr().err
+def test_options_that_say_whose_code_is_used_go_with_a_file(cli: Cli) -> None:
+    assert "--trusted-key and --code go with a FILE" in cli.err("doctor", "--code", "never")

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import armpy
-from armpy.cli.__main__ import main
 from armpy.cli.pictures.file_metadata import FileMetadata
 from armpy.cli.pictures.options import PictureOptions
 from armpy.cli.run.results import LOGITS_HINT
 from armpy.cli.run.run_model import RunReport, RunRequest, prepare_inputs, run_model
+from tests.support.command_line import Cli
 from tests.support.tflite_metadata import (
     AXIS_LABELS,
     IMAGE,
@@ -146,19 +146,15 @@ def test_damaged_metadata_are_left_alone_with_a_hint(picture: str) -> None:
     assert "the file's metadata are left alone: " in report.hints[-1]
 
 
-def test_inspect_shows_metadata_and_damage(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_inspect_shows_metadata_and_damage(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "model.tflite"
     content = image_model([127.5], [127.5], SIX)
     path.write_bytes(content)
-    assert main(["inspect", str(path), "--backends", "CpuRef"]) == 0
-    shown = capsys.readouterr().out
+    shown = cli.out("inspect", str(path), "--backends", "CpuRef")
     for text in ("Metadata", "127.5", "labels.txt", "a; b; c; d; e; f"):
         assert text in shown
     path.write_bytes(content[: content.rindex(b"PK\x01\x02")])
-    assert main(["inspect", str(path), "--backends", "CpuRef"]) == 0
-    assert "no such file in the model" in capsys.readouterr().out
+    assert "no such file in the model" in cli.out("inspect", str(path), "--backends", "CpuRef")
 
 
 def test_pixels_stay_what_they_are_where_quantisation_normalises(picture: str) -> None:

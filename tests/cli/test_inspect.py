@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from armpy.cli.__main__ import main
 from armpy.cli.inspect.describe import InspectionReport, report_of, write_dot
 from armpy.cli.inspect.report import print_model
 from armpy.cli.printer import printable
 from armpy.graph.network import Network
 from armpy.inspect import describe_model
 from armpy.model import Model
+from tests.support.command_line import Cli
 from tests.support.networks import ADD, RELU, f32
 
 MODEL = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
@@ -99,11 +99,8 @@ def test_control_characters_are_escaped() -> None:
     assert printable("a\x1b[0m\nb\u202eä") == "a\\x1b[0m\\nb\\u202eä"
 
 
-def test_a_drawing_does_not_take_the_place_of_its_model(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_drawing_does_not_take_the_place_of_its_model(tmp_path: Path, cli: Cli) -> None:
     model = tmp_path / "model.tflite"
     model.write_bytes(MODEL.read_bytes())
-    assert main(["inspect", str(model), "--dot", str(model)]) == 2
-    assert "this file is read from" in capsys.readouterr().err
+    assert "this file is read from" in cli.err("inspect", str(model), "--dot", str(model))
     assert model.read_bytes() == MODEL.read_bytes()

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any  # JSON documents
 
 import pytest
 
-from armpy.cli.__main__ import main
+from tests.support.command_line import Cli
 from tests.support.shared import shared_file
 from tests.support.tflite_writer import TfliteModel
 
@@ -16,21 +14,8 @@ for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)
 
 
-def inspect(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    capsys.readouterr()
-    code = main(["inspect", *map(str, arguments)])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
-
-
-def document(capsys: pytest.CaptureFixture[str], *arguments: object) -> Any:
-    code, out, _ = inspect(capsys, *arguments, "--json")
-    assert code == 0
-    return json.loads(out)
-
-
 def test_operators_that_armpy_does_not_have_are_named_and_the_rest_is_shown(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
+    cli: Cli, tmp_path: Path
 ) -> None:
     model = TfliteModel()
     graph = model.subgraph()
@@ -42,40 +27,37 @@ def test_operators_that_armpy_does_not_have_are_named_and_the_rest_is_shown(
     graph.outputs(pairs, flags)
     path = tmp_path / "pairs.tflite"
     path.write_bytes(model.to_bytes())
-    code, out, err = inspect(capsys, path, "--layers")
-    assert (code, err) == (0, "")
+    out = cli.out("inspect", path, "--layers")
     assert out.splitlines()[0] == (
         "armpy cannot run this model: it does not have SKIP_GRAM x1; 1 of 2 layers"
     )
     rows = [" ".join(line.split()) for line in out.splitlines()]
     assert "0 SKIP_GRAM (1,) STRING 0 B NOT SUPPORTED pairs" in rows
-    found = document(capsys, path)
+    found = cli.document("inspect", path)
     assert found["unsupported"] == {"SKIP_GRAM": 1}
     assert found["inputs"][0]["type"] == "STRING"
 
 
-def test_a_batch_that_callers_choose_is_shown_with_one_row(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_batch_that_callers_choose_is_shown_with_one_row(cli: Cli) -> None:
     pytest.importorskip("armpy_onnx")
     pytest.importorskip("onnx")
     path = shared_file("models", "onnx", "magika_standard_v3_3.onnx")
-    found = document(capsys, path, "--backends", "CpuRef")
+    found = cli.document("inspect", path, "--backends", "CpuRef")
     assert sum(found["layers_by_backend"].values()) > 50
-    several = document(capsys, path, "--backends", "CpuRef", "--shape", "bytes=3,2048")
+    several = cli.document("inspect", path, "--backends", "CpuRef", "--shape", "bytes=3,2048")
     assert several["macs"] == 3 * found["macs"] > 0
     assert several["parameters"] == found["parameters"]
 
 
-def test_refusals_name_the_files_operators(capsys: pytest.CaptureFixture[str]) -> None:
+def test_refusals_name_the_files_operators(cli: Cli) -> None:
     path = shared_file("models", "operators", "op_STFT.tflite")
-    found = document(capsys, path)
+    found = cli.document("inspect", path)
     refused = {refusal["operation"] for refusal in found["refusals"]}
     assert refused <= set(found["operators"])
     assert set(found["operators"]) >= {"RFFT2D"}
 
 
-def test_a_shape_that_is_given_twice_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_shape_that_is_given_twice_is_a_usage_error(cli: Cli) -> None:
     path = shared_file("models", "operators", "custom_op.tflite")
-    code, _, err = inspect(capsys, path, "--shape", "x=1", "--shape", "x=2")
+    code, _, err = cli("inspect", path, "--shape", "x=1", "--shape", "x=2")
     assert (code, "an input is named twice" in err) == (2, True)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any  # JSON documents
 
 import pytest
 
 import armpy
-from armpy.cli.__main__ import main
 from armpy.store.archive.container import open_container
 from armpy.store.archive.signing import generate_keys, key_text
+from tests.support.command_line import Cli
 from tests.support.networks import RELU, f32
 
 for library in ("click", "rich", "PIL"):
@@ -20,48 +17,23 @@ for library in ("click", "rich", "PIL"):
 
 MODEL = str(Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite")
 
-Command = Callable[..., tuple[int, str, str]]
-
 
 @pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Command:
-    """Runs the command; gives its exit code and what it wrote to stdout and stderr."""
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        capsys.readouterr()
-        code = main(arguments)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
-
-
-@pytest.fixture
-def compiled(command: Command, tmp_path: Path) -> str:
+def compiled(cli: Cli, tmp_path: Path) -> str:
     path = str(tmp_path / "model.armpy")
-    code, _, err = command(
-        "compile", MODEL, "-o", path, "--target", "cortex-a72", "--target", "host"
-    )
-    assert (code, err) == (0, "")
+    cli.out("compile", MODEL, "-o", path, "--target", "cortex-a72", "--target", "host")
     return path
 
 
-def document(command: Command, *arguments: str) -> dict[str, Any]:
-    code, out, err = command("inspect", *arguments, "--json")
-    assert (code, err) == (0, "")
-    found: dict[str, Any] = json.loads(out)
-    return found
-
-
-def test_the_model_is_described_as_the_original_is(command: Command, compiled: str) -> None:
-    found, original = (document(command, path, "--layers") for path in (compiled, MODEL))
+def test_the_model_is_described_as_the_original_is(cli: Cli, compiled: str) -> None:
+    found, original = (cli.document("inspect", path, "--layers") for path in (compiled, MODEL))
     names = ("inputs", "outputs", "weights_bytes", "layers_by_backend", "metadata", "macs")
     for name in (*names, "programs", "arena_bytes"):
         assert found[name] == original[name], name
 
 
-def test_what_is_in_the_file_is_what_the_container_has(command: Command, compiled: str) -> None:
-    found = document(command, compiled)["prepared"]
+def test_what_is_in_the_file_is_what_the_container_has(cli: Cli, compiled: str) -> None:
+    found = cli.document("inspect", compiled)["prepared"]
     container = open_container(compiled)
     assert found["version"] == 3
     assert found["armpy"] == armpy.__version__
@@ -73,10 +45,8 @@ def test_what_is_in_the_file_is_what_the_container_has(command: Command, compile
     assert found["starts_at_once"]
 
 
-def test_programs_are_listed_with_what_becomes_of_them_here(
-    command: Command, compiled: str
-) -> None:
-    found = document(command, compiled)["prepared"]
+def test_programs_are_listed_with_what_becomes_of_them_here(cli: Cli, compiled: str) -> None:
+    found = cli.document("inspect", compiled)["prepared"]
     pairs = zip(found["programs"], found["uses"], strict=True)
     of_target = {program["target"]: (program, use) for program, use in pairs}
     program, use = of_target["cortex-a72"]
@@ -93,9 +63,8 @@ def test_programs_are_listed_with_what_becomes_of_them_here(
     assert program["about"]["target"] == "host"
 
 
-def test_people_are_told_the_same(command: Command, compiled: str) -> None:
-    code, out, err = command("inspect", compiled)
-    assert (code, err) == (0, "")
+def test_people_are_told_the_same(cli: Cli, compiled: str) -> None:
+    out = cli.out("inspect", compiled)
     lines = [" ".join(line.split()) for line in out.splitlines()]
     assert "Prepared file, version 3, by armpy " + armpy.__version__ in lines
     assert "signature: none" in lines
@@ -105,43 +74,41 @@ def test_people_are_told_the_same(command: Command, compiled: str) -> None:
     ) or ("x86_64" not in out)
 
 
-def test_a_signature_is_checked(command: Command, tmp_path: Path) -> None:
+def test_a_signature_is_checked(cli: Cli, tmp_path: Path) -> None:
     pytest.importorskip("cryptography")
     key, path = str(tmp_path / "key.pem"), tmp_path / "signed.armpy"
     _, public = generate_keys(key)
-    assert command("compile", MODEL, "-o", str(path), "--sign", key)[0] == 0
-    found = document(command, str(path), "--trusted-key", f"{key}.pub")["prepared"]
+    assert cli("compile", MODEL, "-o", str(path), "--sign", key)[0] == 0
+    found = cli.document("inspect", str(path), "--trusted-key", f"{key}.pub")["prepared"]
     assert (found["signature"], found["signer"]) == ("right", key_text(public))
     assert "signed by the trusted key" in found["trust"]
     data = bytearray(path.read_bytes())
     data[100] ^= 1  # of the signature
     path.write_bytes(data)
-    assert document(command, str(path))["prepared"]["signature"] == "wrong"
+    assert cli.document("inspect", str(path))["prepared"]["signature"] == "wrong"
 
 
-def test_a_file_whose_code_is_refused_is_still_shown(command: Command, compiled: str) -> None:
+def test_a_file_whose_code_is_refused_is_still_shown(cli: Cli, compiled: str) -> None:
     Path(compiled).chmod(0o666)
-    found = document(command, compiled)["prepared"]
+    found = cli.document("inspect", compiled)["prepared"]
     assert not found["uses_code"]
     assert "not signed" in found["trust"]
     assert "used" not in [use["status"] for use in found["uses"]]
 
 
-def test_a_damaged_file_is_refused(command: Command, compiled: str) -> None:
+def test_a_damaged_file_is_refused(cli: Cli, compiled: str) -> None:
     data = bytearray(Path(compiled).read_bytes())
     data[-1] ^= 1
     Path(compiled).write_bytes(data)
-    code, _, err = command("inspect", compiled)
-    assert code == 1
-    assert "the checksum of section" in err
+    assert "the checksum of section" in cli.err("inspect", compiled, code=1)
 
 
-def test_a_network_without_programs_is_shown(command: Command, tmp_path: Path) -> None:
+def test_a_network_without_programs_is_shown(cli: Cli, tmp_path: Path) -> None:
     network = armpy.Network("small")
     network.output("y", network.add(RELU, network.input("x", f32(2, 3))))
     path = str(tmp_path / "network.armpy")
     armpy.optimize(network, ["CpuRef"]).save(path)
-    found = document(command, path)
+    found = cli.document("inspect", path)
     assert found["layers_by_backend"] == {"CpuRef": 1}
     assert found["prepared"]["programs"] == []
     assert not found["prepared"]["starts_at_once"]
@@ -151,23 +118,17 @@ def test_a_network_without_programs_is_shown(command: Command, tmp_path: Path) -
     "arguments", [["--backends", "CpuRef"], ["--size", "8x8"], ["--front-end", "tflite"]]
 )
 def test_what_the_file_has_decided_cannot_be_asked(
-    command: Command, compiled: str, arguments: list[str]
+    cli: Cli, compiled: str, arguments: list[str]
 ) -> None:
-    code, _, err = command("inspect", compiled, *arguments)
-    assert code == 2
-    assert "a prepared file is shown" in err
+    assert "a prepared file is shown" in cli.err("inspect", compiled, *arguments)
 
 
-def test_one_signature_is_shown(command: Command, compiled: str) -> None:
-    found = document(command, compiled, "--signature", "serving_default")
+def test_one_signature_is_shown(cli: Cli, compiled: str) -> None:
+    found = cli.document("inspect", compiled, "--signature", "serving_default")
     assert [tensor["name"] for tensor in found["inputs"]] == ["image"]
-    code, _, err = command("inspect", compiled, "--signature", "train")
-    assert code == 2
-    assert "Expected 'serving_default'" in err
+    assert "Expected 'serving_default'" in cli.err("inspect", compiled, "--signature", "train")
 
 
-def test_a_prepared_network_is_drawn_with_backends(
-    command: Command, compiled: str, tmp_path: Path
-) -> None:
-    assert command("inspect", compiled, "--dot", str(tmp_path / "a.dot"))[0] == 0
+def test_a_prepared_network_is_drawn_with_backends(cli: Cli, compiled: str, tmp_path: Path) -> None:
+    assert cli("inspect", compiled, "--dot", str(tmp_path / "a.dot"))[0] == 0
     assert "NumbaAcc" in (tmp_path / "a.dot").read_text("utf-8")

@@ -8,18 +8,17 @@ import pytest
 
 from armpy.cli.__main__ import main
 from armpy.store.archive.signing import key_text, sign
+from tests.support.command_line import Cli
 
 for library in ("click", "rich", "PIL", "cryptography"):
     pytest.importorskip(library)
 
 
-def test_keys_are_made_and_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_keys_are_made_and_shown(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "key.pem"
-    assert main(["keys", "generate", str(path)]) == 0
-    printed = capsys.readouterr().out.strip()
+    printed = cli.out("keys", "generate", str(path)).strip()
     assert printed == key_text(sign(bytes(64), path).public_key)
-    assert main(["keys", "show", f"{path}.pub"]) == 0
-    assert capsys.readouterr().out.strip() == printed
+    assert cli.out("keys", "show", f"{path}.pub").strip() == printed
 
 
 def test_a_password_is_asked_for_and_not_told(

@@ -12,6 +12,7 @@ from armpy.cli.registry import parse_backend_options, split_option
 from armpy.errors import BackendUnavailableError, InvalidArgumentError
 from armpy.model import Model
 from armpy.plugins import BackendRegistry
+from tests.support.command_line import Cli
 from tests.support.dynamic_modules import module_source, write_module
 from tests.support.fake_backends import FakeBackend, registry_of
 
@@ -95,22 +96,20 @@ Backend.create_backend_context = lambda self, options: print("it says", options[
 
 @pytest.mark.parametrize("command", ["run", "inspect"])
 def test_a_directorys_backend_is_used_with_the_options_given(
-    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    command: str, tmp_path: Path, cli: Cli
 ) -> None:
     write_module(tmp_path / "m", "acme_npu_backend", module_source("AcmeNpu", extra=SPEAKING))
     arguments = ["--dynamic-backends-path", str(tmp_path / "m")]
     arguments += ["--backend-option", "AcmeNpu.greeting=good morning"]
-    assert main([command, MODEL, *arguments]) == 0
-    out = capsys.readouterr().out
+    out = cli.out(command, MODEL, *arguments)
     assert out.startswith("it says good morning\n")
     assert "\nplacement: 10 layers: AcmeNpu 10;" in out
 
 
-def test_a_wrong_option_on_the_command_line_is_a_usage_error(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert main(["run", MODEL, "--backend-option", "CpuRef.threads=1"]) == 2
-    assert "the backend has no option 'threads'" in capsys.readouterr().err
+def test_a_wrong_option_on_the_command_line_is_a_usage_error(cli: Cli) -> None:
+    assert "the backend has no option 'threads'" in cli.err(
+        "run", MODEL, "--backend-option", "CpuRef.threads=1"
+    )
 
 
 KEY = "ed25519:AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE="
@@ -144,7 +143,6 @@ def test_whose_code_is_used_reaches_the_runtime(monkeypatch: pytest.MonkeyPatch)
     ],
 )
 def test_keys_and_choices_that_cannot_be_are_usage_errors(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], message: str, cli: Cli
 ) -> None:
-    assert main(["run", MODEL, *arguments]) == 2
-    assert message.lower() in capsys.readouterr().err.lower()
+    assert message.lower() in cli.err("run", MODEL, *arguments).lower()

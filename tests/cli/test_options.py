@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
@@ -13,9 +12,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from armpy.cli.__main__ import main
 from armpy.cli.app import app
 from armpy.cli.options import BACKENDS, OUTPUT, RUNS, SECONDS, SHAPES, THREADS
+from tests.support.command_line import Cli
 from tests.support.installed import NEEDS_KIT, NEEDS_TOOLS
 
 for library in ("click", "rich"):
@@ -190,14 +189,6 @@ def test_a_backend_without_name_is_refused() -> None:
     assert "'A,': expected names with commas between them." in result.output
 
 
-def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
-    """What a command line that cannot be followed is told."""
-    assert main(arguments) == 2
-    captured = capsys.readouterr()
-    assert not captured.out
-    return captured.err
-
-
 @pytest.mark.parametrize(
     ("arguments", "name"),
     [
@@ -211,31 +202,26 @@ def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
         ),
     ],
 )
-def test_an_option_of_one_value_is_given_once(
-    arguments: list[str], name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert f"{name} is given 2 times, and takes one value" in refused(arguments, capsys)
+def test_an_option_of_one_value_is_given_once(arguments: list[str], name: str, cli: Cli) -> None:
+    assert f"{name} is given 2 times, and takes one value" in cli.err(*arguments)
 
 
-def test_an_option_of_a_backend_is_given_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_option_of_a_backend_is_given_once(cli: Cli) -> None:
     options = ["--backend-option", "NumbaAcc.num_threads=1"] * 2
-    told = refused(["run", DIGITS, "--backends", "NumbaAcc,CpuRef", *options], capsys)
+    told = cli.err("run", DIGITS, "--backends", "NumbaAcc,CpuRef", *options)
     assert "--backend-option NumbaAcc.num_threads: the option is given twice" in told
 
 
-def test_backends_that_are_given_one_by_one_are_one_list(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert main(["run", DIGITS, "--backends", "CpuRef", "--backends", "Missing"]) == 1
-    assert "'Missing'" in capsys.readouterr().err
-    assert main(["run", DIGITS, "--json", "--backends", "CpuRef", "--backend", "NumbaAcc"]) == 0
-    assert json.loads(capsys.readouterr().out)["layers_by_backend"] == {"CpuRef": 10}
+def test_backends_that_are_given_one_by_one_are_one_list(cli: Cli) -> None:
+    assert "'Missing'" in cli.err(
+        "run", DIGITS, "--backends", "CpuRef", "--backends", "Missing", code=1
+    )
+    found = cli.document("run", DIGITS, "--backends", "CpuRef", "--backend", "NumbaAcc")
+    assert found["layers_by_backend"] == {"CpuRef": 10}
 
 
-def test_flags_and_options_of_many_values_may_be_repeated(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_flags_and_options_of_many_values_may_be_repeated(tmp_path: Path, cli: Cli) -> None:
     folders = ["--dynamic-backends-path", str(tmp_path)] * 2
     arguments = ["run", DIGITS, "--json", "--json", "-v", "-v", "--backends", "CpuRef", *folders]
-    assert main(arguments) == 0
-    assert capsys.readouterr().out.startswith("{")
+    code, out, _ = cli(*arguments)
+    assert (code, out[:1]) == (0, "{")

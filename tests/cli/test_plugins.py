@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any  # JSON documents
 
 import pytest
 
-from armpy.cli.__main__ import main
 from armpy.plugins.extensions import COMMANDS
+from tests.support.command_line import Cli
 from tests.support.fake_distributions import FakeSite, fake_site
 from tests.support.installed import NEEDS_KIT
 from tests.support.toy_format import toy_plugin
@@ -90,38 +88,23 @@ def toy(site: FakeSite, tmp_path: Path) -> Path:
     return path
 
 
-def armpy(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    """Exit code, stdout and stderr of the command."""
-    code = main([str(argument) for argument in arguments])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
-
-
-def document(capsys: pytest.CaptureFixture[str], *arguments: object) -> Any:
-    """The JSON document that a command prints; nothing else may be on stdout."""
-    _, out, _ = armpy(capsys, *arguments, "--json")
-    return json.loads(out)
-
-
 @NEEDS_KIT
-def test_a_plugins_format_is_run_inspected_and_compared(
-    toy: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert document(capsys, "run", toy)["outputs"][0]["name"] == "y"
-    code, out, _ = armpy(capsys, "inspect", toy)
+def test_a_plugins_format_is_run_inspected_and_compared(toy: Path, cli: Cli) -> None:
+    assert cli.document("run", toy)["outputs"][0]["name"] == "y"
+    code, out, _ = cli("inspect", toy)
     assert code == 0
     assert out.startswith("format: toy nets (front-end toy of toy-plugin 1.0), 14 B\n")
     assert "Toy layers (toy)" in out
-    code, out, _ = armpy(capsys, "diff", toy, "--backend", "NumbaAcc")
+    code, out, _ = cli("diff", toy, "--backend", "NumbaAcc")
     assert (code, "no difference" in out) == (0, True)
 
 
 def test_inspect_shows_what_the_front_end_and_plugins_tell(
-    toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    toy: Path, tmp_path: Path, cli: Cli
 ) -> None:
     path = tmp_path / "small.other"
     path.write_bytes(b"OTHR relu")
-    found = document(capsys, "inspect", path)
+    found = cli.document("inspect", path)
     assert found["format"] == {
         "front_end": "other",
         "title": "other nets",
@@ -139,8 +122,8 @@ def test_inspect_shows_what_the_front_end_and_plugins_tell(
     assert found["signatures"] == [{"name": "main", "inputs": ["x"], "outputs": ["y"]}]
 
 
-def test_a_tflite_file_says_so_without_a_plugin(capsys: pytest.CaptureFixture[str]) -> None:
-    found = document(capsys, "inspect", DIGITS)
+def test_a_tflite_file_says_so_without_a_plugin(cli: Cli) -> None:
+    found = cli.document("inspect", DIGITS)
     assert found["format"] == {
         "front_end": "tflite",
         "title": "TensorFlow Lite",
@@ -171,22 +154,18 @@ def test_a_front_end_and_its_options_are_chosen_on_the_command_line(
     tmp_path: Path,
     options: list[str],
     message: str,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
 ) -> None:
     path = tmp_path / "small.other"
     path.write_bytes(b"OTHR relu")
-    assert (
-        armpy(capsys, "run", path, "--front-end-option", "depth=2", "--signature", "main")[0] == 0
-    )
-    code, out, err = armpy(capsys, "run", path, *options)
+    assert cli("run", path, "--front-end-option", "depth=2", "--signature", "main")[0] == 0
+    code, out, err = cli("run", path, *options)
     assert (code != 0, out) == (True, "")
     assert message in err
 
 
-def test_a_plugins_command_stands_beside_armpys_own(
-    toy: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    _, out, err = armpy(capsys, "--help")
+def test_a_plugins_command_stands_beside_armpys_own(toy: Path, cli: Cli) -> None:
+    _, out, err = cli("--help")
     assert "toy-count" in out
     assert "Count what is in a file." in out
     for reason in (
@@ -195,7 +174,7 @@ def test_a_plugins_command_stands_beside_armpys_own(
         "it returned 3. Expected Command",
     ):
         assert reason in err
-    assert armpy(capsys, "toy-count", toy)[:2] == (0, "3 words, counted well\n")
+    assert cli("toy-count", toy)[:2] == (0, "3 words, counted well\n")
 
 
 @pytest.mark.parametrize(
@@ -214,28 +193,24 @@ def test_a_plugins_command_stands_beside_armpys_own(
     ],
 )
 def test_what_a_plugins_command_raises_is_one_line_that_names_it(
-    toy: Path, how: str, code: int, message: str, capsys: pytest.CaptureFixture[str]
+    toy: Path, how: str, code: int, message: str, cli: Cli
 ) -> None:
-    found, out, err = armpy(capsys, "toy-count", toy, "--how", how)
+    found, out, err = cli("toy-count", toy, "--how", how)
     assert (found, out) == (code, "")
     assert (f"armpy: error: {message}" if message else "") in err
     assert ("there is no more paper\n" in err) == (how == "say")
     assert "Traceback" not in err
 
 
-def test_a_wrong_option_of_a_plugins_command_is_a_usage_error(
-    toy: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, _, err = armpy(capsys, "toy-count", toy, "--hwo", "x")
-    assert code == 2
-    assert "No such option" in err
-    assert armpy(capsys, "toy-count", toy, "--how", "a", "--how", "b")[0] == 2
-    assert armpy(capsys, "toy-nothing")[0] == 2
+def test_a_wrong_option_of_a_plugins_command_is_a_usage_error(toy: Path, cli: Cli) -> None:
+    assert "No such option" in cli.err("toy-count", toy, "--hwo", "x")
+    assert cli("toy-count", toy, "--how", "a", "--how", "b")[0] == 2
+    assert cli("toy-nothing")[0] == 2
 
 
 @pytest.mark.slow
 def test_the_doctor_tells_what_plugins_bring_and_what_is_wrong_with_them(
-    site: FakeSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+    site: FakeSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "cache"))
     site.install_plugin("toy", toy_plugin())
@@ -248,7 +223,7 @@ def test_the_doctor_tells_what_plugins_bring_and_what_is_wrong_with_them(
         "@hookimpl\ndef armpy_register_front_end(): return 3",
     )
     patient = ("--probe-timeout", "120")  # a busy machine is no problem of a plugin's
-    found = {d["id"]: d for d in document(capsys, "doctor", *patient)["plugins"]}
+    found = {d["id"]: d for d in cli.document("doctor", *patient)["plugins"]}
     expected = {
         "toy": "ok",
         "twin": "problem",
@@ -265,8 +240,7 @@ def test_the_doctor_tells_what_plugins_bring_and_what_is_wrong_with_them(
     assert found["lost"]["remedy"] == "Run: pip install acme_onnx"
     assert "exited with code 3" in found["dead"]["cause"]
     assert found["odd"]["cause"] == "armpy_register_front_end: it returned 3. Expected FrontEnd"
-    code, out, _ = armpy(capsys, "doctor", *patient)
-    assert code == 1
+    out = cli.out("doctor", *patient, code=1)
     for line in (
         "plugin toy 1.0: ok",
         "  front-end toy: toy nets (.toy)",
@@ -276,14 +250,12 @@ def test_the_doctor_tells_what_plugins_bring_and_what_is_wrong_with_them(
         assert line in out
 
 
-def test_help_and_armpys_own_commands_survive_every_plugin(
-    site: FakeSite, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_help_and_armpys_own_commands_survive_every_plugin(site: FakeSite, cli: Cli) -> None:
     site.install_plugin("bad", "raise SystemExit(9)")
-    code, out, err = armpy(capsys, "--help")
+    code, out, err = cli("--help")
     assert (code, "inspect" in out) == (0, True)
     assert "plugin 'bad' from bad-plugin 1.0 is left out: SystemExit: 9" in err
-    code, out, _ = armpy(capsys, "run", DIGITS)
+    code, out, _ = cli("run", DIGITS)
     assert (code, "\nplacement: 10 layers" in out) == (0, True)
 
 
@@ -311,28 +283,24 @@ def armpy_add_cli_commands():
 """
 
 
-def test_a_command_that_cannot_be_listed_spoils_no_help(
-    site: FakeSite, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_command_that_cannot_be_listed_spoils_no_help(site: FakeSite, cli: Cli) -> None:
     site.install_plugin("bad", SPOILS_HELP)
-    code, out, err = armpy(capsys, "--help")
+    code, out, err = cli("--help")
     assert (code, "inspect" in out, "All well." in out) == (0, True, True)
     assert "plugin 'bad' from bad-plugin 1.0 is left out: SystemExit: 5" in err
     assert "plugin 'bad' from bad-plugin 1.0 is left out: ZeroDivisionError" in err
 
 
-def test_what_is_said_of_a_plugin_holds_no_control_characters(
-    site: FakeSite, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_said_of_a_plugin_holds_no_control_characters(site: FakeSite, cli: Cli) -> None:
     site.install(
         "odd-vendor",
         {"\x1b[2Jred": "odd_vendor"},
         source="raise ValueError('\\x1b[31m')",
         group="armpy.plugins",
     )
-    _, _, err = armpy(capsys, "--help")
+    _, _, err = cli("--help")
     assert r"plugin '\x1b[2Jred' from odd-vendor 1.0 is left out: ValueError: \x1b[31m" in err
-    _, _, unknown = armpy(capsys, "run", DIGITS, "--front-end", "\x1b[31m")
+    _, _, unknown = cli("run", DIGITS, "--front-end", "\x1b[31m")
     assert r"no front-end '\x1b[31m'" in unknown
     assert "\x1b" not in err + unknown
 
@@ -375,11 +343,11 @@ def armpy_report_sections(layers_by_backend):
 
 @pytest.mark.parametrize("flags", [(), ("--json",)])
 def test_a_section_that_is_code_or_damaged_spoils_no_report(
-    site: FakeSite, toy: Path, flags: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+    site: FakeSite, toy: Path, flags: tuple[str, ...], cli: Cli
 ) -> None:
     site.install_plugin("spoils", SPOILS_REPORTS)
     site.install_plugin("zz", SCRIBBLES)
-    code, out, err = armpy(capsys, "inspect", toy, *flags)
+    code, out, err = cli("inspect", toy, *flags)
     assert (code, "Toy layers" in out, "Odd" in out, "Evil" in out) == (0, True, True, False)
     assert "plugin 'spoils' from spoils-plugin 1.0 is left out: TypeError" in err
     assert "plugin 'zz' from zz-plugin 1.0 is left out: TypeError" in err
@@ -387,19 +355,17 @@ def test_a_section_that_is_code_or_damaged_spoils_no_report(
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_of_a_missing_extension_names_the_package_to_install(
-    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    name: str, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     monkeypatch.setattr("armpy.cli.command_group._plugin_commands", lambda taken, with_own: {})
-    code, out, err = armpy(capsys, name, "--help")
-    assert (code, out) == (2, "")
+    err = cli.err(name, "--help")
     assert f"the command '{name}' is missing" in err
     assert f"Run: pip install {COMMANDS[name]}" in err
 
 
 def test_a_command_of_a_backend_that_cannot_be_loaded_says_so(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("armpy.cli.command_group._plugin_commands", lambda taken, with_own: {})
-    code, out, err = armpy(capsys, "tune", "--help")
-    assert (code, out) == (2, "")
+    err = cli.err("tune", "--help")
     assert "the command 'tune' is missing: its backend cannot be loaded" in err

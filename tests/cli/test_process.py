@@ -56,9 +56,7 @@ def test_listing_backends_imports_none() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("library", ["numba", "llvmlite"])
-def test_without_its_compiler_numba_acc_takes_nothing_and_cpu_ref_runs(
-    library: str,
-) -> None:
+def test_without_its_compiler_numba_acc_takes_nothing_and_cpu_ref_runs(library: str) -> None:
     def run(command: str) -> subprocess.CompletedProcess[str]:
         return run_python(
             f"import sys; sys.modules['{library}'] = None; from armpy.cli.__main__ import main; "

@@ -23,6 +23,7 @@ from armpy.cli.profile_report import (
 from armpy.cli.run.report import print_run
 from armpy.cli.run.run_model import RunReport
 from armpy.profiling import Profiler
+from tests.support.command_line import Cli
 from tests.support.tflite_writer import TfliteModel
 
 for library in ("click", "rich", "PIL"):
@@ -31,10 +32,9 @@ for library in ("click", "rich", "PIL"):
 MODEL = str(Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite")
 
 
-def test_a_profile_lists_the_slowest_steps(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_profile_lists_the_slowest_steps(cli: Cli) -> None:
     options = ["--backends", "CpuRef", "--repeat", "4"]
-    assert main(["run", MODEL, "--profile", *options, "--json"]) == 0
-    steps = json.loads(capsys.readouterr().out)["steps"]
+    steps = cli.document("run", MODEL, "--profile", *options)["steps"]
     assert len(steps) == 10
     assert {step["backend"] for step in steps} == {"CpuRef"}
     assert [step["count"] for step in steps] == [4] * 10
@@ -43,12 +43,9 @@ def test_a_profile_lists_the_slowest_steps(capsys: pytest.CaptureFixture[str]) -
     assert 0 < sum(shares) <= 1
 
 
-def test_a_profile_counts_no_time_twice_where_a_backend_measures_inside_a_layer(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_profile_counts_no_time_twice_where_a_backend_measures_inside_a_layer(cli: Cli) -> None:
     options = ["--backends", "NumbaAcc", "--repeat", "4"]
-    assert main(["run", MODEL, "--profile", *options, "--json"]) == 0
-    steps = json.loads(capsys.readouterr().out)["steps"]
+    steps = cli.document("run", MODEL, "--profile", *options)["steps"]
     assert {step["backend"] for step in steps} == {"NumbaAcc"}
     assert {step["count"] for step in steps} == {4}
     assert not [step["name"] for step in steps if step["name"].startswith("PreCompiled")]
@@ -68,9 +65,8 @@ def test_a_step_that_others_lie_within_is_left_out() -> None:
     assert steps == [("beside", 0.5), ("inner", 0.25), ("last", 0.125), ("instant", 0.0)]
 
 
-def test_a_profile_is_a_table_for_people(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", MODEL, "--profile", "--backends", "CpuRef"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_a_profile_is_a_table_for_people(cli: Cli) -> None:
+    lines = cli.out("run", MODEL, "--profile", "--backends", "CpuRef").splitlines()
     first = lines.index("Slowest layers (10 of 10)")
     assert lines[first + 1].split() == [*("share", "us", "each", "backend", "operation", "layer")]
     assert lines[first + 12].split()[2:] == ["overhead"]
@@ -78,26 +74,23 @@ def test_a_profile_is_a_table_for_people(capsys: pytest.CaptureFixture[str]) -> 
     assert lines[first + 14] == ""
 
 
-def test_a_trace_is_written_where_a_file_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_trace_is_written_where_a_file_is_named(tmp_path: Path, cli: Cli) -> None:
     trace = tmp_path / "trace.json"
-    assert main(["run", MODEL, "--profile", str(trace), "--backends", "CpuRef"]) == 0
-    assert f"written: {trace}" in capsys.readouterr().out
+    assert f"written: {trace}" in cli.out(
+        "run", MODEL, "--profile", str(trace), "--backends", "CpuRef"
+    )
     events = json.loads(trace.read_text())["traceEvents"]
     assert len([event for event in events if event["cat"] != "load"]) == 11
     assert "compile" in {event["name"] for event in events if event["cat"] == "load"}
     assert {event["ph"] for event in events} == {"X"}
 
 
-def test_without_a_profile_there_are_no_steps(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", MODEL, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["steps"] == []
+def test_without_a_profile_there_are_no_steps(cli: Cli) -> None:
+    assert cli.document("run", MODEL)["steps"] == []
 
 
-def test_a_model_is_not_taken_for_the_file_of_a_trace(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "--profile", MODEL]) == 2
-    assert "expected a name that ends in .json" in capsys.readouterr().err
+def test_a_model_is_not_taken_for_the_file_of_a_trace(cli: Cli) -> None:
+    assert "expected a name that ends in .json" in cli.err("run", "--profile", MODEL)
 
 
 def test_the_table_shows_what_a_backend_says_about_its_layers(
@@ -122,12 +115,9 @@ def test_the_table_shows_what_a_backend_says_about_its_layers(
 
 
 @pytest.mark.parametrize("backend", ["CpuRef", "NumbaAcc"])
-def test_a_profile_says_where_all_of_the_time_went(
-    backend: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_profile_says_where_all_of_the_time_went(backend: str, cli: Cli) -> None:
     options = ["--backends", backend, "--repeat", "4", "--json"]
-    assert main(["run", MODEL, "--profile", *options]) == 0
-    profile = json.loads(capsys.readouterr().out)["profile"]
+    profile = json.loads(cli.out("run", MODEL, "--profile", *options))["profile"]
     assert profile["runs"] == 4
     for kind in ("layers", "operations"):
         parts = [*profile[kind], *profile["overhead"], *profile["waiting"]]
@@ -138,11 +128,8 @@ def test_a_profile_says_where_all_of_the_time_went(
     assert ("compile", backend) in {(part["name"], part["backend"]) for part in profile["load"]}
 
 
-def test_tables_say_where_the_time_of_executions_and_of_loading_went(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert main(["run", MODEL, "--profile", "--backends", "CpuRef", "--repeat", "4"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_tables_say_where_the_time_of_executions_and_of_loading_went(cli: Cli) -> None:
+    lines = cli.out("run", MODEL, "--profile", "--backends", "CpuRef", "--repeat", "4").splitlines()
     first = next(n for n, line in enumerate(lines) if line.startswith("Profile of 4 executions: "))
     assert lines[first + 1].split() == ["share", "us", "each", "kind", "backend", "what"]
     end = lines.index("", first)
@@ -188,18 +175,17 @@ def percentages(lines: list[str], heading: str) -> list[float]:
     return numbers[:-1]
 
 
-def test_a_model_is_profiled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_model_is_profiled(tmp_path: Path, cli: Cli) -> None:
     """Options may stand before the model, and the profile is saved for later comparison."""
     path = str(tmp_path / "profile.json")
-    assert main(["profile", MODEL, "--runs", "4", "--backends", "CpuRef", "-o", path]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = cli.out(
+        "profile", MODEL, "--runs", "4", "--backends", "CpuRef", "-o", path
+    ).splitlines()
     assert lines[0] == "inputs: random numbers, seed 0"
     assert sum(percentages(lines, "Profile of 4 executions: ")) == pytest.approx(100)
     assert lines[-1] == f"written: {path}"
-    assert main(["profile", "show", path, "--json"]) == 0
-    saved = json.loads(capsys.readouterr().out)
-    assert main(["profile", "--runs", "3", "--backends", "CpuRef", "--json", MODEL]) == 0
-    printed = json.loads(capsys.readouterr().out)
+    saved = cli.document("profile", "show", path)
+    printed = cli.document("profile", "--runs", "3", "--backends", "CpuRef", MODEL)
     assert [saved["runs"], printed["runs"]] == [4, 3]
     names = [{layer["name"] for layer in each["layers"]} for each in (saved, printed)]
     assert names[0] == names[1]
@@ -215,38 +201,28 @@ def test_help_of_profiles_names_the_model_and_the_commands(
     assert re.search(r"Usage: \S+ profile .*MODEL \| COMMAND", streams.out + streams.err)
 
 
-def test_a_model_that_is_missing_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["profile", "no_such.tflite"]) == 2
-    assert "no_such.tflite" in capsys.readouterr().err
+def test_a_model_that_is_missing_is_named(cli: Cli) -> None:
+    assert "no_such.tflite" in cli.err("profile", "no_such.tflite")
 
 
-def test_shown_tables_sum_up_to_100_percent(
-    traces: tuple[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_shown_tables_sum_up_to_100_percent(traces: tuple[str, str], cli: Cli) -> None:
     for path in traces:
-        assert main(["profile", "show", path, "--top", "3"]) == 0
-        lines = capsys.readouterr().out.splitlines()
+        lines = cli.out("profile", "show", path, "--top", "3").splitlines()
         assert sum(percentages(lines, "Profile of 5 executions: ")) == pytest.approx(100)
         assert sum(percentages(lines, "Slowest layers (3 of ")) == pytest.approx(100)
         assert any(line.endswith(" more") for line in lines)
 
 
-def test_a_profile_is_shown_as_the_run_has_told_it(
-    traces: tuple[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["profile", "show", traces[0], "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
+def test_a_profile_is_shown_as_the_run_has_told_it(traces: tuple[str, str], cli: Cli) -> None:
+    document = cli.document("profile", "show", traces[0])
     assert document["runs"] == 5
     assert {layer["count"] for layer in document["layers"]} == {5}
     assert len({layer["short_name"] for layer in document["layers"]}) == 10
     assert {part["backend"] for part in document["operations"]} == {"CpuRef"}
 
 
-def test_two_profiles_are_compared_layer_by_layer(
-    traces: tuple[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["profile", "compare", *traces, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["comparison"]
+def test_two_profiles_are_compared_layer_by_layer(traces: tuple[str, str], cli: Cli) -> None:
+    found = cli.document("profile", "compare", *traces)["comparison"]
     whole = found["after_us"] - found["before_us"]
     assert whole < 0  # CpuRef first
     parts = [*found["layers"], *found["overhead"], *found["waiting"]]
@@ -258,11 +234,8 @@ def test_two_profiles_are_compared_layer_by_layer(
     assert {(c["before"], c["after"]) for c in both} == {("CpuRef", "NumbaAcc")}
 
 
-def test_a_comparison_is_a_table_for_people(
-    traces: tuple[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["profile", "compare", *traces, "--top", "2"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_a_comparison_is_a_table_for_people(traces: tuple[str, str], cli: Cli) -> None:
+    lines = cli.out("profile", "compare", *traces, "--top", "2").splitlines()
     assert re.fullmatch(
         r"one execution: [\d.]+ us before, [\d.]+ us after \([\d.]+ times as fast\); of 5 "
         r"executions and 5",
@@ -277,10 +250,9 @@ def test_a_comparison_is_a_table_for_people(
 
 
 def test_profiles_of_two_models_have_a_hint(
-    traces: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    traces: tuple[str, str], tmp_path: Path, cli: Cli
 ) -> None:
-    assert main(["profile", "compare", *traces]) == 0
-    assert "hint" not in capsys.readouterr().err
+    cli.out("profile", "compare", *traces)
     file = TfliteModel()
     graph = file.subgraph("main")
     x, y = (graph.tensor(name, (1, 4), "FLOAT32") for name in ("x", "y"))
@@ -291,17 +263,16 @@ def test_profiles_of_two_models_have_a_hint(
     other = str(tmp_path / "other.json")
     options = ["--backends", "CpuRef", "--profile", other]
     assert main(["run", str(tmp_path / "other.tflite"), *options]) == 0
-    assert main(["profile", "compare", traces[0], other]) == 0
-    assert "hint: no layer is in both profiles" in capsys.readouterr().err
+    code, _, err = cli("profile", "compare", traces[0], other)
+    assert (code, "hint: no layer is in both profiles" in err) == (0, True)
 
 
-def test_a_file_that_is_no_profile_is_an_error(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_that_is_no_profile_is_an_error(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "old.json"
     path.write_text('{"traceEvents": []}')
-    assert main(["profile", "compare", str(path), str(path)]) == 1
-    assert "there is no profile in the file" in capsys.readouterr().err
+    assert "there is no profile in the file" in cli.err(
+        "profile", "compare", str(path), str(path), code=1
+    )
 
 
 def test_shares_that_are_shown_add_up() -> None:

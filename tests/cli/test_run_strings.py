@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from armpy.cli.__main__ import main
+from tests.support.command_line import Cli
 from tests.support.tflite_writer import TfliteModel
 
 for library in ("click", "rich"):
@@ -32,7 +32,7 @@ def reshaping(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("suffix", ["npy", "txt"])
 def test_strings_are_read_from_files_and_written_to_them(
-    reshaping: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str
+    reshaping: Path, tmp_path: Path, cli: Cli, suffix: str
 ) -> None:
     words = ["dog", "", "zwölf"]
     path = tmp_path / f"words.{suffix}"
@@ -40,13 +40,11 @@ def test_strings_are_read_from_files_and_written_to_them(
         np.save(path, np.array(words))
     else:
         path.write_text("\n".join(words), "utf-8")
-    assert main(["run", str(reshaping), "--input", str(path), "--output", str(tmp_path)]) == 0
-    out = capsys.readouterr().out
+    out = cli.out("run", str(reshaping), "--input", str(path), "--output", str(tmp_path))
     assert r"output: column STRING(3, 1) 'dog', '', 'zw\xf6lf'" in out
     column = np.load(tmp_path / "column.npy", allow_pickle=False)
     assert column.tolist() == [[word] for word in words]
 
 
-def test_random_strings_are_empty(reshaping: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", str(reshaping)]) == 0
-    assert "output: column STRING(3, 1) '', '', ''" in capsys.readouterr().out
+def test_random_strings_are_empty(reshaping: Path, cli: Cli) -> None:
+    assert "output: column STRING(3, 1) '', '', ''" in cli.out("run", str(reshaping))

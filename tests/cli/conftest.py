@@ -1,0 +1,12 @@
+"""Fixtures of the command's tests."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.command_line import Cli
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
+    return Cli(capsys)
