@@ -27,7 +27,7 @@ from armpy.ops.operation import Array
 from armpy.store import owned_files as own_files
 from armpy.store.settings import CompilationCaching
 from tests.support.fake_backends import runtime_of
-from tests.support.networks import ADD, MUL, f32, floats
+from tests.support.networks import ADD, MUL, f32, floats, placement_of
 from tests.support.scripted_backend import ScriptedBackend, declaration, log_of, write_scripted
 
 X = floats(1, 2, 3)
@@ -82,9 +82,8 @@ def run(folder: Path, factor: float, token: bytes | None = None) -> tuple[Array,
         runtime_of(Credulous()),
         properties=NetworkProperties(optimizer=optimizer),
     )
-    assert model.placement is not None
-    assert model.placement.layers_by_backend == {"Npu": 2}
-    (use,) = model.placement.cache_uses
+    assert placement_of(model).layers_by_backend == {"Npu": 2}
+    (use,) = placement_of(model).cache_uses
     assert use.is_hit or use.reason
     return model(X), use.is_hit  # type: ignore[return-value]  # there is one output
 
@@ -319,8 +318,7 @@ def test_a_limit_below_one_file_keeps_nothing(tmp_path: Path) -> None:
     graph = scaling(floats(2), floats(3))
     model = Model(graph, runtime_of(Credulous()), properties=properties)
     np.testing.assert_array_equal(model(X), expected(2))
-    assert model.placement is not None
-    assert model.placement.cache_uses[0].reason == "there is none; it could not be written"
+    assert placement_of(model).cache_uses[0].reason == "there is none; it could not be written"
 
 
 PREPARER = """

@@ -34,7 +34,7 @@ from armpy.store.digests import UnknownContentsError
 from armpy.store.settings import CompilationCaching
 from armpy.types import Preference, Priority
 from tests.support.fake_backends import compiled, registry_of, runtime_of
-from tests.support.networks import ADD, diamond, f32, floats
+from tests.support.networks import ADD, diamond, f32, floats, placement_of
 from tests.support.scripted_backend import (
     Call,
     Script,
@@ -68,8 +68,7 @@ def load(
 
 
 def only_use(model: Model) -> CacheUse:
-    assert model.placement is not None
-    (use,) = model.placement.cache_uses
+    (use,) = placement_of(model).cache_uses
     return use
 
 
@@ -178,8 +177,7 @@ def test_what_was_optimised_is_there_when_it_is_loaded(
     assert asked(backend) == ["optimize", "save"]
     backend.forget()
     loaded = runtime.get_network(runtime.load_network(optimized))
-    assert loaded.placement is not None
-    assert [use.is_hit for use in loaded.placement.cache_uses] == [True]
+    assert [use.is_hit for use in placement_of(loaded).cache_uses] == [True]
     assert asked(backend) == ["check", "load"]
 
 
@@ -260,8 +258,7 @@ def _check_unkept(step: Step, reason: str, folder: Path) -> None:
 
 def test_a_backend_that_fails_to_compile_is_not_kept(tmp_path: Path) -> None:
     model = load(npu({"optimize": raises(BackendError("broken"))}), tmp_path)
-    assert model.placement is not None
-    assert model.placement.layers_by_backend == {"CpuRef": 4}
+    assert placement_of(model).layers_by_backend == {"CpuRef": 4}
     assert [*tmp_path.iterdir()] == []
 
 
@@ -272,8 +269,7 @@ def test_a_backend_that_keeps_no_files_is_not_asked_to(
     backend = npu(**declared)  # type: ignore[arg-type]  # as above
     model = load(backend, tmp_path)
     assert asked(backend) == ["optimize"]
-    assert model.placement is not None
-    assert (model.placement.cache_uses, [*tmp_path.iterdir()]) == ((), [])
+    assert (placement_of(model).cache_uses, [*tmp_path.iterdir()]) == ((), [])
 
 
 def test_a_backend_with_a_cache_of_its_own_is_not_asked_to(tmp_path: Path) -> None:

@@ -345,7 +345,6 @@ def test_a_preference_is_followed_and_what_was_weighed_is_told(cli: Cli, command
     assert {one["name"] for one in told} >= {"CpuRef", "NumbaAcc"}
     (chosen,) = [one for one in told if one["is_chosen"]]
     assert chosen == min(told, key=lambda one: one["estimated_us"])
-    code, out, _ = cli(command, MODEL, *options)
+    _, out, _ = cli(command, MODEL, *options)
     assert "Placements that were weighed" in out
-    code, out, _ = cli(command, MODEL, "--json", *options[:2])
-    assert json.loads(out)["alternatives"] == []
+    assert cli.document(command, MODEL, *options[:2])["alternatives"] == []

@@ -15,6 +15,8 @@ from armpy.graph.network import Network
 from armpy.inspect import describe_model
 from armpy.model import Model
 from tests.support.command_line import Cli
+from tests.support.control_flow import loop
+from tests.support.fake_backends import runtime_of
 from tests.support.networks import ADD, RELU, f32
 
 MODEL = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
@@ -104,3 +106,18 @@ def test_a_drawing_does_not_take_the_place_of_its_model(tmp_path: Path, cli: Cli
     model.write_bytes(MODEL.read_bytes())
     assert "this file is read from" in cli.err("inspect", str(model), "--dot", str(model))
     assert model.read_bytes() == MODEL.read_bytes()
+
+
+# What `armpy inspect` says of models with control flow
+
+
+def test_layers_in_graphs_are_counted_and_named_with_where_they_are() -> None:
+    model = Model(loop(3), runtime_of())
+    report = report_of(model.graph, model.placement, describe_model(model))
+    assert report.facts.operators == {"While": 1, "Comparison": 1, "ElementwiseBinary": 1}
+    assert [program.name for program in report.facts.programs] == [
+        "loop",
+        "loop/condition/Comparison_0",
+        "loop/body/count",
+    ]
+    assert report.weights_bytes == 8

@@ -1,4 +1,4 @@
-"""`armpy inspect` of files: their own words, and what armpy cannot run."""
+"""Models' files: their own words in inspection and run, and what armpy cannot run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command as a process of its own: start, end, and what it imports."""
+"""The command as a process, and the progress that it shows."""
 
 from __future__ import annotations
 

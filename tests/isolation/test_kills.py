@@ -1,16 +1,14 @@
-"""Workers are killed by the dozen while several networks execute in them.
-
-``ARMPY_KILLS`` says how often; 1,000 take about ten minutes of an idle machine. ``-s`` shows what
-came of it.
-"""
+"""Killed workers and injected faults."""
 
 from __future__ import annotations
 
 import os
+import sys
 
 import pytest
 
 from tests.support.effort import effort
+from tests.support.injections import inject
 from tests.support.kills import kill_workers
 
 COUNT = effort(5, 20, "ARMPY_KILLS")
@@ -27,3 +25,24 @@ def test_kills_cost_no_more_than_what_was_under_way_and_leave_nothing_behind() -
     assert campaign.left == {}
     assert set(campaign.errors) <= {"DeadObjectError"}
     assert campaign.num_right > 0
+
+
+# Faults by the dozen: the application survives, recovers soon, and nothing leaks
+
+
+NUM_INJECTIONS = effort(5, 50, "ARMPY_INJECTIONS")
+"""How many faults; 1,000 take a quarter of an hour."""
+
+RECOVERY_S = 0.15
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts what /proc has")
+def test_application_survives_every_fault_and_nothing_leaks() -> None:
+    outcome = inject(NUM_INJECTIONS)
+    assert outcome.wrong == []
+    assert outcome.left == {}
+    assert set(outcome.errors) <= {"DeadObjectError"}
+    assert len(outcome.recovery_s) == NUM_INJECTIONS
+    if "ARMPY_INJECTIONS" in os.environ:  # a busy machine's times say nothing
+        assert max(outcome.recovery_s, key=lambda r: r[1])[1] < RECOVERY_S

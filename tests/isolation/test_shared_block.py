@@ -1,14 +1,19 @@
-"""Shared memory that the other process cannot use against this one."""
+"""Memory that a worker shares: blocks, declared memory, allocators."""
 
 from __future__ import annotations
 
 import gc
+import logging
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from armpy_reference import ReferenceBackend
 
-from armpy import DataType, TensorInfo
+from armpy import BackendRegistry, DataType, Runtime, RuntimeOptions, TensorInfo
+from armpy.errors import BackendCapabilityError
 from armpy.plugins.isolation.shared_block import (
     ALIGNMENT_BYTES,
     TensorLayout,
@@ -16,6 +21,12 @@ from armpy.plugins.isolation.shared_block import (
     forbid_writing,
     map_block,
 )
+from tests.support import faulty_backend as faulty
+from tests.support.faulty_backend import FaultyBackend
+from tests.support.injections import negation, negative, run
+from tests.support.networks import chain
+from tests.support.vector_backend import StrictVectors, VectorBackend, WrongVectors
+from tests.support.watched_allocator import WatchedAllocator
 
 needs_seals = pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="files have no seals")
 
@@ -63,3 +74,74 @@ def test_tensors_are_aligned_and_apart_and_behind_the_header() -> None:
         assert (array.shape, array.dtype) == (info.shape, info.data_type.dtype)
     del arrays, array
     gc.collect()
+
+
+# What a handle factory declares is kept to in a process of the backend's own, too
+
+
+@contextmanager
+def isolated(make: type[VectorBackend]) -> Iterator[Runtime]:
+    """A runtime with such a backend in a process of its own, and CpuRef in this one."""
+    registry = BackendRegistry()
+    registry.register("Simd", make)
+    registry.register("CpuRef", ReferenceBackend)
+    backends = ["Simd", "CpuRef"]
+    options = RuntimeOptions(backends=backends, registry=registry, isolation={"Simd": "process"})
+    with Runtime(options) as runtime:
+        yield runtime
+
+
+def test_tensors_lie_as_declared_in_the_worker() -> None:
+    with isolated(StrictVectors) as runtime:
+        network = runtime.load_network(chain(3))
+        for start in (0, 1):
+            x = np.arange(5, dtype=np.float32)[start : start + 4]
+            y = runtime.enqueue_workload(network, {"x": x})["y"]
+            np.testing.assert_array_equal(y, x + 3)
+        placement = runtime.get_network(network).placement
+        assert placement is not None
+        assert {layer.backend for layer in placement.layers} == {"Simd"}
+
+
+def test_what_cannot_be_kept_to_is_refused_with_the_same_reason() -> None:
+    with isolated(WrongVectors) as runtime:
+        network = runtime.load_network(chain(3))
+        x = np.arange(4, dtype=np.float32)
+        np.testing.assert_array_equal(runtime.enqueue_workload(network, {"x": x})["y"], x + 3)
+        placement = runtime.get_network(network).placement
+        assert placement is not None
+        assert {layer.backend for layer in placement.layers} == {"CpuRef"}
+        texts = [refusal.text for refusal in placement.refusals]
+        assert any("alignment_bytes" in text and "a power of two" in text for text in texts), texts
+
+
+# What an isolated backend takes does not come from the application's allocator, and it is said
+
+
+def options(backends: list[str] | None) -> RuntimeOptions:
+    """Those of a runtime with an allocator for an isolated backend."""
+    registry = BackendRegistry()
+    registry.register(faulty.NAME, FaultyBackend)
+    registry.register("CpuRef", ReferenceBackend)
+    return RuntimeOptions(
+        backends=backends,
+        registry=registry,
+        isolation={faulty.NAME: "process"},
+        custom_allocators={faulty.NAME: WatchedAllocator()},
+    )
+
+
+def test_isolated_backend_with_an_allocator_is_left_out_with_the_reason(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level(logging.WARNING), Runtime(options(None)) as runtime:
+        assert [backend.get_id() for backend in runtime.backends] == ["CpuRef"]
+        np.testing.assert_array_equal(
+            run(runtime, runtime.load_network(negation()), 0), negative(0)
+        )
+    assert "use_custom_memory_allocator: it has a process of its own" in caplog.text
+
+
+def test_isolated_backend_that_is_named_with_an_allocator_is_refused() -> None:
+    with pytest.raises(BackendCapabilityError, match="it has a process of its own"):
+        Runtime(options([faulty.NAME, "CpuRef"]))

@@ -10,6 +10,7 @@ import pytest
 import armpy
 from armpy.errors import UnsupportedOperatorError
 from armpy.ops.operation import Array
+from tests.support.networks import placement_of
 from tests.support.shared import FAMILIES, shared_file, shared_files
 
 FOLDERS = (*FAMILIES, "keras_more", "operators")
@@ -115,8 +116,7 @@ def test_backends_agree_on_integers(name: str) -> None:
     for backend in BACKENDS:
         with load(golden, backend) as model:
             results.append(model(*inputs))
-            assert model.placement is not None
-            assert set(model.placement.layers_by_backend) == {backend}
+            assert set(placement_of(model).layers_by_backend) == {backend}
     ours, reference = results
     np.testing.assert_array_equal(ours, reference)
 

@@ -20,6 +20,7 @@ pytest.importorskip("armpy_onnx")
 pytest.importorskip("onnx", reason="the onnx package is not installed")
 onnxruntime = pytest.importorskip("onnxruntime", reason="ONNX Runtime is not installed")
 
+from tests.support.networks import placement_of  # noqa: E402
 from tests.support.onnx_quantizing import quantized_file  # noqa: E402
 from tests.support.torch_models import MODELS, built  # noqa: E402
 
@@ -77,8 +78,7 @@ def test_only_the_image_is_transposed(folder: Path, name: str) -> None:
 def test_an_image_network_runs_on_the_accelerator_alone(folder: Path, name: str) -> None:
     path, _, _ = exported(folder, name, "torchscript")
     model = armpy.load(path, backends=["NumbaAcc", "CpuRef"])
-    assert model.placement is not None
-    assert {str(layer.backend) for layer in model.placement.layers} == {"NumbaAcc"}
+    assert {str(layer.backend) for layer in placement_of(model).layers} == {"NumbaAcc"}
 
 
 @pytest.mark.parametrize("backends", BACKENDS, ids=lambda names: names[0])

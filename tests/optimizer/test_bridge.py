@@ -1,15 +1,29 @@
+"""Copies between memories, inferred shapes, metadata and dumps."""
+
 from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
 
 import numpy as np
 import pytest
 from armpy_reference import ReferenceBackend
 
+import armpy
+from armpy import DataType, OptimizerOptions, TensorInfo, ops
 from armpy.compiler import OptimizedNetwork, optimize_graph
+from armpy.compiler.files.plain import PlainReader, plain
+from armpy.errors import InvalidArgumentError, LayerValidationError, ParserError
+from armpy.execution import NetworkProperties
 from armpy.graph.network import Network
 from armpy.model import Model
-from armpy.ops import Activation, ElementwiseBinary, Reshape
+from armpy.ops import Activation, BinaryOperation, ElementwiseBinary, Reshape, Transpose
+from armpy.plugins.hooks.metadata import ModelMetadata, TensorMetadata
+from tests.support.buffer_device import BufferDevice
 from tests.support.fake_backends import OwnMemoryBackend, runtime_of
 from tests.support.networks import ADD, RELU, chain, diamond, f32, floats, i32, ints
+from tests.support.passes import run
 
 CPU = ReferenceBackend()
 
@@ -104,3 +118,125 @@ def test_values_that_decide_on_shapes_cross_memories() -> None:
     data = np.arange(6, dtype=np.float32).reshape(2, 3)
     np.testing.assert_array_equal(model(data, ints(2, 1)), data.reshape(3, 2))
     np.testing.assert_array_equal(model(data, ints(0, 5)), data.reshape(1, 6))
+
+
+# Networks whose shapes have to be known when they are loaded
+
+
+VALIDATE = OptimizerOptions(shape_inference="validate_only")
+
+
+def test_networks_of_known_shapes_run() -> None:
+    got = run(chain(2), {"x": floats(1, 2, 3, 4)}, options=VALIDATE)
+    np.testing.assert_array_equal(got["y"], floats(3, 4, 5, 6))
+
+
+def test_open_dimensions_of_inputs_are_refused() -> None:
+    with pytest.raises(LayerValidationError, match=r"input 'x'.*is not known.*got \(\?, 3\)"):
+        run(chain(1, (None, 3)), {}, options=VALIDATE)
+
+
+def test_shapes_that_depend_on_values_are_refused_with_their_layer() -> None:
+    net = Network()
+    shape = net.input("shape", i32(2))
+    net.output("y", net.add(RELU, net.add(ops.Reshape(), net.input("x", f32(6)), shape, name="r")))
+    with pytest.raises(LayerValidationError, match=r"Reshape .r.: the shape of .r. is not known"):
+        run(net, {}, options=VALIDATE)
+
+
+def test_there_are_two_ways() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"shape_inference.*infer_and_validate or"):
+        OptimizerOptions(shape_inference="guess")
+
+
+# Metadata as plain records
+
+
+def test_metadata_of_tensors_are_read_as_they_were_written() -> None:
+    tensor = TensorMetadata(description="scores", labels=("cat", "dog"))
+    metadata = ModelMetadata(name="pets", outputs={"probability": tensor})
+    text = json.dumps(plain(metadata))
+    found = PlainReader().read(ModelMetadata, json.loads(text), "metadata")
+    assert found == metadata
+    assert found.outputs["probability"].labels == ("cat", "dog")
+
+
+def test_a_list_in_the_place_of_metadata_by_name_is_refused() -> None:
+    record = {**json.loads(json.dumps(plain(ModelMetadata()))), "outputs": ["probability"]}
+    with pytest.raises(ParserError, match="outputs"):
+        PlainReader().read(ModelMetadata, record, "metadata")
+
+
+# Graph dumps: what a graph is at each stage of optimisation, for Graphviz
+
+
+def network() -> Network:
+    """``y = transpose(transpose(x)) + x``, of which the transposes cancel."""
+    net = Network()
+    x = net.input("x", TensorInfo((2, 3), DataType.FLOAT32))
+    turned = net.add(Transpose((1, 0)), net.add(Transpose((1, 0)), x, name="one"), name="two")
+    total = net.add(ElementwiseBinary(), turned, x, name="sum")
+    net.output("y", net.add(ElementwiseBinary(BinaryOperation.MUL), total, x, name="product"))
+    return net
+
+
+def stages(folder: Path) -> dict[str, str]:
+    """What was written down, by stage, in order."""
+    paths = sorted(folder.iterdir())
+    return {path.stem.split("-", 2)[2]: path.read_text(encoding="utf-8") for path in paths}
+
+
+def run_dumped(options: OptimizerOptions | None = None) -> None:
+    with runtime_of(BufferDevice("Adder", [BinaryOperation.ADD])) as runtime:
+        properties = NetworkProperties(optimizer=options)
+        model = armpy.Model(network(), runtime, properties=properties)
+        model.run({"x": np.ones((2, 3), np.float32)})
+
+
+def test_each_stage_of_optimisation_is_drawn(tmp_path: Path) -> None:
+    run_dumped(OptimizerOptions(dump_graphs=str(tmp_path / "new" / "folder")))
+    told = stages(tmp_path / "new" / "folder")
+    assert [*told] == ["loaded", "pass_cancel_transposes", "assigned", "substituted", "bridged"]
+    assert all(text.startswith("digraph") for text in told.values())
+    assert "Transpose" in told["loaded"]
+    assert "Transpose" not in told["pass_cancel_transposes"]
+    assert "BackendID" not in told["loaded"]
+    assert "BackendID : Adder" in told["assigned"]
+    assert "BackendID : CpuRef" in told["assigned"]
+    assert "MemCopy" not in told["substituted"]
+    assert "MemCopy" in told["bridged"]
+
+
+def test_the_environment_says_where_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ARMPY_DUMP_GRAPHS", str(tmp_path))
+    run_dumped()
+    assert "bridged" in stages(tmp_path)
+    other = tmp_path / "other"
+    run_dumped(OptimizerOptions(dump_graphs=str(other)))
+    assert "bridged" in stages(other)  # the option comes first
+
+
+def test_what_is_optimised_apart_is_drawn(tmp_path: Path) -> None:
+    armpy.optimize(network(), options=OptimizerOptions(dump_graphs=str(tmp_path)))
+    assert "loaded" in stages(tmp_path)
+    assert "bridged" in stages(tmp_path)
+
+
+def test_nothing_is_written_unless_it_is_wanted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ARMPY_DUMP_GRAPHS", raising=False)
+    run_dumped()
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_folder_that_cannot_be_written_is_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("here")
+    with caplog.at_level(logging.WARNING, logger="armpy.compiler"):
+        run_dumped(OptimizerOptions(dump_graphs=str(file)))
+    assert "the graph is not written down" in caplog.text
+    assert file.read_text() == "here"

@@ -29,7 +29,7 @@ from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from tests.support.control_flow import LESS, counting, graph_of
 from tests.support.fake_backends import runtime_of
-from tests.support.networks import ADD, f32, floats, i32
+from tests.support.networks import ADD, f32, floats, i32, placement_of
 
 NUMBER = TensorInfo((), DataType.SIGNED32)
 LENGTH, WIDTH = 6, 2
@@ -171,8 +171,7 @@ def test_networks_of_graphs_go_with_the_plans_that_run_them() -> None:
     gc.collect()
     subgraphs = model.runtime.get_network(model.network_id)._subgraphs
     assert len(subgraphs._networks) <= 2 * 2
-    assert model.placement is not None
-    assert {layer.inside for layer in model.placement.layers} == {
+    assert {layer.inside for layer in placement_of(model).layers} == {
         "",
         "loop/condition",
         "loop/body",

@@ -29,7 +29,7 @@ from armpy.graph import SubgraphView
 from armpy.model import Model
 from armpy.types import Preference, Priority
 from tests.support.fake_backends import CompilingBackend, runtime_of
-from tests.support.networks import diamond, floats
+from tests.support.networks import diamond, floats, placement_of
 from tests.support.scripted_backend import ScriptedBackend, Step, raises, sleeps, waits
 
 
@@ -98,9 +98,8 @@ def scripted(step: Step, method: str = "optimize") -> ScriptedBackend:
 
 def test_a_preparation_that_fails_moves_its_part_with_the_reason() -> None:
     model = load(scripted(raises(BackendError("no units left"))))
-    assert model.placement is not None
-    assert model.placement.layers_by_backend == {"CpuRef": 4}
-    reasons = {(r.backend, r.code, r.text) for r in model.placement.refusals}
+    assert placement_of(model).layers_by_backend == {"CpuRef": 4}
+    reasons = {(r.backend, r.code, r.text) for r in placement_of(model).refusals}
     assert reasons == {("Npu", "compilation", "Npu / optimize_subgraph_view: no units left.")}
     np.testing.assert_array_equal(model(X), EXPECTED)
 
@@ -113,9 +112,8 @@ def test_a_preparation_that_takes_too_long_moves_its_part_with_the_reason(method
     model = load(backend, preparation_timeout_s=0.2)
     assert time.perf_counter() - started < 30, "the application waited for the hanging backend"
     hanging.set()  # what the backend answers now is too late
-    assert model.placement is not None
-    assert model.placement.layers_by_backend == {"CpuRef": 4}
-    (reason,) = {r.text for r in model.placement.refusals if r.backend == "Npu"}
+    assert placement_of(model).layers_by_backend == {"CpuRef": 4}
+    (reason,) = {r.text for r in placement_of(model).refusals if r.backend == "Npu"}
     # What was left of the time when it was asked.
     text = r"takes too long and is no longer waited for\. Expected an answer within ([.\d]+) s"
     told = re.search(text, reason)
@@ -126,8 +124,7 @@ def test_a_preparation_that_takes_too_long_moves_its_part_with_the_reason(method
 
 def test_a_preparation_in_time_is_used() -> None:
     model = load(scripted(sleeps(0.01)), preparation_timeout_s=60.0)
-    assert model.placement is not None
-    assert model.placement.layers_by_backend == {"Npu": 4}
+    assert placement_of(model).layers_by_backend == {"Npu": 4}
     np.testing.assert_array_equal(model(X), EXPECTED)
 
 

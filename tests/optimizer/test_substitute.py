@@ -26,7 +26,16 @@ from armpy.ops import Activation, ElementwiseBinary, PreCompiled
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 from tests.support.fake_backends import CompilingBackend, FakeBackend, compiled, runtime_of
-from tests.support.networks import ADD, RELU, chain, diamond, f32, floats, graph_of_edges
+from tests.support.networks import (
+    ADD,
+    RELU,
+    chain,
+    diamond,
+    f32,
+    floats,
+    graph_of_edges,
+    placement_of,
+)
 
 
 def divided(graph: Graph, *parts: Sequence[int]) -> Callable[[SubgraphView], OptimizationViews]:
@@ -54,8 +63,7 @@ def test_a_substitution_runs_and_gives_the_same_results() -> None:
     x = floats(-1, 0, 2, 5)
     np.testing.assert_array_equal(model(x), Model(diamond(), runtime_of())(x))
     assert [len(view.layers) for view in compiler.offered] == [4]
-    assert model.placement is not None
-    assert [layer.operation for layer in model.placement.layers] == ["PreCompiled"]
+    assert [layer.operation for layer in placement_of(model).layers] == ["PreCompiled"]
 
 
 def test_parts_on_both_sides_of_a_foreign_layer_are_compiled_apart() -> None:
@@ -65,8 +73,7 @@ def test_parts_on_both_sides_of_a_foreign_layer_are_compiled_apart() -> None:
     net.output("y", net.add(ADD, net.add(RELU, net.add(ADD, x, x)), x))
     model = Model(net, runtime_of(compiler))
     np.testing.assert_array_equal(model(floats(-1, 0, 2, 5)), [-1, 0, 6, 15])
-    assert model.placement is not None
-    assert model.placement.num_partitions == 3
+    assert placement_of(model).num_partitions == 3
 
 
 def test_a_part_of_a_view_can_be_substituted() -> None:
@@ -131,8 +138,7 @@ def test_a_replacement_may_have_several_layers_and_constants() -> None:
 
     model = Model(chain(3), runtime_of(CompilingBackend(divider=divide)))
     np.testing.assert_array_equal(model(floats(-5, 0, 1, 2)), [0, 3, 4, 5])
-    assert model.placement is not None
-    assert model.placement.layers_by_backend == {"Compiler": 3}
+    assert placement_of(model).layers_by_backend == {"Compiler": 3}
 
 
 def test_failed_views_go_to_the_next_backend() -> None:
@@ -338,9 +344,8 @@ def test_a_wrong_answer_is_rejected_by_name_and_the_network_runs_elsewhere(
     x = floats(-1, 0, 2, 5)
     model = Model(graph, runtime_of(compiler))
     np.testing.assert_array_equal(model(x), [1, 1, 9, 21])
-    assert model.placement is not None
-    assert model.placement.layers_by_backend == {"CpuRef": 4}
-    assert {refusal.code for refusal in model.placement.refusals} == {"compilation"}
+    assert placement_of(model).layers_by_backend == {"CpuRef": 4}
+    assert {refusal.code for refusal in placement_of(model).refusals} == {"compilation"}
     assert "its 4 layers fall back" in caplog.text
 
 
@@ -356,9 +361,8 @@ def test_an_armpy_error_of_any_kind_keeps_its_kind_and_the_network_runs_elsewher
     with pytest.raises(error, match=r"^Compiler / optimize_subgraph_view: too large"):
         offer(graph, compiler, whole(graph))
     model = Model(graph, runtime_of(compiler))
-    assert model.placement is not None
-    assert model.placement.layers_by_backend == {"CpuRef": 3}
-    assert "optimize_subgraph_view: too large" in model.placement.refusals[0].text
+    assert placement_of(model).layers_by_backend == {"CpuRef": 3}
+    assert "optimize_subgraph_view: too large" in placement_of(model).refusals[0].text
 
 
 def test_deleted_layers_connect_what_was_before_and_behind_them() -> None:
@@ -381,9 +385,8 @@ def test_deleted_layers_connect_what_was_before_and_behind_them() -> None:
     np.testing.assert_array_equal(y, [0, 0, 2, 5])
     np.testing.assert_array_equal(z, [0, 0, 2, 5])
     assert not np.shares_memory(y, z)
-    assert model.placement is not None
-    assert [layer.layer for layer in model.placement.layers] == ["relu"]
-    assert model.placement.layers_by_backend == {"Compiler": 3}
+    assert [layer.layer for layer in placement_of(model).layers] == ["relu"]
+    assert placement_of(model).layers_by_backend == {"Compiler": 3}
 
 
 def test_a_whole_network_can_be_deleted() -> None:
@@ -422,8 +425,7 @@ def test_all_four_kinds_of_answers_can_come_together() -> None:
     model = Model(graph, runtime_of(CompilingBackend(divider=divide)))
     # What is untouched or deleted is offered again without the failed layer, and then untouched.
     np.testing.assert_array_equal(model(floats(0, 0, 0, 0)), [4, 4, 4, 4])
-    assert model.placement is not None
-    assert model.placement.layers_by_backend == {"Compiler": 3, "CpuRef": 1}
+    assert placement_of(model).layers_by_backend == {"Compiler": 3, "CpuRef": 1}
 
 
 def test_the_answer_is_copied_before_it_is_used() -> None:

@@ -1,10 +1,22 @@
+"""Plugins against the contract: options, imports, loading."""
+
 from __future__ import annotations
+
+import ctypes
+import importlib
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from armpy_reference import ReferenceBackend
 
+import armpy
+from armpy.errors import BackendUnavailableError, InvalidArgumentError
+from armpy.plugins import PluginOptions
 from armpy.plugins.checks import check_backend
 from armpy.plugins.discovery.candidate import RejectionError
+from armpy.plugins.loading import describe_failure
 from tests.support.fake_backends import FakeBackend
 
 
@@ -80,3 +92,165 @@ def test_what_can_be_called_passes_whatever_it_is_like(members: dict[str, object
 def test_another_class_is_rejected() -> None:
     with pytest.raises(RejectionError, match="made NoneType, not an IBackendInternal"):
         check_backend("Fake", None)
+
+
+class BytesPath:
+    def __fspath__(self) -> bytes:
+        return b"/bytes"
+
+
+@pytest.mark.parametrize(
+    ("given", "directories"),
+    [
+        ((), ()),
+        ("", ()),
+        ("/a", ("/a",)),
+        ("/a:/b", ("/a:/b",)),
+        (Path("/a"), ("/a",)),
+        (["/a", Path("/b")], ("/a", "/b")),
+        ([""], ("",)),
+    ],
+)
+def test_one_path_or_several_may_be_given(given: object, directories: tuple[str, ...]) -> None:
+    options = PluginOptions(given)  # type: ignore[arg-type]  # of every allowed kind
+    assert options.directories == directories
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "expected"),
+    [
+        ("dynamic_backends_path", 5, "a path or a sequence of paths"),
+        ("dynamic_backends_path", b"/a", "a path or a sequence of paths"),
+        ("dynamic_backends_path", [5], "a path or a sequence of paths"),
+        ("dynamic_backends_path", BytesPath(), "a path or a sequence of paths"),
+        ("trust_file", 5, "a path"),
+        ("trust_insecure_paths", "yes", "true or false"),
+        ("probe", 1, "true or false"),
+        ("probe_timeout_s", 0, "more than 0 seconds"),
+        ("probe_timeout_s", float("nan"), "more than 0 seconds"),
+        ("probe_timeout_s", float("inf"), "more than 0 seconds"),
+        ("probe_timeout_s", "10", "a number of seconds"),
+        ("probe_timeout_s", True, "a number of seconds"),
+    ],
+)
+def test_options_of_the_wrong_type_or_range_are_an_error(
+    option: str, value: object, expected: str
+) -> None:
+    with pytest.raises(InvalidArgumentError, match=f"^{option}: .* Expected {expected}"):
+        PluginOptions(**{option: value})  # type: ignore[arg-type]  # wrong on purpose
+
+
+HEAVY = {
+    "armpy_reference",
+    "armpy_numba_acc",
+    "numba",
+    "llvmlite",
+    "pluggy",
+    "click",
+    "rich",
+    "PIL",
+    "tflite",
+    "flatbuffers",
+    "hypothesis",
+}
+
+
+def modules_after(code: str) -> set[str]:
+    """Top-level modules that a new interpreter has imported after running some code."""
+    code += "\nimport sys; print(*{name.partition('.')[0] for name in sys.modules})"
+    result = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True
+    )
+    return set(result.stdout.split())
+
+
+def test_importing_armpy_imports_nothing_heavy() -> None:
+    assert modules_after("import armpy") & HEAVY == set()
+
+
+def test_building_a_network_imports_nothing_heavy() -> None:
+    code = (
+        "from armpy import Network, TensorInfo, DataType, ops\n"
+        "net = Network(); net.output('y', net.input('x', TensorInfo((1,), DataType.FLOAT32)))\n"
+        "net.build()"
+    )
+    assert modules_after(code) & HEAVY == set()
+
+
+def test_listing_backends_imports_none() -> None:
+    code = "from armpy.plugins import BackendRegistry\nBackendRegistry.discover().candidates"
+    assert modules_after(code) & HEAVY == set()
+
+
+@pytest.mark.parametrize("name", armpy.__all__)
+def test_everything_announced_is_there(name: str) -> None:
+    assert getattr(armpy, name) is not None
+    assert name in dir(armpy)
+
+
+def test_operations_are_imported_when_first_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    operations = armpy.ops
+    monkeypatch.delattr(armpy, "ops")
+    assert armpy.ops is operations
+
+
+def test_other_names_are_not_there() -> None:
+    with pytest.raises(AttributeError, match="module 'armpy' has no attribute 'nonsense'"):
+        _ = armpy.nonsense  # type: ignore[attr-defined]
+
+
+class MuteError(Exception):
+    def __str__(self) -> str:
+        raise SystemExit("no text")
+
+
+def raised_by(code: str) -> BaseException:
+    """What some code raises."""
+    with pytest.raises(BaseException) as caught:  # noqa: PT011 - any is wanted
+        exec(code)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (OSError("no device"), "OSError: no device"),
+        (SystemExit(3), "SystemExit: 3"),
+        (ValueError(), "ValueError"),
+        (BackendUnavailableError("no device", where="npu"), "npu: no device."),
+        (MuteError(), "MuteError, whose text cannot be read: SystemExit"),
+    ],
+)
+def test_the_reason_is_the_exceptions_kind_and_text(error: BaseException, reason: str) -> None:
+    failure = describe_failure(error)
+    assert failure.reason == reason
+    assert type(error).__name__ in failure.traceback
+
+
+def test_a_missing_module_is_named() -> None:
+    failure = describe_failure(raised_by("import no_such_module.part"))
+    assert failure.missing_module == "no_such_module"
+    code = "try:\n import no_such_module\nexcept ImportError as e:\n raise OSError('x') from e"
+    assert describe_failure(raised_by(code)).missing_module == "no_such_module"
+
+
+def test_a_missing_library_is_named() -> None:
+    with pytest.raises(OSError, match="libno_such_library") as caught:
+        ctypes.CDLL("libno_such_library.so.3")
+    assert describe_failure(caught.value).missing_library == "libno_such_library.so.3"
+    assert describe_failure(OSError("no device")).missing_library == ""
+
+
+def test_a_private_name_is_not_shown() -> None:
+    with pytest.raises(ModuleNotFoundError) as caught:
+        importlib.import_module("_armpy_dynamic_x")
+    failure = describe_failure(caught.value, "_armpy_dynamic_x", "Arm_Npu_backend")
+    assert failure.reason == "ModuleNotFoundError: No module named 'Arm_Npu_backend'"
+    assert failure.missing_module == "Arm_Npu_backend"
+    assert "_armpy_dynamic_x" not in failure.traceback
+
+
+def test_causes_that_go_round_in_a_circle_come_to_an_end() -> None:
+    first, second = OSError("first"), OSError("second")
+    first.__cause__, second.__cause__ = second, first
+    assert describe_failure(first).reason == "OSError: first"

@@ -34,7 +34,7 @@ from tests.support.dynamic_modules import (
     private_modules,
     write_module,
 )
-from tests.support.networks import ADD, floats
+from tests.support.networks import ADD, floats, placement_of
 
 
 @pytest.fixture(autouse=True)
@@ -78,8 +78,7 @@ def test_a_compiled_module_runs_layers_whatever_its_ending(folder: Path, ending:
     info = TensorInfo((2,), DataType.FLOAT32)
     net.output("y", net.add(ADD, net.input("a", info), net.input("b", info)))
     model = Model(net, runtime)
-    assert model.placement is not None
-    assert model.placement.layers_by_backend == {"Npu": 1}
+    assert placement_of(model).layers_by_backend == {"Npu": 1}
     np.testing.assert_array_equal(model(floats(5, 3), floats(10, 8)), floats(15, 11))
 
 

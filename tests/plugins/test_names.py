@@ -16,7 +16,7 @@ from armpy.model import Model
 from armpy.plugins import BackendRegistry, CandidateStatus
 from armpy.plugins.proxy.names import why_misnamed
 from tests.support.fake_backends import FakeBackend, FakeFactory, runtime_of
-from tests.support.networks import chain, floats
+from tests.support.networks import chain, floats, placement_of
 
 
 def named(name: str, base: type = FakeBackend, *, as_property: bool = False) -> type:
@@ -187,9 +187,8 @@ def test_what_a_backend_makes_is_looked_at_when_it_makes_it() -> None:
 
     model = Model(chain(), runtime_of(Making("Making")))
     np.testing.assert_array_equal(model(floats(-1, 0, 2, 5)), [2, 3, 5, 8])
-    assert model.placement is not None
-    assert model.placement.layers_by_backend == {"CpuRef": 3}
-    reasons = [refusal.text for refusal in model.placement.refusals]
+    assert placement_of(model).layers_by_backend == {"CpuRef": 3}
+    reasons = [refusal.text for refusal in placement_of(model).refusals]
     assert all("Did you mean 'create_workload'?" in reason for reason in reasons)
 
 

@@ -1,13 +1,25 @@
-"""Plugins that decide where layers run, and what they know of devices."""
+"""Plugins and backends that decide where layers go."""
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from armpy_reference import ReferenceBackend
 
-from armpy.backend import Capability, DeviceFigures, PerformanceFigures
+from armpy.backend import (
+    Capability,
+    DeviceFigures,
+    HostTensorHandle,
+    IBackendInternal,
+    NetworkResources,
+    PerformanceFigures,
+    PreparationRequest,
+    WorkloadInfo,
+)
 from armpy.compiler import OptimizerOptions, Placement
 from armpy.compiler.devices import FigureSource, device_facts
 from armpy.errors import BackendCapabilityError, InvalidArgumentError
@@ -26,7 +38,7 @@ from armpy.plugins.placers import Placers
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.types import DataType, Preference
 from tests.support.fake_backends import FakeBackend, registry_of
-from tests.support.networks import chain, diamond
+from tests.support.networks import ADD, chain, diamond, f32, floats
 from tests.support.scripted_backend import ScriptedBackend, declaration
 
 Decide = Callable[[PlacementQuestion], PlacementDecision | None]
@@ -216,3 +228,30 @@ def test_measured_figures_that_cannot_be_are_not_used(caplog: pytest.LogCaptureF
     placers = placers_of(Placer(incomplete, lambda *_: wrong))
     assert device_facts(BackendProxy(FakeBackend("A")), placers).figures is None
     assert "exec_time is no figure" in caplog.text
+
+
+# Backends that go before what they have made
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [ReferenceBackend, FakeBackend])
+def test_what_a_backend_has_made_outlives_it(make: Callable[[], IBackendInternal]) -> None:
+    backend = make()
+    gone = weakref.ref(backend)
+    support, factory = (
+        backend.get_layer_support(PreparationRequest()),
+        backend.create_workload_factory(NetworkResources()),
+    )
+    del backend
+    gc.collect()
+    assert gone() is None
+    info = f32(2)
+    assert support.is_layer_supported(ADD, (info, info), (info,))
+    about = WorkloadInfo("add", (info, info), (info,), (None, None))
+    workload = factory.create_workload(ADD, about)
+    del factory, support
+    gc.collect()
+    y = np.zeros(2, np.float32)
+    handles = [HostTensorHandle(info, array) for array in (floats(1, 2), floats(3, 4), y)]
+    workload.execute(handles[:2], handles[2:])
+    assert y.tolist() == [4, 6]

@@ -531,3 +531,20 @@ def test_listing_fifty_installed_backends_imports_none(site: FakeSite) -> None:
 )
 def test_fields_that_are_no_result_are_none(fields: object) -> None:
     assert result_from(fields) is None
+
+
+def test_what_a_variable_causes_is_not_remembered_without_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "Some_backend.py"
+    path.write_text("")
+    candidate = Candidate(
+        "Some", str(path), CandidateKind.DIRECTORY, "Some_backend", path=str(path)
+    )
+    before = fingerprint(candidate, {})
+    monkeypatch.setenv("ARMPY_NUMBA_ISA", "sse9")
+    changed = fingerprint(candidate, {})
+    monkeypatch.delenv("ARMPY_NUMBA_ISA")
+    assert before
+    assert changed != before
+    assert fingerprint(candidate, {}) == before

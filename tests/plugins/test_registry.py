@@ -1,21 +1,32 @@
+"""The registry of backends: versions, ids, errors that name the plugin."""
+
 from __future__ import annotations
 
 import logging
 import sys
 import tomllib
+import traceback
 from collections.abc import Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
 
+import numpy as np
 import pytest
 from armpy_reference import ReferenceBackend
 
-from armpy.errors import BackendUnavailableError, InvalidArgumentError
+import armpy
+from armpy.errors import ArmpyError, BackendError, BackendUnavailableError, InvalidArgumentError
 from armpy.execution import Runtime, RuntimeOptions
+from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.plugins import BackendRegistry, Candidate, CandidateStatus, preferred_backends
+from armpy.plugins.checks import version_text, why_incompatible
+from armpy.plugins.proxy.guarded_call import call_backend
 from armpy.types import REFERENCE_BACKEND_ID
+from tests.support.dynamic_modules import module_source, private_modules, write_module
 from tests.support.fake_backends import FakeBackend, registry_of
 from tests.support.fake_distributions import FakeSite, fake_site
+from tests.support.networks import ADD, f32, floats
 
 
 @pytest.fixture
@@ -304,3 +315,185 @@ def test_an_installed_backend_is_used_without_being_named(site: FakeSite) -> Non
     placement = Model(chain(2)).placement
     assert placement is not None
     assert placement.layers_by_backend == {"Npu": 2}
+
+
+# Registries that applications hold
+
+
+class Own(ReferenceBackend):
+    """A backend that an application brings along."""
+
+    def get_id(self) -> str:
+        return "Own"
+
+
+def model(runtime: Runtime) -> Model:
+    net = Network("sum")
+    net.output("y", net.add(ADD, net.input("a", f32(2)), net.input("b", f32(2))))
+    return Model(net, runtime)
+
+
+def test_it_has_the_installed_backends_and_those_of_directories(tmp_path: Path) -> None:
+    write_module(tmp_path, "Acme_Npu_backend", module_source("Npu"))
+    registry = armpy.backend_registry(dynamic_backends_path=tmp_path)
+    assert isinstance(registry, armpy.BackendRegistry)
+    assert registry.is_registered("CpuRef")
+    assert registry.get("Npu").get_id() == "Npu"
+    assert {"CpuRef", "Npu", "NumbaAcc"} <= set(registry.backend_ids)
+    registry.close()
+    assert private_modules() == set()
+
+
+def test_each_is_one_of_its_own() -> None:
+    first, second = armpy.backend_registry(), armpy.backend_registry()
+    first.deregister("CpuRef")
+    first.register("Own", Own)
+    assert first.is_registered("Own")
+    assert not first.is_registered("CpuRef")
+    assert not second.is_registered("Own")
+    assert second.is_registered("CpuRef")
+
+
+def test_a_backend_needs_only_a_function_that_makes_it() -> None:
+    made = []
+
+    def factory() -> Own:
+        made.append(Own())
+        return made[-1]
+
+    registry = armpy.backend_registry()
+    registry.register("Own", factory)
+    assert not made
+    assert registry.get("Own") is made[0]
+    with pytest.raises(InvalidArgumentError, match="'Own' cannot be registered"):
+        registry.register("Own", factory)
+
+
+def test_runtimes_share_it_and_leave_it_open() -> None:
+    registry = armpy.backend_registry()
+    registry.register("Own", Own)
+    options = RuntimeOptions(registry=registry, backends=["Own"])
+    with Runtime(options) as first, Runtime(options) as second:
+        for runtime in (first, second):
+            assert runtime.registry is registry
+            np.testing.assert_array_equal(model(runtime)(floats(1, 2), floats(3, 4)), floats(4, 6))
+    assert registry.get("Own").get_id() == "Own"
+
+
+def test_a_runtime_keeps_a_backend_that_is_deregistered() -> None:
+    registry = armpy.backend_registry()
+    registry.register("Own", Own)
+    runtime = Runtime(RuntimeOptions(registry=registry, backends=["Own"]))
+    registry.deregister("Own")
+    registry.deregister("Own")  # once is enough
+    np.testing.assert_array_equal(model(runtime)(floats(1, 2), floats(3, 4)), floats(4, 6))
+    with pytest.raises(BackendUnavailableError, match="'Own' from code cannot be used"):
+        Runtime(RuntimeOptions(registry=registry, backends=["Own"]))
+
+
+def test_another_spelling_of_an_id_is_told() -> None:
+    with pytest.raises(BackendUnavailableError, match=r"no backend 'cpuref'.*you mean 'CpuRef'"):
+        armpy.backend_registry().get("cpuref")
+
+
+def test_options_that_cannot_be_used_are_an_error() -> None:
+    with pytest.raises(InvalidArgumentError, match="probe_timeout_s"):
+        armpy.backend_registry(probe_timeout_s=0)
+
+
+@pytest.mark.parametrize(
+    ("version", "core", "fits"),
+    [
+        ("0.1", "0.1", True),
+        ("0.0", "0.1", True),
+        ("0.2", "0.1", False),
+        ("1.0", "0.1", False),
+        ("0.9", "1.2", False),
+        ("1.0", "1.2", True),
+        ("1.2", "1.2", True),
+        ("1.3", "1.2", False),
+        ("1.10", "1.9", False),
+        ("2.0", "1.2", False),
+        ("2.4", "2.4", True),
+        ("2.3", "2.4", True),
+        ("2.1", "2.4", True),
+        ("2.5", "2.4", False),
+        ("1.4", "2.4", False),
+        ("3.4", "2.4", False),
+        ("2.0", "1.0", False),
+        ("2.0", "3.0", False),
+    ],
+)
+def test_the_major_has_to_be_equal_and_the_minor_at_most_the_cores(
+    version: str, core: str, fits: bool
+) -> None:
+    reason = why_incompatible(version, core)
+    expected = "" if fits else f"it is made for API version {version}, which does not fit {core}"
+    assert reason == expected
+
+
+@pytest.mark.parametrize(
+    "version",
+    [
+        *("", "new", "1.0.", "1,0", "1", "v1.0", " 1.0 ", "1.0\n", "1.0.0", "0.1.7", "1.0rc1"),
+        *("1.0+local", "1!1.0", "1.0.post1", "01.0", "1.00", "-1.0", "+1.0", "1_0.0", "\u0661.0"),
+        *(None, 0.1, (1,), (1, 0, 0), ("1", "0"), (True, 0), (-1, 0)),
+    ],
+)
+def test_something_that_is_no_version_does_not_fit(version: object) -> None:
+    reason = why_incompatible(version)
+    assert reason == f"its API version {version!r} is not of the form major.minor"
+
+
+@pytest.mark.parametrize("version", [(1, 2), [1, 2], "1.2"])
+def test_a_version_may_be_text_or_a_pair(version: object) -> None:
+    assert version_text(version) == "1.2"
+    assert why_incompatible(version, "1.2") == ""
+    assert why_incompatible(version, "1.1") == (
+        "it is made for API version 1.2, which does not fit 1.1"
+    )
+
+
+# What the plugin boundary makes of a backend's own errors
+
+
+def test_an_error_that_is_raised_again_and_again_keeps_the_traceback_of_the_last_time() -> None:
+    busy = BackendError("busy", where="queue")
+
+    def fails() -> None:
+        raise busy
+
+    lengths = set()
+    for _ in range(5):
+        with pytest.raises(BackendError, match=r"^A / fails / queue: busy\.$") as caught:
+            call_backend("A", fails)
+        frames = traceback.extract_tb(caught.value.__traceback__)
+        assert frames[-1].name == "fails"
+        lengths.add(len(frames))
+    assert len(lengths) == 1
+    assert (busy.__traceback__, busy.where) == (None, "queue")
+
+
+class ExitingError(BackendError):
+    """Leaves the process when it is asked for its text."""
+
+    def __str__(self) -> str:
+        raise SystemExit(3)
+
+
+class UncopiedError(BackendError):
+    """Cannot be copied."""
+
+    def __copy__(self) -> str:
+        return "no error"
+
+
+@pytest.mark.parametrize("kind", [ExitingError, UncopiedError])
+def test_what_an_errors_own_code_does_is_contained(kind: type[ArmpyError]) -> None:
+    def fails() -> None:
+        raise kind("oops")
+
+    expected = f"^A / fails: the backend raised {kind.__name__}, which is damaged: "
+    with pytest.raises(BackendError, match=expected) as caught:
+        call_backend("A", fails)
+    assert traceback.extract_tb(caught.value.__traceback__)[-1].name == "fails"

@@ -18,6 +18,7 @@ from armpy.model.archive import kept_models, model_cache
 from armpy.model.archive.model_cache import shapes_path
 from armpy.store.archive import checksum_cache as verified
 from armpy.store.archive.container import open_container, write_container
+from tests.support.networks import placement_of
 
 pytest.importorskip("numba", reason="Numba is not installed")
 pytest.importorskip("armpy_onnx")
@@ -138,10 +139,8 @@ def test_a_kept_model_is_as_one_from_its_file(dense: Path) -> None:
         first(rows(2))
         second(rows(2))
         assert second.is_light
-        assert first.placement is not None
-        assert second.placement is not None
-        assert second.placement.layers == first.placement.layers
-        assert [use.is_hit for use in second.placement.cache_uses] == [True]
+        assert placement_of(second).layers == placement_of(first).layers
+        assert [use.is_hit for use in placement_of(second).cache_uses] == [True]
         assert str(second.graph) == str(first.graph)
 
 
@@ -157,7 +156,6 @@ def test_a_kept_model_is_prepared_for_what_is_kept(
     read_no_more(monkeypatch)
     with armpy.load(dense) as model:
         model.prepare({"x": (5, np.int64(4))})  # type: ignore[dict-item]  # an integer all the same
-        assert model.placement is not None
         assert bits(model, 5) == expected[5]
         assert model.is_light
         with pytest.raises(AssertionError, match="the file is read"):
@@ -180,7 +178,6 @@ def test_what_goes_by_the_last_call_finds_it(dense: Path) -> None:
     with armpy.load(dense) as model:
         bits(model, 2)
         assert model.graph.layers
-        assert model.placement is not None
 
 
 def test_a_kept_model_warms_up_for_what_is_kept(

@@ -25,6 +25,7 @@ from armpy.plugins.front_ends.registry import FrontEndProxy
 from armpy.store.archive import checksum_cache as verified
 from tests.support.example_backends import DIGITS
 from tests.support.external_data import naming_itself
+from tests.support.networks import placement_of
 
 
 def changed(contents: bytes) -> bytes:
@@ -73,8 +74,7 @@ def test_the_second_load_starts_from_what_the_first_has_kept(digits: Path, cache
     placement = second.placement
     assert placement is not None
     assert [use.is_hit for use in placement.cache_uses] == [True]
-    assert first.placement is not None
-    assert placement.layers == first.placement.layers
+    assert placement.layers == placement_of(first).layers
 
 
 def test_another_file_with_the_same_contents_is_the_same_model(

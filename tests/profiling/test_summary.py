@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -15,11 +14,6 @@ from armpy_reference import ReferenceBackend
 import armpy
 from armpy.backend import (
     IBackendInternal,
-    ITensorHandle,
-    IWorkload,
-    IWorkloadFactory,
-    NetworkResources,
-    WorkloadInfo,
 )
 from armpy.cli.run.run_model import random_inputs
 from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
@@ -27,7 +21,6 @@ from armpy.execution.scheduling.executors import default_num_executors
 from armpy.graph import graphs_of
 from armpy.model import Model
 from armpy.ops import Convolution2d, ElementwiseBinary, FullyConnected
-from armpy.ops.operation import Operation
 from armpy.profiling import (
     EventKind,
     Profiler,
@@ -39,7 +32,15 @@ from armpy.profiling import (
 )
 from armpy.profiling.summary import AROUND, BETWEEN, summarize
 from tests.support.control_flow import loop
-from tests.support.fake_backends import CountingManager, FakeBackend, registry_of, runtime_of
+from tests.support.fake_backends import (
+    CountingManager,
+    FakeBackend,
+    Handles,
+    Outputs,
+    Step,
+    registry_of,
+    runtime_of,
+)
 from tests.support.networks import ADD, RELU, diamond, f32, floats, ints
 from tests.support.shared import shared_file
 
@@ -439,27 +440,9 @@ class Gated(FakeBackend):
         super().__init__("Npu")
         self.gate = threading.Event()
 
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        return GatedFactory(super().create_workload_factory(network), self.gate)
-
-
-class GatedFactory(IWorkloadFactory):
-    def __init__(self, right: IWorkloadFactory, gate: threading.Event) -> None:
-        self.right, self.gate = right, gate
-
-    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-        return GatedWorkload(self.right.create_workload(operation, info), self.gate)
-
-
-class GatedWorkload(IWorkload):
-    def __init__(self, right: IWorkload, gate: threading.Event) -> None:
-        self.right, self.gate = right, gate
-
-    def execute(
-        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
-    ) -> None:
+    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
         assert self.gate.wait(10)
-        self.right.execute(inputs, outputs)
+        step.right.execute(inputs, outputs)
 
 
 def test_waits_for_a_free_thread_are_named_and_belong_to_the_execution() -> None:

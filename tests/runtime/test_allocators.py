@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -14,21 +13,24 @@ from armpy.backend import (
     ExternalMemory,
     HostTensorHandle,
     ICustomAllocator,
-    ITensorHandle,
-    IWorkload,
     IWorkloadFactory,
     MemorySource,
     NetworkResources,
-    WorkloadInfo,
 )
 from armpy.errors import BackendCapabilityError, BackendError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.execution.memory.allocators import CheckedAllocator
 from armpy.model import Model
-from armpy.ops.operation import Array, Operation
+from armpy.ops.operation import Array
 from armpy.plugins import BackendRegistry
-from tests.support.fake_backends import FakeBackend, FakeFactory, runtime_of
-from tests.support.networks import chain, floats
+from tests.support.fake_backends import (
+    FakeBackend,
+    Handles,
+    Outputs,
+    Step,
+    runtime_of,
+)
+from tests.support.networks import chain, floats, placement_of
 from tests.support.watched_allocator import WatchedAllocator
 
 X = floats(-1, 0, 2, 5)
@@ -50,32 +52,11 @@ class Watching(FakeBackend):
 
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         self.resources.append(network)
-        return _Factory(self)
+        return super().create_workload_factory(network)
 
-
-class _Factory(FakeFactory):
-    """Makes workloads that show their memory."""
-
-    def __init__(self, backend: Watching) -> None:
-        super().__init__({})
-        self._backend = backend
-
-    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-        return _Workload(self._backend, super().create_workload(operation, info))
-
-
-class _Workload(IWorkload):
-    """Shows where it writes."""
-
-    def __init__(self, backend: Watching, right: IWorkload) -> None:
-        self._backend = backend
-        self._right = right
-
-    def execute(
-        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
-    ) -> None:
-        self._right.execute(inputs, outputs)
-        self._backend.seen += [h.array for h in outputs if isinstance(h, HostTensorHandle)]
+    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
+        step.right.execute(inputs, outputs)
+        self.seen += [h.array for h in outputs if isinstance(h, HostTensorHandle)]
 
 
 def registry_with(backend: Watching) -> BackendRegistry:
@@ -113,8 +94,7 @@ def test_three_runtimes_on_one_registry_each_have_their_own_memory() -> None:
                 assert inside == [candidate is allocator] * 4
             given = [a.num_bytes - b for a, b in zip(allocators, before, strict=True)]
             assert given == [128 if a is allocator else 0 for a in allocators]
-            assert model.placement is not None
-            assert model.placement.peak_bytes == 128
+            assert placement_of(model).peak_bytes == 128
         del model
         backend.seen.clear()
         gc.collect()

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from armpy_reference import ReferenceBackend
 
+from armpy import DataType
 from armpy.backend import (
     Capabilities,
     Capability,
@@ -17,10 +18,10 @@ from armpy.backend import (
     ICustomAllocator,
     IMemoryOptimizerStrategy,
     MemorySource,
+    ReasonCode,
     has_capability,
     has_matching_capability,
 )
-from armpy.compiler import Placement
 from armpy.compiler.memory.strategies import ConstantMemoryStrategy
 from armpy.errors import (
     BackendCapabilityError,
@@ -35,17 +36,20 @@ from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import (
     Activation,
+    BinaryOperation,
     Convolution2d,
     DepthwiseConvolution2d,
     ElementwiseBinary,
+    ElementwiseUnary,
     FullyConnected,
     TransposeConvolution2d,
+    UnaryOperation,
 )
 from armpy.ops.operation import Array, Operation
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.tensor import TensorInfo
 from tests.support.fake_backends import FakeBackend, registry_of, runtime_of
-from tests.support.networks import chain, diamond, f32, floats
+from tests.support.networks import chain, diamond, f32, floats, placement_of
 
 X = floats(-1, 0, 2, 5)
 
@@ -70,11 +74,6 @@ class Capable(FakeBackend):
 
     def get_default_allocator(self) -> ICustomAllocator | None:
         return self.default
-
-
-def placement_of(model: Model) -> Placement:
-    assert model.placement is not None
-    return model.placement
 
 
 def test_a_capability_is_listed_or_not_and_matches_by_type_and_value() -> None:
@@ -513,3 +512,31 @@ def test_named_backends_that_lack_something_are_not_left_out_in_silence() -> Non
     registry = registry_of(Capable({}), ReferenceBackend())
     with pytest.raises(BackendCapabilityError, match=r"^CpuRef: .*protected mode"):
         Runtime(RuntimeOptions(["CpuRef"], registry=registry, protected_mode=True))
+
+
+# Asking a runtime whether its backends can run a graph
+
+
+ADD = ElementwiseBinary(BinaryOperation.ADD)
+FLOOR = ElementwiseUnary(UnaryOperation.FLOOR)
+
+
+def floor_of_sum() -> Graph:
+    """ADD of an input to itself, then FLOOR."""
+    net = Network()
+    x = net.input("x", TensorInfo((2,), DataType.FLOAT32))
+    total = net.add(ADD, x, x, name="total")
+    net.output("y", net.add(FLOOR, total, name="rounded"))
+    return net.build()
+
+
+def test_a_graph_is_supported_if_every_layer_is_by_some_backend() -> None:
+    assert runtime_of(FakeBackend("Adder", {ElementwiseBinary})).get_layer_support(floor_of_sum())
+
+
+def test_the_first_layer_that_nobody_takes_is_named_with_the_reason() -> None:
+    runtime = runtime_of(FakeBackend("Adder", {ElementwiseBinary}), backends=["Adder"])
+    answer = runtime.get_layer_support(floor_of_sum())
+    assert not answer
+    assert answer.code is ReasonCode.OPERATION
+    assert answer.text == "ElementwiseUnary 'rounded': Adder does not do ElementwiseUnary"

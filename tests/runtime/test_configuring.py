@@ -1,18 +1,38 @@
-"""Defaults that plugins give to a runtime's options."""
+"""Options of runtimes and backends."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
-from armpy.backend import BackendOption
-from armpy.errors import BackendUnavailableError
+import armpy
+from armpy.backend import (
+    BackendOption,
+    DefaultAllocator,
+    IBackendContext,
+    IBackendInternal,
+    IBackendModelContext,
+    ICustomAllocator,
+    ILayerSupport,
+    IWorkloadFactory,
+    NetworkResources,
+    OptimizationViews,
+    OptionScope,
+    OptionValues,
+    PreparationRequest,
+)
+from armpy.errors import BackendError, BackendUnavailableError, InvalidArgumentError
 from armpy.execution import Runtime, RuntimeOptions
+from armpy.graph import SubgraphView
+from armpy.model import Model
+from armpy.ops.operation import Array
+from armpy.plugins import BackendRegistry
 from armpy.plugins.hooks import hookimpl
 from armpy.types import Preference
-from tests.support.fake_backends import FakeBackend, registry_of
+from tests.support.fake_backends import FakeBackend, registry_of, runtime_of
+from tests.support.networks import chain, floats
 
 
 class Plugin:
@@ -187,3 +207,292 @@ class ExitingOptions(dict[str, object]):
 def test_an_answer_that_is_code_is_not_run_without_a_guard(answer: object) -> None:
     made = runtime(answer, {"plan_cache_size": 7})
     assert made.options.plan_cache_size == 7
+
+
+# Options go where their declarations say, and the caller's mistakes are errors
+
+
+DECLARED = (
+    BackendOption("num_threads", 0, "Threads.", minimum=0),
+    BackendOption("power", "high", "How fast.", choices=("low", "high")),
+    BackendOption("mode", "fast", "How.", OptionScope.MODEL),
+    BackendOption("cache", True, "Whether.", OptionScope.MODEL),
+)
+
+
+class Telling(FakeBackend):
+    """Writes down which methods are called, with which options."""
+
+    def __init__(
+        self, backend_id: str = "Telling", declared: Sequence[BackendOption] = DECLARED
+    ) -> None:
+        super().__init__(backend_id)
+        self._declared = declared
+        self.calls: list[tuple[str, dict[str, object] | None]] = []
+
+    def _tell(self, method: str, options: Mapping[str, object] | None = None) -> None:
+        self.calls.append((method, None if options is None else dict(options)))
+
+    @property
+    def options(self) -> Sequence[BackendOption]:
+        return self._declared
+
+    def create_backend_context(self, options: Mapping[str, object]) -> IBackendContext | None:
+        self._tell("context", options)
+        return None
+
+    def create_backend_specific_model_context(
+        self, model_options: OptionValues
+    ) -> IBackendModelContext:
+        self._tell("model context", model_options)
+        return IBackendModelContext()
+
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
+        self._tell("factory", network.model_options)
+        return super().create_workload_factory(network)
+
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
+        self._tell("support", request.model_options)
+        return super().get_layer_support(request)
+
+    def optimize_subgraph_view(
+        self, view: SubgraphView, request: PreparationRequest
+    ) -> OptimizationViews:
+        self._tell("optimize", request.model_options)
+        return super().optimize_subgraph_view(view, request)
+
+
+def run(backend: FakeBackend, **options: object) -> float:
+    """Load and run a network of three additions; its first result."""
+    runtime = runtime_of(backend, **options)
+    network = runtime.load_network(chain())
+    result = runtime.enqueue_workload(network, {"x": floats(0, 0, 0, 0)})["y"]
+    return float(result[0])
+
+
+def test_without_model_options_requests_have_the_defaults() -> None:
+    """A backend reads a declared option without asking whether it is there."""
+    backend = Telling()
+    assert run(backend, backend_options={"Telling": {"power": "low"}}) == 3
+    assert backend.calls == [
+        ("context", {"num_threads": 0, "power": "low"}),
+        ("support", {"mode": "fast", "cache": True}),
+        ("optimize", {"mode": "fast", "cache": True}),
+        ("factory", {"mode": "fast", "cache": True}),
+    ]
+
+
+def test_model_options_are_completed_and_reach_the_methods() -> None:
+    backend = Telling()
+    assert run(backend, backend_options={"Telling": {"mode": "exact"}}) == 3
+    complete = {"mode": "exact", "cache": True}
+    assert backend.calls == [
+        ("context", {"num_threads": 0, "power": "high"}),
+        ("support", complete),
+        ("optimize", complete),
+        ("model context", complete),
+        ("factory", complete),
+    ]
+
+
+def test_the_number_of_threads_reaches_the_backends_that_declare_it_only() -> None:
+    with_threads, without = Telling("With"), Telling("Without", DECLARED[1:])
+    own = Telling("Own")
+    runtime_of(
+        with_threads, without, own, num_threads=3, backend_options={"Own": {"num_threads": 1}}
+    )
+    told = [backend.calls[0][1] for backend in (with_threads, without, own)]
+    assert told == [
+        {"num_threads": 3, "power": "high"},
+        {"power": "high"},
+        {"num_threads": 1, "power": "high"},
+    ]
+
+
+def test_the_number_of_threads_may_be_a_models_option() -> None:
+    backend = Telling(declared=[BackendOption("num_threads", 0, "Threads.", OptionScope.MODEL)])
+    run(backend, num_threads=3)
+    assert ("factory", {"num_threads": 3}) in backend.calls
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"Telling": {"pwr": "low"}}, "^Telling: .* no option 'pwr'.*Did you mean 'power'"),
+        ({"Telling": {"power": "off"}}, "^Telling: the option 'power' cannot.*got 'off'"),
+        ({"Telling": {"num_threads": True}}, "^Telling: the option 'num_threads'.*got True"),
+        ({"CpuRef": {"x": 1}}, "^CpuRef: the backend has no option 'x'.*it has none"),
+        ({"Npu": {}}, "^backend_options: there is no backend 'Npu'. Expected CpuRef, Telling"),
+        ({"Telling": None}, r"backend_options\['Telling'\]: .*Expected Mapping; got NoneType"),
+    ],
+)
+def test_the_callers_mistakes_are_errors_also_where_backends_are_chosen_automatically(
+    options: dict[str, dict[str, object]], text: str
+) -> None:
+    with pytest.raises(InvalidArgumentError, match=text):
+        runtime_of(Telling(), backend_options=options)
+    with pytest.raises(InvalidArgumentError, match=text):
+        runtime_of(Telling(), backends=None, backend_options=options)
+
+
+def test_options_of_a_backend_that_is_not_chosen_are_no_mistake() -> None:
+    registry = registry_of(Telling(), FakeBackend("A"))
+    options = {"Telling": {"power": "low"}}
+    runtime = Runtime(RuntimeOptions(["A"], registry=registry, backend_options=options))
+    assert runtime.get_device_spec().supported_backends == ("A",)
+
+
+@pytest.mark.parametrize(
+    ("declared", "text"),
+    [
+        ("power", "Expected tuple; got 'power'"),
+        (["power"], "an entry has the wrong type. Expected BackendOption; got 'power'"),
+        ([BackendOption("", 1, "")], "the name of an option is not an identifier"),
+        ([BackendOption(5, 1, "")], "is not an identifier"),  # type: ignore[arg-type]
+        ([BackendOption("a", 1, "", "model")], "'model' in place of a OptionScope"),  # type: ignore[arg-type]
+        ([BackendOption("a", 1, "", choices=[1])], "in place of a tuple"),  # type: ignore[arg-type]
+        ([BackendOption("a", 1, "", minimum=2)], "default .* not allowed.*at least 2; got 1"),
+        ([BackendOption("a", None, "")], "the default of an option is not allowed"),  # type: ignore[arg-type]
+        ([BackendOption("a", 1, "", minimum="0")], "raised TypeError"),  # type: ignore[arg-type]
+        ([DECLARED[0], DECLARED[0]], "two options have the same name"),
+    ],
+)
+def test_a_backend_that_declares_wrongly_is_left_out(
+    declared: list[BackendOption], text: str
+) -> None:
+    backend = Telling(declared=declared)
+    with pytest.raises(BackendError, match=f"^Telling / options: .*{text}"):
+        runtime_of(backend)
+    spec = runtime_of(backend, backends=None).get_device_spec()
+    assert spec.supported_backends == ("CpuRef",)
+
+
+# What a caller says has an effect, or is an error
+
+
+class Fast(FakeBackend):
+    """Declares an option, which it is given nowhere."""
+
+    scope = OptionScope.MODEL
+
+    @property
+    def options(self) -> list[BackendOption]:
+        return [BackendOption("fast", False, "Be fast.", self.scope)]
+
+
+class Taking(Fast):
+    """Is given its option."""
+
+    given: OptionValues | None = None
+
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
+        self.given = network.model_options
+        return super().create_workload_factory(network)
+
+
+class FastAtRunTime(Fast):
+    """Declares an option of the runtime's scope, which it is given nowhere."""
+
+    scope = OptionScope.RUNTIME
+    create_backend_context = IBackendInternal.create_backend_context  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("backends", ["CpuRef"]),
+        ("num_threads", 1),
+        ("on_fallback", "error"),
+        ("trusted_keys", [b"\1" * 32]),
+        ("code", "never"),
+    ],
+)
+def test_options_beside_a_runtime_that_has_its_own_are_refused(option: str, value: object) -> None:
+    runtime = Runtime(RuntimeOptions(backends=["CpuRef"]))
+    text = rf"load: a runtime has its own options.*got a runtime with {option}="
+    with pytest.raises(InvalidArgumentError, match=text):
+        armpy.load(b"", runtime=runtime, **{option: value})  # type: ignore[arg-type]
+
+
+def test_an_option_that_a_backend_never_asks_for_is_an_error() -> None:
+    text = "^A: the option 'fast' has no effect: the backend never asks for it"
+    with pytest.raises(BackendError, match=text):
+        runtime_of(FastAtRunTime("A"), backend_options={"A": {"fast": True}})
+    runtime_of(FastAtRunTime("A"))  # nothing is lost where it is not given
+
+
+def test_an_option_of_a_model_reaches_the_backend() -> None:
+    backend = Taking("A")
+    Model(chain(), runtime_of(backend, backend_options={"A": {"fast": True}}))
+    assert backend.given == {"fast": True}
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"quick": True}, r"^A: the backend has no option 'quick'.*Did you mean 'fast'"),
+        ({"fast": "yes"}, r"^A: the option 'fast' cannot have this value"),
+    ],
+)
+def test_options_of_a_backend_that_is_not_chosen_are_checked_too(
+    options: dict[str, object], text: str
+) -> None:
+    with pytest.raises(InvalidArgumentError, match=text):
+        runtime_of(Taking("A"), backends=["CpuRef"], backend_options={"A": options})
+    runtime_of(Taking("A"), backends=["CpuRef"], backend_options={"A": {"fast": True}})
+
+
+def test_memory_strategies_of_backends_that_are_not_chosen_are_checked_too() -> None:
+    with pytest.raises(InvalidArgumentError, match="Greedy"):
+        runtime_of(Taking("A"), backends=["CpuRef"], memory_strategies={"A": "GreedyBySizes"})
+
+
+def test_options_of_a_backend_that_cannot_be_loaded_here_are_no_error() -> None:
+    def fail() -> FakeBackend:
+        raise OSError("the device is not there")
+
+    registry = registry_of(FakeBackend("A"))
+    registry.register("B", fail)
+    options = {"B": {"anything": 1}}
+    Runtime(RuntimeOptions(backends=["A"], registry=registry, backend_options=options))
+
+
+class Allocating(FakeBackend):
+    """Takes any allocator."""
+
+    def __init__(self) -> None:
+        super().__init__("A")
+
+    def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> bool:
+        return True
+
+
+class Counting(ICustomAllocator):
+    """Counts what is taken from it."""
+
+    count = 0
+
+    def allocate(self, size_bytes: int, alignment_bytes: int) -> Array:
+        self.count += 1
+        return DefaultAllocator().allocate(size_bytes, alignment_bytes)
+
+    def free(self, memory: Array) -> None:
+        return
+
+
+def runtime_with(registry: BackendRegistry, *allocators: ICustomAllocator) -> Runtime:
+    """A runtime of a shared registry, with an allocator or without."""
+    custom = dict.fromkeys(["A"], allocators[0]) if allocators else {}
+    return Runtime(RuntimeOptions(backends=["A"], registry=registry, custom_allocators=custom))
+
+
+def test_an_allocator_is_used_by_the_runtime_that_it_was_given_to_alone() -> None:
+    registry = BackendRegistry()
+    registry.register("A", Allocating)
+    one, other = Counting(), Counting()
+    runtimes = [runtime_with(registry, one), runtime_with(registry), runtime_with(registry, other)]
+    for runtime in runtimes:
+        Model(chain(), runtime)(floats(-1, 2, 3, 4))
+    assert (one.count, other.count) == (1, 1)
+    Model(chain(), runtime_with(registry))(floats(-1, 2, 3, 4))
+    assert (one.count, other.count) == (1, 1)

@@ -33,7 +33,7 @@ from armpy.graph import Graph
 from armpy.graph.network import Network
 from tests.support.fake_backends import FakeBackend, registry_of
 from tests.support.importing_device import shared
-from tests.support.networks import ADD, RELU, f32, floats
+from tests.support.networks import ADD, RELU, f32, floats, placement_of
 from tests.support.sabotage import (
     ANSWERED,
     CONTRACT,
@@ -154,8 +154,7 @@ class Attempt:
         with self._step():
             network_id = self.runtime.load_network(sums())
             network = self.runtime.get_network(network_id)
-            assert network.placement is not None
-            self.reasons += [refusal.text for refusal in network.placement.refusals]
+            self.reasons += [refusal.text for refusal in placement_of(network).refusals]
             with self._step():
                 results = self.runtime.enqueue_workload(network_id, {"x": X})
                 self.results.append(results["y"].tolist())

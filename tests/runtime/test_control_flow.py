@@ -5,18 +5,16 @@ import logging
 import threading
 import tracemalloc
 import weakref
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
 from armpy.backend import (
-    ILayerSupport,
     IWorkload,
     IWorkloadFactory,
     NetworkResources,
-    PreparationRequest,
     ReasonCode,
     Support,
     WorkloadInfo,
@@ -56,11 +54,13 @@ from tests.support.fake_backends import (
     CountingManager,
     FakeBackend,
     FakeFactory,
-    FaultyWorkload,
+    FunctionWorkload,
+    Handles,
+    Outputs,
     OwnMemoryBackend,
     runtime_of,
 )
-from tests.support.networks import ADD, MUL, RELU, f32, floats, i32, ints
+from tests.support.networks import ADD, MUL, RELU, f32, floats, i32, ints, placement_of
 
 YES, NO = np.array([True]), np.array([False])
 ANY = TensorInfo(None, DataType.FLOAT32)
@@ -222,8 +222,7 @@ def test_control_flow_lies_in_control_flow() -> None:
     )
     model = Model(graph, runtime_of())
     np.testing.assert_array_equal(model(ints(1), ints(0))[1], [1 * 2 + 2 + 3])
-    assert model.placement is not None
-    inside = {layer.inside for layer in model.placement.layers}
+    inside = {layer.inside for layer in placement_of(model).layers}
     assert {"", "outer/condition", "outer/body", "outer/body/inner/condition"} <= inside
     assert {"outer/body/choice/then", "outer/body/choice/else"} <= inside
 
@@ -250,8 +249,7 @@ def test_one_graph_in_several_layers_is_prepared_once() -> None:
         net.output(name, net.add(operation, condition, i, name=name))
     model = Model(net, runtime_of())
     np.testing.assert_array_equal(model(YES, ints(0))[1], [3])
-    assert model.placement is not None
-    places = [layer.inside for layer in model.placement.layers if layer.operation == "While"]
+    places = [layer.inside for layer in placement_of(model).layers if layer.operation == "While"]
     assert places == ["first/then"]
 
 
@@ -264,8 +262,8 @@ def test_a_constant_condition_leaves_the_layers_of_the_branch_that_runs() -> Non
     net.output("five", net.add(operation, net.constant([False]), i, name="five"))
     model = Model(net, runtime_of())
     assert [out.tolist() for out in model(ints(0))] == [[3], [5]]
-    assert model.placement is not None
-    assert {layer.operation for layer in model.placement.layers if not layer.inside} == {"While"}
+    layers = placement_of(model).layers
+    assert {layer.operation for layer in layers if not layer.inside} == {"While"}
 
 
 class TestInvalidBranches:
@@ -410,8 +408,7 @@ class TestPlacement:
     def test_the_cores_own_layers_are_no_fallback(self) -> None:
         backend = FakeBackend("Fake", {ElementwiseBinary, Comparison})
         model = Model(loop(3), runtime_of(backend, on_fallback="error"))
-        assert model.placement is not None
-        assert model.placement.fallbacks == 0
+        assert placement_of(model).fallbacks == 0
         np.testing.assert_array_equal(model(ints(0)), [3])
 
     def test_a_fallback_inside_is_told(self, caplog: pytest.LogCaptureFixture) -> None:
@@ -427,15 +424,13 @@ class TestPlacement:
         asked = ControlFlowBackend({If, ElementwiseBinary})
         fixed = applied(ADD, floats(1), f32(2))
         model = Model(chosen(fixed, fixed, f32(2)), runtime_of(asked))
-        assert model.placement is not None
-        assert model.placement.layers_by_backend == {"Fake": 1}
+        assert placement_of(model).layers_by_backend == {"Fake": 1}
         with pytest.raises(BackendError, match=r"Fake / If 'choice': .*ran the graphs itself"):
             model(YES, floats(1, 2))
         other = fixed, graph_of([f32(2)], _relu)
         model = Model(chosen(*other, f32(2)), runtime_of(asked))
         np.testing.assert_array_equal(model(YES, floats(1, 2)), [2, 3])
-        assert model.placement is not None
-        assert model.placement.layers_by_backend["host"] == 1
+        assert placement_of(model).layers_by_backend["host"] == 1
         deep = chosen_again(chosen_again(graph_of([f32(None)], _relu)))
         np.testing.assert_array_equal(Model(deep, runtime_of(asked))(floats(-1, 2)), [0, 2])
 
@@ -527,31 +522,27 @@ class ControlFlowBackend(FakeBackend):
         super().__init__("Fake", operations)
         self._prepares = prepares
 
-    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
-        return _Support(self._operations or ())
+    def supports(
+        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+    ) -> Support:
+        if type(operation) in (self._operations or ()):
+            return Support.yes()
+        return Support.no(ReasonCode.OPERATION, "not here")
 
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         return _Factory(self._prepares)
 
 
-class _Support(ILayerSupport):
-    def __init__(self, operations: Collection[type]) -> None:
-        self._operations = operations
-
-    def is_layer_supported(
-        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
-    ) -> Support:
-        if type(operation) in self._operations:
-            return Support.yes()
-        return Support.no(ReasonCode.OPERATION, "not here")
-
-
 class _Factory(FakeFactory):
     def __init__(self, prepares: bool) -> None:
-        super().__init__({})
+        super().__init__()
         self._prepares = prepares
 
     def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
         if isinstance(operation, If) and self._prepares:
-            return FaultyWorkload({"execute": RuntimeError("it ran the graphs itself")})
+            return FunctionWorkload(_run_graphs)
         return super().create_workload(operation, info)
+
+
+def _run_graphs(inputs: Handles, outputs: Outputs) -> None:
+    raise RuntimeError("it ran the graphs itself")

@@ -1,14 +1,24 @@
-"""Control flow ends at the latest after a time."""
+"""Time limits of loops, and of backends that execute loops themselves."""
 
 from __future__ import annotations
 
 import itertools
+import threading
 import time
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 import pytest
 
+from armpy.backend import (
+    Capabilities,
+    Capability,
+    control_flow_time_left_s,
+    current_cancellation,
+)
 from armpy.errors import (
+    ExecutionCancelledError,
     ExecutionTimeoutError,
     InvalidArgumentError,
 )
@@ -26,7 +36,9 @@ from tests.support.control_flow import (
 from tests.support.fake_backends import (
     runtime_of,
 )
-from tests.support.networks import i32, ints
+from tests.support.looping_backend import Early, Endless, LoopingBackend, Queued
+from tests.support.networks import i32, ints, placement_of
+from tests.support.watched_allocator import WatchedAllocator
 
 YES, NO = np.array([True]), np.array([False])
 TURNS = loop(1 << 30)
@@ -117,3 +129,191 @@ class TestTimeouts:
         model = Model(loop(3), runtime_of())
         with pytest.raises(InvalidArgumentError, match=r"0 or more, or None for no limit"):
             loaded(model).run([ints(0)], loop_timeout_s=timeout)  # type: ignore[arg-type]
+
+
+# Loops that backends execute themselves end in time, be it that the core stops them
+
+
+@pytest.fixture
+def backend() -> Iterator[LoopingBackend]:
+    """A backend whose loops are let go in the end."""
+    backend = LoopingBackend()
+    yield backend
+    backend.go.set()
+
+
+LATE = r"^Looping / While 'loop': control flow takes too long\. Expected its end within 0.05 s "
+
+
+def stopped(run: Callable[[], object], match: str = LATE) -> None:
+    """Check that an execution is stopped soon."""
+    started = time.perf_counter()
+    with pytest.raises(ExecutionTimeoutError, match=match):
+        run()
+    assert time.perf_counter() - started < 5
+
+
+class TestTheCore:
+    """Stops loops that their backends do not stop."""
+
+    @pytest.mark.parametrize("workload", [Endless, Queued])
+    def test_a_loop_that_takes_too_long_is_abandoned(self, workload: type[Endless]) -> None:
+        backend = LoopingBackend(workload)
+        model = Model(loop(9), runtime_of(backend, loop_timeout_s=0.05))
+        assert [layer.backend for layer in placement_of(model).layers] == ["Looping"]
+        out = ints(7)
+        stopped(lambda: model.run({"in0": ints(0)}, {"out0": out}))
+        backend.go.set()
+        assert backend.ended.wait(5)
+        assert out == [7]
+        backend.is_quick = True
+        np.testing.assert_array_equal(model(ints(3)), [4])  # the next one is as before
+
+    def test_one_that_a_backend_has_compiled_is_one_too(self) -> None:
+        backend = LoopingBackend(compiles=True)
+        model = Model(loop(9), runtime_of(backend, loop_timeout_s=0.05))
+        stopped(lambda: model(ints(0)), r"^Looping / PreCompiled 'loop': control flow takes too")
+        backend.go.set()
+
+    def test_an_execution_may_say_another_time(self, backend: LoopingBackend) -> None:
+        model = Model(loop(9), runtime_of(backend))
+        network = loaded(model)
+        stopped(lambda: network.run([ints(0)], loop_timeout_s=0.05))
+        backend.is_quick = True
+        assert network.run([ints(0)], loop_timeout_s=None)[0] == 1
+        assert backend.left_s[-1] == float("inf")
+
+    def test_a_loop_in_control_flow_of_the_core_shares_its_time(
+        self, backend: LoopingBackend
+    ) -> None:
+        graph = chosen(loop(9), loop(9), i32(1))
+        model = Model(graph, runtime_of(backend, loop_timeout_s=0.05))
+        stopped(
+            lambda: model(np.array([True]), ints(0)),
+            r"^If 'choice' / then / Looping / While 'loop': .*within 0.05 s",
+        )
+
+    def test_bound_executions_and_working_memory_of_the_application_too(
+        self, backend: LoopingBackend
+    ) -> None:
+        model = Model(loop(9), runtime_of(backend, loop_timeout_s=0.05))
+        out = ints(7)
+        bound = model.bind({"in0": ints(0)}, {"out0": out})
+        stopped(bound)
+        memory = model.create_working_memory()
+        stopped(lambda: model.run({"in0": ints(0)}, memory=memory))
+        memory.close()
+        assert out == [7]
+        backend.go.set()
+        bound()
+        assert out == [1]
+
+    def test_what_is_abandoned_writes_to_nothing_of_the_next_bound_call(self) -> None:
+        backend = LoopingBackend(Early)
+        model = Model(loop(9), runtime_of(backend, loop_timeout_s=0.05))
+        x, out = ints(0), ints(7)
+        bound = model.bind({"in0": x}, {"out0": out})
+        stopped(bound)
+
+        def let_the_last_one_end() -> None:
+            backend.go.set()
+            assert backend.ended.wait(5)
+
+        backend.wait = let_the_last_one_end  # type: ignore[method-assign]
+        x[:] = 41
+        bound()
+        assert out == [42]
+
+    def test_a_loop_that_is_started_can_be_cancelled_before(self, backend: LoopingBackend) -> None:
+        model = Model(loop(9), runtime_of(backend, loop_timeout_s=60))
+        future = model.start({"in0": ints(0)})
+        time.sleep(0.05)
+        assert future.cancel()
+        with pytest.raises(ExecutionCancelledError):
+            future.result(5)
+
+    def test_a_deadline_that_comes_first_counts(self, backend: LoopingBackend) -> None:
+        model = Model(loop(9), runtime_of(backend, loop_timeout_s=60))
+        stopped(lambda: model.run({"in0": ints(0)}, deadline_s=0.05), "stopped at its deadline")
+
+    def test_memory_of_what_is_abandoned_is_given_back_when_it_ends(self) -> None:
+        allocator = WatchedAllocator()
+        backend = LoopingBackend()
+        options = {"custom_allocators": {"Looping": allocator}, "loop_timeout_s": 0.05}
+        # Between two loops lies a tensor of the backend's arena.
+        graph = graph_of(
+            [i32(1)],
+            lambda net, i: net.add(counter(9), net.add(counter(9), i, name="loop"), name="behind"),
+        )
+        model = Model(graph, runtime_of(backend, **options))
+        stopped(lambda: model(ints(0)))
+        assert allocator.held
+        backend.go.set()
+        assert backend.ended.wait(5)
+        model.close()
+        for _ in range(500):
+            if not allocator.held:
+                break
+            time.sleep(0.01)
+        assert not allocator.held
+
+    def test_a_loop_that_ends_in_time_costs_no_error(self, backend: LoopingBackend) -> None:
+        backend.is_quick = True
+        model = Model(loop(9), runtime_of(backend, profiling=True))
+        np.testing.assert_array_equal(model(ints(3)), [4])
+        assert 1 < backend.left_s[-1] <= 2
+
+
+class TestBackendsThatStopThemselves:
+    """Are told the time, and run where their callers are."""
+
+    def test_a_loop_is_told_its_time_and_not_handed_to_a_thread(self) -> None:
+        capabilities: Capabilities = {Capability.LOOP_TIMEOUT: True}
+        backend = LoopingBackend(capabilities=capabilities)
+        threads: list[threading.Thread] = []
+        backend.wait = lambda: threads.append(threading.current_thread())  # type: ignore[method-assign]
+        model = Model(loop(9), runtime_of(backend, loop_timeout_s=0.5))
+        np.testing.assert_array_equal(model(ints(3)), [4])
+        assert threads == [threading.current_thread()]
+        assert 0 < backend.left_s[-1] <= 0.5
+
+    @pytest.mark.parametrize("is_bound", [False, True])
+    def test_the_time_that_is_left_falls_while_an_outermost_loop_runs(self, is_bound: bool) -> None:
+        """A backend that polls it stops in time; it was told the whole limit at each call."""
+        backend = LoopingBackend(capabilities={Capability.LOOP_TIMEOUT: True})
+        left_s: list[float] = []
+
+        def wait() -> None:
+            while not left_s or left_s[-1] > 0:
+                left_s.append(control_flow_time_left_s(60))
+                time.sleep(0.005)
+            raise ExecutionTimeoutError("the loop is late")
+
+        backend.wait = wait  # type: ignore[method-assign]
+        model = Model(loop(9), runtime_of(backend, loop_timeout_s=0.05))
+        call = model.bind({"in0": ints(0)}) if is_bound else partial(model, ints(0))
+        for _ in range(2):  # each call has a budget of its own
+            left_s.clear()
+            with pytest.raises(ExecutionTimeoutError, match="the loop is late"):
+                call()
+            assert 0 < left_s[0] <= 0.05
+            assert left_s == sorted(left_s, reverse=True)
+            assert left_s[-1] <= 0
+
+    def test_one_that_can_be_cancelled_is_told_to_stop(self) -> None:
+        capabilities: Capabilities = {Capability.CANCELLABLE_EXECUTION: True}
+        backend = LoopingBackend(capabilities=capabilities)
+        seen = threading.Event()
+
+        def wait() -> None:
+            cancellation = current_cancellation()
+            assert cancellation is not None
+            while not cancellation.is_cancelled:
+                time.sleep(0.001)
+            seen.set()
+            cancellation.check()
+
+        backend.wait = wait  # type: ignore[method-assign]
+        model = Model(loop(9), runtime_of(backend, loop_timeout_s=0.05))
+        stopped(lambda: model(ints(0)))
+        assert seen.wait(5)

@@ -19,7 +19,7 @@ import pytest
 import armpy
 from armpy import DataType, Model, Network, Quantization, Runtime, RuntimeOptions, TensorInfo
 from armpy.errors import InvalidArgumentError, ParserError
-from tests.support.networks import ADD, RELU, f32, floats
+from tests.support.networks import ADD, RELU, f32, floats, placement_of
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
 IMAGE = np.random.default_rng(1).random((1, 16, 16, 1)).astype(np.float32)
@@ -242,8 +242,7 @@ def test_models_tell_what_they_are_in_a_line_and_in_a_notebook() -> None:
             assert text in html
         assert "<b>net" not in html
         assert "x&lt;1&gt;" in model.inputs._repr_html_()
-        assert model.placement is not None
-        assert "<td>CpuRef</td>" in model.placement._repr_html_()
+        assert "<td>CpuRef</td>" in placement_of(model)._repr_html_()
     assert repr(model) == "Model(closed)"
     assert "closed" in model._repr_html_()
 

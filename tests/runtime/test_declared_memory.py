@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any  # Any: whatever a function is given
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+import armpy
 from armpy.backend import (
     ALIGNMENT_BYTES,
     MOST_ALIGNMENT_BYTES,
@@ -15,7 +17,13 @@ from armpy.backend import (
 )
 from armpy.backend.memory.memory import empty_tensor
 from armpy.compiler.memory.plan import MemoryPlan, plan_memory
-from armpy.errors import BackendError, InvalidArgumentError, MemoryExportError, MemoryImportError
+from armpy.errors import (
+    BackendError,
+    InvalidArgumentError,
+    MemoryExportError,
+    MemoryImportError,
+    ParserError,
+)
 from armpy.execution import NetworkProperties
 from armpy.execution.programs.compiled_program import CompiledProgram
 from armpy.graph import Graph
@@ -27,7 +35,7 @@ from armpy.ops.operation import Array
 from armpy.plugins.proxy.memory import HandleFactoryProxy
 from tests.support.control_flow import BOOL
 from tests.support.fake_backends import FakeBackend, runtime_of
-from tests.support.networks import ADD, MUL, RELU, f32, floats
+from tests.support.networks import ADD, MUL, RELU, f32, floats, placement_of
 from tests.support.vector_backend import GARBAGE, VectorBackend, VectorFactory
 
 X = floats(-3, -1, 0, 2, 4, 7, 9)
@@ -60,8 +68,7 @@ def check(model: Model, x: Array = X) -> None:
 
 
 def copies(model: Model) -> list[str]:
-    assert model.placement is not None
-    return [one.layer for one in model.placement.layers if one.operation == "MemCopy"]
+    return [one.layer for one in placement_of(model).layers if one.operation == "MemCopy"]
 
 
 def lying(array: Array, alignment_bytes: int, beyond_bytes: int, behind: int = 64) -> Array:
@@ -105,8 +112,7 @@ def test_what_lies_well_in_the_cores_arenas_is_not_copied() -> None:
 def test_copies_that_alignment_takes_have_a_reason_in_the_placement() -> None:
     model = Model(odd(), runtime_of(VectorBackend(128, 16)))
     model.warm_up()
-    assert model.placement is not None
-    refused = [(r.layer, r.backend, r.text) for r in model.placement.refusals]
+    refused = [(r.layer, r.backend, r.text) for r in placement_of(model).refusals]
     text = "'test/vectors' needs tensors at multiples of 128 bytes, rounded up to multiples of 16"
     assert refused == [
         ("[ x host -> Simd ]", "Simd", text),
@@ -159,8 +165,8 @@ def test_tensors_of_unknown_shapes_lie_as_declared(declared: tuple[int, int]) ->
     model = Model(net, runtime_of(simd))
     given = lying(X, 256, 4)
     np.testing.assert_array_equal(model(given), [[3, 4, 5, 6]])
-    assert model.placement is not None
-    assert {one.backend for one in model.placement.layers if one.operation != "MemCopy"} == {"Simd"}
+    layers = placement_of(model).layers
+    assert {layer.backend for layer in layers if layer.operation != "MemCopy"} == {"Simd"}
     assert simd.seen
     assert simd.misplaced == []
 
@@ -330,12 +336,33 @@ def test_what_cannot_be_kept_to_is_refused(name: str, number: object) -> None:
 def test_a_backend_that_declares_nonsense_is_left_out_with_the_reason() -> None:
     model = Model(odd(), runtime_of(VectorBackend(48)))
     check(model)
-    assert model.placement is not None
-    assert {one.backend for one in model.placement.layers} == {"CpuRef"}
-    assert any("alignment_bytes" in refusal.text for refusal in model.placement.refusals)
+    assert {one.backend for one in placement_of(model).layers} == {"CpuRef"}
+    assert any("alignment_bytes" in refusal.text for refusal in placement_of(model).refusals)
 
 
 def test_backends_that_declare_nothing_are_as_before() -> None:
     model = Model(odd(), runtime_of(FakeBackend("Fake")))
     check(model)
     assert copies(model) == []
+
+
+# Memory that compiled programs need counts like any other
+
+
+DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
+
+
+def load(**options: object) -> armpy.Model:
+    chosen = armpy.RuntimeOptions(backends=["NumbaAcc"], **options)  # type: ignore[arg-type]
+    return armpy.load(DIGITS, runtime=armpy.Runtime(chosen))
+
+
+def test_a_program_s_memory_is_in_the_placement_report() -> None:
+    placement = load().placement
+    assert placement is not None
+    assert placement.arena_bytes["NumbaAcc"] == placement.peak_bytes > 1000
+
+
+def test_a_program_s_memory_counts_towards_the_limit() -> None:
+    with pytest.raises(ParserError, match="at most 1000 bytes"):
+        load(memory_limit_bytes=1000)

@@ -1,19 +1,46 @@
-"""Device memory for tensors of models, however they were loaded."""
+"""Buffers, constants and protected memory of devices."""
 
 from __future__ import annotations
+
+import gc
+import threading
 
 import numpy as np
 import pytest
 
 import armpy
-from armpy import DataType, ExternalMemory, InvalidArgumentError, MemorySource, Network, TensorInfo
-from armpy.backend import DeviceMemoryRequest
-from armpy.errors import MemoryImportError, MemoryLimitError
+from armpy import MemorySource, NetworkProperties
+from armpy.backend import (
+    DeviceMemoryRequest,
+    ExternalMemory,
+    HostTensorHandle,
+    ITensorHandle,
+    ITensorHandleFactory,
+    NetworkResources,
+)
+from armpy.errors import (
+    ArmpyError,
+    BackendCapabilityError,
+    InvalidArgumentError,
+    MemoryExportError,
+    MemoryImportError,
+    MemoryLimitError,
+)
 from armpy.execution import Runtime
+from armpy.graph import Graph
+from armpy.graph.network import Network
 from armpy.model import Model
+from armpy.ops import Activation, ElementwiseBinary, Reshape
+from armpy.ops.operation import Array
 from armpy.plugins.proxy.guard import BackendProxy
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
 from tests.support.buffer_device import BufferDevice
-from tests.support.fake_backends import runtime_of
+from tests.support.device_memory import DeviceBackend, DeviceFactory, DeviceHandle, Memory
+from tests.support.fake_backends import FakeBackend, Handles, Outputs, Step, runtime_of
+from tests.support.importing_device import shared
+from tests.support.networks import ADD, MUL, RELU, chain, diamond, f32, floats, i32, placement_of
+from tests.support.protected_device import PROTECTED, ProtectedDevice, SecretMemory
 
 X = np.array([1, 2, 3], np.float32)
 
@@ -100,3 +127,280 @@ def test_what_a_backend_answers_for_a_buffer_is_contained(answer: object) -> Non
     npu.gives = MemoryLimitError("full")
     with pytest.raises(MemoryLimitError, match="Npu / allocate_device_memory: full"):
         BackendProxy(npu).allocate_device_memory(request)
+
+
+# Constants are handed to a backend as it wants them, once per network
+
+
+VALUES = floats(-1, 0, 2, 5)
+
+
+class Copying(DeviceFactory):
+    """Copies constants to the device."""
+
+    def create_constant_handle(self, info: TensorInfo, elements: Array) -> ITensorHandle:
+        self.memory.constants.append(info)
+        handle = DeviceHandle(self.memory, info, self.memory.take(info.size_bytes))
+        handle.elements[...] = elements
+        return handle
+
+
+class OwnConstants(DeviceBackend):
+    """Has constants in its own memory as well."""
+
+    def handle_factory(self, network: NetworkResources) -> ITensorHandleFactory:
+        return Copying(self.memory, self.kind)
+
+
+def scaled(shape: int | None = 4) -> Graph:
+    """``y = 3 x + 1 + 1``: two constants, one of which two layers read."""
+    net = Network()
+    one = net.constant(np.float32(1), name="one")
+    x = net.input("x", TensorInfo((shape,), DataType.FLOAT32))
+    value = net.add(MUL, x, net.constant(np.float32(3), name="three"))
+    value = net.add(ADD, net.add(ADD, value, one), one)
+    net.output("y", value)
+    return net.build()
+
+
+def test_each_constant_is_made_once_when_the_network_is_loaded() -> None:
+    backend = OwnConstants()
+    model = Model(scaled(), runtime_of(backend))
+    assert len(backend.memory.constants) == 2
+    held = model.create_working_memory()
+    execution = model.bind({"x": VALUES})
+    threads = [threading.Thread(target=lambda: model(VALUES)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    np.testing.assert_array_equal(model(VALUES), 3 * VALUES + 2)
+    np.testing.assert_array_equal(held.run({"x": VALUES})["y"], 3 * VALUES + 2)
+    np.testing.assert_array_equal(execution()["y"], 3 * VALUES + 2)
+    assert len(backend.memory.constants) == 2
+
+
+def test_it_is_not_made_again_for_other_shapes() -> None:
+    backend = OwnConstants()
+    model = Model(scaled(None), runtime_of(backend))
+    for length in (4, 3, 2, 4):
+        np.testing.assert_array_equal(model(VALUES[:length]), 3 * VALUES[:length] + 2)
+    assert len(backend.memory.constants) == 2
+
+
+def test_every_network_has_its_own() -> None:
+    backend = OwnConstants()
+    runtime = runtime_of(backend)
+    models = [Model(scaled(), runtime) for _ in range(3)]
+    assert len(backend.memory.constants) == 6
+    for model in models:
+        np.testing.assert_array_equal(model(VALUES), 3 * VALUES + 2)
+
+
+def test_a_constant_for_which_the_device_has_no_room_costs_it_its_layers() -> None:
+    backend = OwnConstants(memory=Memory(7))  # two of 4 bytes each
+    model = Model(scaled(), runtime_of(backend))
+    assert placement_of(model).layers_by_backend == {"CpuRef": 3}
+    assert all(
+        "Npu / create_constant_handle: the device is full" in refusal.text
+        for refusal in placement_of(model).refusals
+    )
+    np.testing.assert_array_equal(model(VALUES), 3 * VALUES + 2)
+    with pytest.raises(MemoryLimitError, match=r"^Npu / .*create_constant_handle: the device is"):
+        Model(scaled(), runtime_of(backend, backends=["Npu"]))
+
+
+class Looking(FakeBackend):
+    """Keeps the handles of what it reads as a constant."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[ITensorHandle] = []
+
+    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
+        assert inputs[1] is not None
+        self.seen.append(inputs[1])
+        step.right.execute(inputs, outputs)
+
+
+def test_backends_that_do_not_say_otherwise_read_constants_where_they_are() -> None:
+    backend = Looking()
+    three = np.full(4, 3, np.float32)
+    net = Network()
+    net.output("y", net.add(MUL, net.input("x", f32(4)), net.constant(three)))
+    model = Model(net, runtime_of(backend))
+    for _ in range(2):
+        np.testing.assert_array_equal(model(VALUES), 3 * VALUES)
+    np.testing.assert_array_equal(model.create_working_memory().run({"x": VALUES})["y"], 3 * VALUES)
+    assert len(backend.seen) == 3
+    (handle,) = set(backend.seen)
+    assert type(handle) is HostTensorHandle
+    assert np.shares_memory(handle.array, three)
+
+
+# In protected mode nothing of a network's tensors is mapped, copied or shown by the core
+
+
+SECRET = floats(-1, 0, 2, 5)
+
+
+def protected_runtime(*devices: ProtectedDevice, **options: object) -> Runtime:
+    allocators = {device.get_id(): device.secrets for device in devices}
+    ids = [device.get_id() for device in devices]
+    return runtime_of(
+        *devices, backends=ids, protected_mode=True, custom_allocators=allocators, **options
+    )
+
+
+def test_a_network_runs_on_protected_tensors_and_nobody_maps_one() -> None:
+    device = ProtectedDevice()
+    secrets = device.secrets
+    with Model(diamond(), protected_runtime(device, profiling=True)) as model:
+        source, target = secrets.holding(SECRET), secrets.new(16)
+        x = model.import_inputs({"x": source})["x"]
+        y = model.import_outputs({"y": target})["y"]
+        for factor in (1, 2):
+            secrets.contents[source.file_descriptor][:] = (SECRET * factor).view(np.uint8)
+            assert model.run({"x": x}, {"y": y}) == {"y": y}
+            relu = np.maximum(SECRET * factor, 0)
+            assert secrets.shown(target) == (relu + 1 + relu * 3).tolist()
+        execution = model.bind({"x": x}, {"y": y})
+        secrets.contents[source.file_descriptor][:] = 0
+        execution()
+        assert secrets.shown(target) == [1] * 4
+        assert secrets.given > 0
+    del execution, model
+    gc.collect()
+    assert device.num_maps == 0
+    assert secrets.given == 0
+    assert len(secrets.contents) == 2  # the application's own
+
+
+def test_what_finds_maps_out_finds_them() -> None:
+    device = ProtectedDevice()
+    with Model(chain(3), runtime_of(device, custom_allocators={"Npu": device.secrets})) as model:
+        with pytest.raises(ArmpyError, match="a protected tensor was mapped"):
+            model(SECRET)
+        assert device.num_maps == 1
+
+
+def test_sources_of_protected_memory_are_imported_in_every_call() -> None:
+    device = ProtectedDevice()
+    secrets = device.secrets
+    properties = NetworkProperties(input_source=PROTECTED, output_source=PROTECTED)
+    with Model(chain(3), protected_runtime(device), properties=properties) as model:
+        source, target = secrets.holding(SECRET), secrets.new(16)
+        model.run({"x": source}, {"y": target})
+        assert secrets.shown(target) == (SECRET + 3).tolist()
+    assert device.num_maps == 0
+
+
+def test_arrays_and_outputs_that_the_core_would_make_are_refused() -> None:
+    device = ProtectedDevice()
+    with Model(chain(3), protected_runtime(device)) as model:
+        x = model.import_inputs({"x": device.secrets.holding(SECRET)})["x"]
+        y = model.import_outputs({"y": device.secrets.new(16)})["y"]
+        text = r"^{} 0: in protected mode.*Expected an imported tensor in protected memory; got {}"
+        for inputs, outputs, told in (
+            ({"x": SECRET}, {"y": y}, ("input", "ndarray")),
+            ({"x": x}, {"y": np.zeros(4, np.float32)}, ("output", "ndarray")),
+            ({"x": x}, {}, ("output", "NoneType")),
+            ({"x": x}, None, ("output", "NoneType")),
+        ):
+            with pytest.raises(InvalidArgumentError, match=text.format(*told)):
+                model.run(inputs, outputs)
+        with pytest.raises(InvalidArgumentError, match=text.format("output", "NoneType")):
+            model(x)
+        with pytest.raises(InvalidArgumentError, match=text.format("input", "ndarray")):
+            model.bind({"x": SECRET}, {"y": y})
+        model.run({"x": x}, {"y": y})
+    assert device.num_maps == 0
+
+
+def test_no_values_are_told_of() -> None:
+    device = ProtectedDevice()
+    with Model(chain(3), protected_runtime(device)) as model:
+        x = model.import_inputs({"x": device.secrets.holding(SECRET)})["x"]
+        y = model.import_outputs({"y": device.secrets.new(16)})["y"]
+        for inputs, outputs in (({"x": x}, {"y": y}), ({"x": SECRET}, None)):
+            with pytest.raises(InvalidArgumentError):
+                model.run(inputs, outputs, debug=print)
+    assert device.num_maps == 0
+
+
+def test_a_protected_tensor_is_no_array() -> None:
+    device = ProtectedDevice()
+    with Model(chain(3), protected_runtime(device)) as model:
+        x = model.import_inputs({"x": device.secrets.holding(SECRET)})["x"]
+        with pytest.raises(ArmpyError, match="protected memory is never mapped by the host"):
+            np.asarray(x)
+
+
+def test_memory_that_is_not_protected_is_not_imported() -> None:
+    device = ProtectedDevice()
+    with Model(chain(3), protected_runtime(device)) as model:
+        for memory in (shared(SECRET), ExternalMemory.of_array(SECRET.copy())):
+            with pytest.raises(ArmpyError, match=r"^input 'x' / Npu: .*no memory of this kind"):
+                model.import_inputs({"x": memory})
+
+
+def test_two_devices_with_one_protected_memory_hand_tensors_on() -> None:
+    """Both see the same memory, and say so by one factory."""
+    secrets = SecretMemory()
+    first = ProtectedDevice("Npu", {Activation}, secrets)
+    second = ProtectedDevice("Dsp", {ElementwiseBinary}, secrets)
+    with pytest.raises(BackendCapabilityError, match="a tensor is copied by the host"):
+        Model(diamond(), protected_runtime(first, second))
+    assert first.num_maps == second.num_maps == 0
+
+
+def stateful() -> Graph:
+    net = Network()
+    total = net.variable("total", f32(4))
+    following = net.add(ADD, total, net.input("x", f32(4)))
+    net.assign(total, following)
+    net.output("y", following)
+    return net.build()
+
+
+def dynamic() -> Graph:
+    net = Network()
+    x, shape = net.input("x", f32(4)), net.input("shape", i32(2))
+    net.output("y", net.add(Reshape(), net.add(RELU, x), shape))
+    return net.build()
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [(stateful, r"it has variables \('total'\)"), (dynamic, "its shapes depend on values")],
+)
+def test_networks_whose_tensors_the_core_handles_are_refused_when_loaded(
+    make: object, text: str
+) -> None:
+    assert callable(make)
+    with pytest.raises(BackendCapabilityError, match=f"cannot run in protected mode: {text}"):
+        Model(make(), protected_runtime(ProtectedDevice()))
+
+
+def test_an_input_that_is_an_output_cannot_be_had() -> None:
+    net = Network()
+    x = net.input("x", f32(4))
+    net.output("same", x)
+    net.output("y", net.add(RELU, x))
+    device = ProtectedDevice()
+    with Model(net.build(), protected_runtime(device)) as model:
+        x_in = model.import_inputs({"x": device.secrets.holding(SECRET)})["x"]
+        y_out = model.import_outputs({"y": device.secrets.new(16)})["y"]
+        with pytest.raises(MemoryExportError, match=r"^output 'same' / host: "):
+            model.import_outputs({"same": device.secrets.new(16)})
+        with pytest.raises(InvalidArgumentError, match=r"^output 0: in protected mode"):
+            model.run({"x": x_in}, {"y": y_out})
+    assert device.num_maps == 0
+
+
+def test_a_factory_without_arenas_gets_no_memory_of_the_cores() -> None:
+    device = ProtectedDevice()
+    device.makes_arenas = False
+    model = Model(chain(3), protected_runtime(device))
+    with pytest.raises(ArmpyError, match="no tensor lies in memory that the core has"):
+        model.create_working_memory()

@@ -15,13 +15,11 @@ from armpy.backend import (
     Capability,
     DynamicTensorHandle,
     HostTensorHandle,
-    ILayerSupport,
     IMemoryManager,
     ITensorHandle,
     IWorkload,
     IWorkloadFactory,
     NetworkResources,
-    PreparationRequest,
     ReasonCode,
     Support,
     WorkloadInfo,
@@ -44,8 +42,8 @@ from armpy.tensor import Shape as TensorShape
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from tests.support.control_flow import BOOL, graph_of
-from tests.support.fake_backends import FakeBackend, runtime_of
-from tests.support.networks import ADD, RELU, f32, floats, i32
+from tests.support.fake_backends import FakeBackend, FunctionWorkload, runtime_of
+from tests.support.networks import ADD, RELU, f32, floats, i32, placement_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,18 +72,6 @@ class PositivesWorkload(ReferenceWorkload[Positives]):
         return inputs[0][indices], indices.astype(np.int32)
 
 
-class FunctionWorkload(IWorkload):
-    """Does with its outputs what a function says."""
-
-    def __init__(self, function: Callable[[Sequence[ITensorHandle]], object]) -> None:
-        self._function = function
-
-    def execute(
-        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
-    ) -> None:
-        self._function(outputs)
-
-
 class PositivesBackend(FakeBackend):
     """Knows one operation."""
 
@@ -104,19 +90,14 @@ class PositivesBackend(FakeBackend):
     def get_capabilities(self) -> Capabilities:
         return {Capability.DYNAMIC_OUTPUT_SHAPES: True} if self._is_capable else {}
 
-    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
-        return _Support()
-
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        return _Factory(self._workload)
-
-
-class _Support(ILayerSupport):
-    def is_layer_supported(
+    def supports(
         self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
     ) -> Support:
         is_known = isinstance(operation, Positives)
         return Support.yes() if is_known else Support.no(ReasonCode.OPERATION, "not here")
+
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
+        return _Factory(self._workload)
 
 
 class _Factory(IWorkloadFactory):
@@ -207,11 +188,10 @@ def test_a_constant_operand_is_handed_to_the_workload() -> None:
 
 def test_the_report_names_such_layers_and_who_runs_them() -> None:
     model = Model(positives(), runtime_of(PositivesBackend()))
-    assert model.placement is not None
-    assert model.placement.layers_by_backend == {"CpuRef": 2, "Positive": 1}
+    assert placement_of(model).layers_by_backend == {"CpuRef": 2, "Positive": 1}
     model(X)
-    assert model.placement.layers_by_backend == {"CpuRef": 3, "Positive": 1}
-    assert {layer.layer for layer in model.placement.layers} == {
+    assert placement_of(model).layers_by_backend == {"CpuRef": 3, "Positive": 1}
+    assert {layer.layer for layer in placement_of(model).layers} == {
         "before",
         "positives",
         "behind",
@@ -222,8 +202,7 @@ def test_the_report_names_such_layers_and_who_runs_them() -> None:
 def test_only_capable_backends_are_asked() -> None:
     incapable = PositivesBackend("Old", is_capable=False)
     model = Model(positives(), runtime_of(incapable, PositivesBackend()))
-    assert model.placement is not None
-    texts = [r.text for r in model.placement.refusals if r.layer == "positives"]
+    texts = [r.text for r in placement_of(model).refusals if r.layer == "positives"]
     assert texts == ["the outputs' shapes depend on values; it lacks DynamicOutputShapes"]
     check(model(X), X)
     with pytest.raises(BackendCapabilityError, match=r"'positives'.*Old: .*lacks Dynamic"):
@@ -244,7 +223,7 @@ def test_only_capable_backends_are_asked() -> None:
 def test_a_workload_that_tells_no_usable_shape_is_an_error_with_its_name(
     function: Callable[[Sequence[ITensorHandle]], object], error: type[Exception], text: str
 ) -> None:
-    backend = PositivesBackend(workload=FunctionWorkload(function))
+    backend = PositivesBackend(workload=FunctionWorkload(lambda _, outputs: function(outputs)))
     model = Model(positives(), runtime_of(backend, memory_limit_bytes=2000))
     with pytest.raises(error, match=text):
         model(X)

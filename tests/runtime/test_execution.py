@@ -6,12 +6,12 @@ import gc
 import re
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from armpy.backend import ITensorHandle, IWorkload, IWorkloadFactory, NetworkResources, WorkloadInfo
+from armpy.backend import IWorkload
 from armpy.backend.memory.memory import IMemoryManager
 from armpy.errors import BackendError, InvalidArgumentError
 from armpy.execution import Execution
@@ -19,7 +19,6 @@ from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import ElementwiseBinary
-from armpy.ops.operation import Operation
 from tests.runtime.test_dynamic_outputs import PositivesBackend, positives
 from tests.support.changed_arrays import WRONG_FOR_INPUTS, WRONG_FOR_OUTPUTS, Change, change
 from tests.support.control_flow import loop
@@ -27,8 +26,11 @@ from tests.support.fake_backends import (
     CompilingBackend,
     CountingManager,
     FakeBackend,
+    Handles,
+    Outputs,
     OwnMemoryBackend,
     RecordingContext,
+    Step,
     runtime_of,
 )
 from tests.support.networks import ADD, RELU, chain, diamond, f32, floats
@@ -377,17 +379,8 @@ class BindingBackend(FakeBackend):
         self.raised: BaseException | None = None
         self.before: Callable[[], None] | None = None
 
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        return _BindingFactory(self, super().create_workload_factory(network))
-
-
-class _BindingFactory(IWorkloadFactory):
-    def __init__(self, backend: BindingBackend, right: IWorkloadFactory) -> None:
-        self._backend = backend
-        self._right = right
-
-    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-        return _BindingWorkload(self._backend, self._right.create_workload(operation, info))
+    def wrap(self, step: Step) -> IWorkload:
+        return _BindingWorkload(self, step.right)
 
 
 class _BindingWorkload(IWorkload):
@@ -395,14 +388,10 @@ class _BindingWorkload(IWorkload):
         self._backend = backend
         self._right = right
 
-    def execute(
-        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
-    ) -> None:
+    def execute(self, inputs: Handles, outputs: Outputs) -> None:
         self._right.execute(inputs, outputs)
 
-    def bind(
-        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
-    ) -> Callable[[], object]:
+    def bind(self, inputs: Handles, outputs: Outputs) -> Callable[[], object]:
         backend = self._backend
         backend.log.append("bind")
         if isinstance(backend.bind, BaseException):

@@ -1,26 +1,50 @@
-"""What a backend fails to execute is executed again on the next ones, if the caller allows it."""
+"""Failing backends, and random networks on unlike backends."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from armpy import DebugValue, Model, Network, NetworkProperties, ops
-from armpy.backend import IMemoryManager, ITensorHandle, IWorkload, IWorkloadFactory, WorkloadInfo
+from armpy import DebugValue, NetworkProperties, ops
+from armpy.backend import (
+    IMemoryManager,
+    IWorkload,
+    IWorkloadFactory,
+    OptimizationViews,
+    Support,
+    WorkloadInfo,
+)
 from armpy.errors import (
     BackendError,
     ExecutionCancelledError,
     ExecutionTimeoutError,
     InvalidArgumentError,
 )
-from armpy.ops.operation import Operation
+from armpy.graph import Graph, SubgraphView, Value
+from armpy.graph.network import Network
+from armpy.model import Model
+from armpy.ops import Activation, ElementwiseBinary, ElementwiseUnary, UnaryOperation
+from armpy.ops.operation import Array, Operation
 from tests.support.control_flow import below, counting
-from tests.support.fake_backends import CompilingBackend, FakeBackend, FakeFactory, runtime_of
-from tests.support.networks import ADD, MUL, RELU, chain, diamond, f32, floats, ints
+from tests.support.fake_backends import (
+    CompilingBackend,
+    FakeBackend,
+    FunctionWorkload,
+    Handles,
+    Outputs,
+    OwnMemoryBackend,
+    Step,
+    compiled,
+    runtime_of,
+)
+from tests.support.networks import ADD, MUL, RELU, chain, diamond, f32, floats, ints, placement_of
 
 NEXT = NetworkProperties(on_failure="next")
 X = floats(-1, 0, 1, 2)
@@ -42,33 +66,13 @@ class Failing(FakeBackend):
         self.error = error
         self.executed = 0
 
-    def create_workload_factory(self, network: object) -> IWorkloadFactory:
-        return FailingFactory(self)
-
-
-class FailingFactory(IWorkloadFactory):
-    def __init__(self, backend: Failing) -> None:
-        self._backend = backend
-
-    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-        return FailingWorkload(self._backend, FakeFactory({}).create_workload(operation, info))
-
-
-class FailingWorkload(IWorkload):
-    def __init__(self, backend: Failing, right: IWorkload) -> None:
-        self._backend = backend
-        self._right = right
-
-    def execute(
-        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
-    ) -> None:
-        backend = self._backend
-        backend.executed += 1
-        if backend.executed > backend.after:
+    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
+        self.executed += 1
+        if self.executed > self.after:
             for handle in outputs:
                 handle.map().reshape(-1).view(np.uint8)[...] = 77
-            raise backend.error()
-        self._right.execute(inputs, outputs)
+            raise self.error()
+        step.right.execute(inputs, outputs)
 
 
 def test_a_failure_is_an_error_unless_the_caller_allows_more() -> None:
@@ -207,14 +211,8 @@ def test_callers_mistakes_and_wishes_are_no_failures(
 
 def test_an_error_that_nobody_can_help_with_is_raised_and_the_layers_stay() -> None:
     class Vendor(Failing):
-        def get_layer_support(self, request: object):  # type: ignore[no-untyped-def]
-            from armpy.backend import ILayerSupport, Support
-
-            class Everything(ILayerSupport):
-                def is_layer_supported(self, operation, inputs, outputs):  # type: ignore[no-untyped-def]
-                    return Support.yes()
-
-            return Everything()
+        def supports(self, *_: object) -> Support:
+            return Support.yes()
 
         def create_workload_factory(self, network: object) -> IWorkloadFactory:
             return VendorFactory(self)
@@ -224,14 +222,11 @@ def test_an_error_that_nobody_can_help_with_is_raised_and_the_layers_stay() -> N
             self._backend = backend
 
         def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-            return FailingWorkload(self._backend, Copy())
+            return self._backend.wrap(Step(FunctionWorkload(copy), operation, info))
 
-    class Copy(IWorkload):
-        def execute(
-            self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
-        ) -> None:
-            assert inputs[0] is not None
-            outputs[0].map()[...] = inputs[0].map()
+    def copy(inputs: Handles, outputs: Outputs) -> None:
+        assert inputs[0] is not None
+        outputs[0].map()[...] = inputs[0].map()
 
     net = Network()
     net.output("y", net.add(ops.StandIn("Copy"), net.input("x", f32(4)), output=f32(4)))
@@ -305,3 +300,95 @@ def test_memory_that_a_backend_cannot_acquire_is_a_failure() -> None:
         model = Model(chain(2), runtime, properties=NEXT)
         np.testing.assert_array_equal(model.run({"x": X})["y"], X + 2)
         assert {layer.backend for layer in model.placement.layers} == {"CpuRef"}  # type: ignore[union-attr]
+
+
+# Random networks across backends of every kind give what plain NumPy gives
+
+
+NEG = ElementwiseUnary(UnaryOperation.NEG)
+RANDOM_X = floats(-3, -1, 0, 2)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A random network: what each layer computes and which layers (-1 is the input) it reads."""
+
+    kinds: tuple[str, ...]
+    reads: tuple[tuple[int, int], ...]
+    results: frozenset[int]
+    chunks: tuple[int, ...]
+
+    def graph(self) -> Graph:
+        net = Network()
+        values: dict[int, Value] = {-1: net.input("x", f32(4))}
+        for number, (kind, (first, second)) in enumerate(zip(self.kinds, self.reads, strict=True)):
+            a, b = values[first], values[second]
+            if kind == "add":
+                values[number] = net.add(ADD, a, b)
+            else:
+                values[number] = net.add(RELU if kind == "relu" else NEG, a)
+        for number in sorted(self.results):
+            net.output(f"y{number}", values[number])
+        return net.build()
+
+    def expected(self) -> dict[str, Array]:
+        values: dict[int, Array] = {-1: RANDOM_X}
+        for number, (kind, (first, second)) in enumerate(zip(self.kinds, self.reads, strict=True)):
+            a, b = values[first], values[second]
+            values[number] = {"add": a + b, "relu": np.maximum(a, 0), "neg": -a}[kind]
+        return {f"y{number}": values[number] for number in sorted(self.results)}
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    count = draw(st.integers(1, 16))
+    kinds = draw(st.lists(st.sampled_from(["add", "relu", "neg"]), min_size=count, max_size=count))
+    reads = [
+        (draw(st.integers(-1, number - 1)), draw(st.integers(-1, number - 1)))
+        for number in range(count)
+    ]
+    results = draw(st.sets(st.integers(-1, count - 1), min_size=1, max_size=4))
+    chunks = draw(st.lists(st.integers(0, 3), min_size=count, max_size=count))
+    return Case(tuple(kinds), tuple(reads), frozenset(results), tuple(chunks))
+
+
+def check(case: Case, *backends: FakeBackend) -> Model:
+    """Run a case and compare."""
+    model = Model(case.graph(), runtime_of(*backends))
+    for _ in range(2):
+        results = model.run({"x": RANDOM_X})
+        for name, expected in case.expected().items():
+            np.testing.assert_array_equal(results[name], expected, err_msg=name)
+    return model
+
+
+@given(cases())
+def test_backends_that_share_memory(case: Case) -> None:
+    check(case, FakeBackend("A", {ElementwiseBinary}), FakeBackend("B", {Activation}))
+
+
+@given(cases())
+def test_backends_with_memories_of_their_own(case: Case) -> None:
+    check(case, OwnMemoryBackend("A", {ElementwiseBinary}), OwnMemoryBackend("B", {Activation}))
+
+
+@given(cases())
+def test_compilers_of_whole_subgraphs(case: Case) -> None:
+    model = check(case, CompilingBackend("A", {ElementwiseBinary, Activation}))
+    assert all(r.text == "A does not do ElementwiseUnary" for r in placement_of(model).refusals)
+
+
+@given(cases())
+def test_compilers_of_random_parts_that_give_some_back(case: Case) -> None:
+    def divide(view: SubgraphView) -> OptimizationViews:
+        first, second, third, fourth = (
+            view.part([layer for layer in view.layers if case.chunks[layer.id] == chunk])
+            for chunk in range(4)
+        )
+        substituted = [part for part in (first, second) if part.layers and part.is_convex_in(view)]
+        untouched = [part for part in (first, second) if part not in substituted]
+        return OptimizationViews(
+            [compiled(part) for part in substituted], [third], [*untouched, fourth]
+        )
+
+    check(case, CompilingBackend("A", divider=divide), FakeBackend("B", {Activation}))

@@ -9,10 +9,10 @@ from armpy_reference.factory import ReferenceWorkloadFactory
 
 from armpy.backend import (
     IBackendInternal,
+    ITensorHandleFactory,
     IWorkloadFactory,
     MemorySource,
     NetworkResources,
-    TensorHandleFactoryRegistry,
     WorkloadInfo,
 )
 from armpy.graph import Graph
@@ -30,7 +30,7 @@ from tests.support.device_memory import (
     Memory,
 )
 from tests.support.fake_backends import runtime_of
-from tests.support.networks import ADD, RELU, chain, diamond, f32, floats
+from tests.support.networks import ADD, RELU, chain, diamond, f32, floats, placement_of
 
 X = floats(-1, 0, 2, 5)
 KINDS = [DeviceHandle, CopyingDeviceHandle]
@@ -42,8 +42,7 @@ def test_four_runs_with_a_copy_each_way_are_four_uploads_and_four_downloads(
 ) -> None:
     backend = DeviceBackend(kind=kind)
     model = Model(chain(3), runtime_of(backend))
-    assert model.placement is not None
-    assert model.placement.num_copies == 2
+    assert placement_of(model).num_copies == 2
     assert (backend.memory.uploads, backend.memory.downloads) == (0, 0)
     for _ in range(4):
         np.testing.assert_array_equal(model(X), X + 3)
@@ -58,8 +57,7 @@ def test_a_copy_between_two_devices_is_one_download_and_one_upload(
     npu = DeviceBackend("Npu", {Activation}, kind=writer)
     dsp = DeviceBackend("Dsp", {ElementwiseBinary}, kind=reader)
     model = Model(diamond(), runtime_of(npu, dsp))
-    assert model.placement is not None
-    assert [p.layer for p in model.placement.layers if p.operation == "MemCopy"] == [
+    assert [p.layer for p in placement_of(model).layers if p.operation == "MemCopy"] == [
         "[ x host -> Npu ]",
         "[ top Npu -> Dsp ]",
         "[ bottom Dsp -> host ]",
@@ -141,10 +139,8 @@ class Mapping(DeviceBackend):
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         return ReferenceWorkloadFactory()
 
-    def register_tensor_handle_factories(
-        self, registry: TensorHandleFactoryRegistry, network: NetworkResources
-    ) -> None:
-        registry.register_factory(HostFactory(self.memory, Intents))
+    def handle_factory(self, network: NetworkResources) -> ITensorHandleFactory:
+        return HostFactory(self.memory, Intents)
 
 
 def test_numba_acc_and_control_flow_say_what_they_map_tensors_for() -> None:
@@ -152,8 +148,7 @@ def test_numba_acc_and_control_flow_say_what_they_map_tensors_for() -> None:
     for network, inputs, other in cases_with_shared_memory():
         backend = Mapping("Npu", {Activation})
         model = Model(network, runtime_of(backend, *other))
-        assert model.placement is not None
-        assert model.placement.num_copies == 0
+        assert placement_of(model).num_copies == 0
         np.testing.assert_array_equal(model(*inputs), [0.0, 0.0, 4.0, 10.0])
         (handle,) = backend.memory.arenas[0].handles
         assert isinstance(handle, Intents)

@@ -7,25 +7,27 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
 
 from armpy.backend import (
     IBackendContext,
-    ITensorHandle,
-    IWorkload,
-    IWorkloadFactory,
     OptimizationViews,
     PreparationRequest,
-    WorkloadInfo,
 )
 from armpy.execution import Runtime
 from armpy.graph import SubgraphView
 from armpy.model import Model
-from armpy.ops.operation import Operation
-from tests.support.fake_backends import CountingManager, FakeBackend, FakeFactory, runtime_of
+from tests.support.fake_backends import (
+    CountingManager,
+    FakeBackend,
+    Handles,
+    Outputs,
+    Step,
+    runtime_of,
+)
 from tests.support.networks import chain, diamond, floats
 
 X = floats(-1, 0, 2, 5)
@@ -94,34 +96,14 @@ class InterruptedBackend(FakeBackend):
         self.at("optimize_subgraph")
         return super().optimize_subgraph_view(view, request)
 
-    def create_workload_factory(self, network: object) -> IWorkloadFactory:
-        return _Factory(self)
+    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
+        try:
+            self.at("execute")
+        finally:  # what a careful backend would do
+            step.right.execute(inputs, outputs)
 
     def create_backend_context(self, options: object) -> IBackendContext:
         return _Context(self)
-
-
-class _Factory(FakeFactory):
-    def __init__(self, backend: InterruptedBackend) -> None:
-        super().__init__({})
-        self._backend = backend
-
-    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-        return _Workload(self._backend, super().create_workload(operation, info))
-
-
-class _Workload(IWorkload):
-    def __init__(self, backend: InterruptedBackend, right: IWorkload) -> None:
-        self._backend = backend
-        self._right = right
-
-    def execute(
-        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
-    ) -> None:
-        try:
-            self._backend.at("execute")
-        finally:  # what a careful backend would do
-            self._right.execute(inputs, outputs)
 
 
 class _Context(IBackendContext):

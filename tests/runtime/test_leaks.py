@@ -1,21 +1,33 @@
+"""Networks that are dropped, exhausted memory, and what must not leak."""
+
 from __future__ import annotations
 
 import gc
+import os
+import subprocess
+import sys
+import threading
 import tracemalloc
 import weakref
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from armpy.errors import ArmpyError
+import armpy
+from armpy.errors import ArmpyError, BackendUnavailableError, InvalidArgumentError
+from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import Reshape
+from armpy.plugins import BackendRegistry, PluginOptions
+from tests.support.dynamic_modules import private_modules, write_module
 from tests.support.effort import effort
 from tests.support.fake_backends import CompilingBackend, FakeBackend, OwnMemoryBackend, runtime_of
-from tests.support.networks import ADD, diamond, f32, floats, i32, ints
+from tests.support.networks import ADD, chain, diamond, f32, floats, i32, ints, placement_of
+from tests.support.shared import shared_file
 
 
 def stepwise() -> Graph:
@@ -117,3 +129,238 @@ def test_memory_of_executions_is_used_again() -> None:
         model(x)
     assert list(idle) == before
     assert len(before) == 1
+
+
+# What is dropped without being closed leaves nothing behind
+
+
+DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
+X = floats(-1, 2, 3, 4)
+
+
+@pytest.fixture
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory with a backend, which every registry looks into."""
+    tmp_path.chmod(0o755)
+    folder = tmp_path / "modules"
+    write_module(folder, "Arm_TestDynamic_backend")
+    folder.chmod(0o755)
+    monkeypatch.setenv("ARMPY_DYNAMIC_BACKENDS_PATH", str(folder))
+    return folder
+
+
+def num_descriptors() -> int:
+    """Files that this process has open; 0 where that cannot be told."""
+    path = Path("/proc/self/fd")
+    return len(os.listdir(path)) if path.exists() else 0
+
+
+def use_runtime() -> object:
+    runtime = Runtime(RuntimeOptions(backends=["TestDynamic", "CpuRef"], profiling=True))
+    Model(chain(), runtime)(X)
+    return runtime._registry.get("TestDynamic")
+
+
+def use_native_code() -> object:
+    runtime = Runtime(RuntimeOptions(backends=["NumbaAcc", "TestDynamic", "CpuRef"], num_threads=2))
+    Model(chain(), runtime)(X)
+    return runtime
+
+
+def load_file() -> object:
+    return armpy.load(DIGITS, backends=["TestDynamic"])
+
+
+def ask_devices() -> object:
+    nnapi = pytest.importorskip("armpy_nnapi", reason="armpy-nnapi is not installed")
+    manager = nnapi.DeviceManager(RuntimeOptions())
+    assert "TestDynamic" in [device.backend_id for device in manager.devices]
+    return manager
+
+
+def fail_to_make() -> object:
+    options = {"TestDynamic": {"unknown": 1}}
+    with pytest.raises(InvalidArgumentError, match="no option 'unknown'") as caught:
+        Runtime(RuntimeOptions(backends=["TestDynamic"], backend_options=options))
+    return caught.value
+
+
+def num_threads() -> int:
+    """Threads that run, without those of the process for deadlines and idle memory, which end."""
+    of_the_process = ("armpy-deadlines", "armpy-idling")
+    return sum(thread.name not in of_the_process for thread in threading.enumerate())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("use", "count"),
+    [
+        (use_runtime, 100),
+        (use_native_code, 30),
+        (load_file, 20),
+        (ask_devices, 20),
+        (fail_to_make, 20),
+    ],
+)
+def test_what_is_dropped_leaves_nothing(
+    directory: Path, use: Callable[[], object], count: int
+) -> None:
+    use()  # what is made once for the process
+    gc.collect()
+    assert not private_modules()
+    threads, descriptors = num_threads(), num_descriptors()
+    left = [weakref.ref(use()) for _ in range(count)]
+    gc.collect()
+    assert not private_modules()
+    assert not [one for one in left if one() is not None]
+    assert num_threads() <= threads
+    assert num_descriptors() <= descriptors
+
+
+def test_a_runtime_goes_with_its_last_model_without_the_collector(directory: Path) -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        model = armpy.load(DIGITS, backends=["TestDynamic"])
+        assert private_modules()
+        del model
+        assert not private_modules()
+    finally:
+        gc.enable()
+
+
+def test_a_model_keeps_its_runtime_s_modules(directory: Path) -> None:
+    model = Model(chain(), Runtime(RuntimeOptions(backends=["TestDynamic"])))
+    gc.collect()
+    assert private_modules()
+    assert placement_of(model).layers_by_backend == {"TestDynamic": 3}
+    model(X)
+
+
+def test_a_registry_that_is_dropped_forgets_what_it_imported(directory: Path) -> None:
+    registry = BackendRegistry.discover(PluginOptions())
+    backend = registry.get("TestDynamic")
+    assert private_modules()
+    del registry
+    assert not private_modules()
+    assert backend.get_id() == "TestDynamic"  # it goes on working
+    with pytest.raises(BackendUnavailableError, match="no backend 'Nobody'"):
+        BackendRegistry.discover(PluginOptions()).get("Nobody")
+    gc.collect()
+    assert not private_modules()
+
+
+# A process without memory, or without its working directory: armpy's own errors, or answers
+
+
+MODEL = ("models", "mlperf_tiny", "kws_ref_model.tflite")
+ROOT = Path(__file__).parents[2]
+
+WITHOUT_MEMORY = """\
+import resource, sys
+import numpy as np
+import armpy
+from armpy import DataType, Model, Network, Runtime, RuntimeOptions, TensorInfo, ops
+
+def limit(extra_bytes):
+    text = open("/proc/self/status").read()
+    used = int(text.partition("VmData:")[2].split()[0]) << 10
+    limit = resource.RLIM_INFINITY if extra_bytes is None else used + extra_bytes
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, resource.RLIM_INFINITY))
+
+def negation(size):
+    net = Network("negation")
+    x = net.input("x", TensorInfo((size,), DataType.FLOAT32))
+    for _ in range(2):
+        x = net.add(ops.ElementwiseUnary(ops.UnaryOperation.NEG), x)
+    net.output("y", x)
+    return net
+
+SIZE = 8 << 20
+runtime = Runtime(RuntimeOptions(backends=["CpuRef"]))
+model, given = Model(negation(SIZE), runtime), np.ones(SIZE, np.float32)
+model.run({"x": given[:SIZE]})
+calls = {
+    "call": lambda: model(given),
+    "run": lambda: model.run({"x": given}),
+    "enqueue": lambda: runtime.enqueue_workload(0, {"x": given}),
+    "start": lambda: model.start({"x": given}).result(30),
+    "bind": lambda: model.bind({"x": given})(),
+    "deadline": lambda: model.run({"x": given}, deadline_s=30.0),
+    "load": lambda: armpy.load(sys.argv[1], backends=["CpuRef"]),
+    "runtime": lambda: Runtime(RuntimeOptions(backends=["CpuRef"])),
+    "network": lambda: Model(negation(SIZE + 1), runtime),
+}
+model.start({"x": given}).result(30)  # the threads are there
+for name, call in calls.items():
+    model.free_working_memory()
+    for extra_bytes in (2 << 20, 20 << 20, 60 << 20):
+        limit(extra_bytes)
+        try:
+            call()
+            outcome = "answered"
+        except armpy.ArmpyError as error:
+            outcome = type(error).__name__
+        finally:
+            limit(None)
+        print(name, extra_bytes, outcome)
+assert (model(given) == given).all()
+"""
+
+WITHOUT_FOLDER = """\
+import os, sys
+import numpy as np
+os.chdir(sys.argv[2])
+os.rmdir(sys.argv[2])
+import armpy
+from armpy import Runtime, RuntimeOptions
+model = armpy.load(sys.argv[1], backends=["CpuRef"])
+model.save(sys.argv[3])
+again = armpy.load(sys.argv[3], backends=["CpuRef"])
+given = {s.name: np.ones([n or 1 for n in s.shape], s.data_type.dtype) for s in model.inputs}
+for name, result in model.run(given).items():
+    assert (again.run(given)[name] == result).all()
+for options in (RuntimeOptions(isolation="process"), RuntimeOptions(probe=True)):
+    Runtime(options).close()
+for call in (
+    lambda: armpy.load("relative.tflite"),
+    lambda: model.save("relative.armpy"),
+    lambda: armpy.load(sys.argv[1]).run(given),  # whatever Numba does without a folder
+):
+    try:
+        call()
+    except armpy.ArmpyError as error:
+        print(error)
+"""
+
+
+def done(program: str, *arguments: str, folder: Path) -> str:
+    """What a program prints."""
+    environment = os.environ | {"ARMPY_CACHE_DIR": str(folder), "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", program, *arguments]
+    ended = subprocess.run(
+        command, capture_output=True, text=True, env=environment, timeout=120, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits what Linux counts")
+def test_process_without_memory_is_told_so_by_armpys_error(tmp_path: Path) -> None:
+    lines = done(WITHOUT_MEMORY, str(shared_file(*MODEL)), folder=tmp_path).splitlines()
+    outcomes = [line.split()[-1] for line in lines]
+    told = {"MemoryLimitError", "BackendError", "BackendCapabilityError", "QueueFullError"}
+    assert set(outcomes) <= told | {"answered"}
+    assert outcomes.count("MemoryLimitError") >= 5, lines
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders in use cannot be removed there")
+def test_process_whose_folder_was_removed_loads_and_runs(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    place = str(tmp_path / "model.armpy")
+    printed = done(
+        WITHOUT_FOLDER, str(shared_file(*MODEL)), str(gone), place, folder=tmp_path / "cache"
+    )
+    assert "relative.tflite: no such file" in printed
+    assert "cannot be written" in printed

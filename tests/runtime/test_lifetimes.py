@@ -19,8 +19,6 @@ from armpy.backend import (
     IBackendContext,
     IBackendInternal,
     IBackendModelContext,
-    ITensorHandle,
-    IWorkload,
     IWorkloadFactory,
     NetworkResources,
     OptionScope,
@@ -35,7 +33,10 @@ from tests.support.fake_backends import (
     CompilingBackend,
     FakeBackend,
     Faults,
+    Handles,
+    Outputs,
     RecordingContext,
+    Step,
     registry_of,
     runtime_of,
 )
@@ -243,21 +244,11 @@ class Waiting(Contextual):
 
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         self.wait("create_workload_factory")
-        backend, factory = self, super().create_workload_factory(network)
+        return super().create_workload_factory(network)
 
-        class Factory(IWorkloadFactory):
-            def create_workload(self, *args: object) -> IWorkload:
-                return Workload(factory.create_workload(*args))  # type: ignore[arg-type]
-
-        class Workload(IWorkload):
-            def __init__(self, inner: IWorkload) -> None:
-                self._inner = inner
-
-            def execute(self, *args: list[ITensorHandle]) -> None:  # type: ignore[override]
-                backend.wait("execute")
-                self._inner.execute(*args)
-
-        return Factory()
+    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
+        self.wait("execute")
+        step.right.execute(inputs, outputs)
 
 
 def in_thread(call: Callable[[], object]) -> tuple[threading.Thread, list[object]]:

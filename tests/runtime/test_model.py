@@ -15,8 +15,16 @@ from armpy.ops import Activation, Convolution2d, Gather
 from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
-from tests.support.fake_backends import CountingManager, FakeBackend, OwnMemoryBackend, runtime_of
-from tests.support.networks import ADD, RELU, chain, diamond, f32, floats, i32, ints
+from tests.support.fake_backends import (
+    CountingManager,
+    FakeBackend,
+    Handles,
+    Outputs,
+    OwnMemoryBackend,
+    Step,
+    runtime_of,
+)
+from tests.support.networks import ADD, RELU, chain, diamond, f32, floats, i32, ints, placement_of
 
 
 def two_sums() -> Graph:
@@ -318,25 +326,10 @@ class FailingOnDemand(FakeBackend):
         self.fails = False
         self.error = error or ZeroDivisionError("oops")
 
-    def create_workload_factory(self, network):  # type: ignore[no-untyped-def]  # as base
-        from armpy.backend import IWorkload
-
-        outer, inner = self, super().create_workload_factory(network)
-
-        class Workload(IWorkload):
-            def __init__(self, right: IWorkload) -> None:
-                self.right = right
-
-            def execute(self, inputs, outputs):  # type: ignore[no-untyped-def]  # as the base
-                if outer.fails:
-                    raise outer.error
-                self.right.execute(inputs, outputs)
-
-        class Factory(type(inner)):  # type: ignore[misc]  # a class made here
-            def create_workload(self, operation, info):  # type: ignore[no-untyped-def]  # as base
-                return Workload(inner.create_workload(operation, info))
-
-        return Factory({})
+    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
+        if self.fails:
+            raise self.error
+        step.right.execute(inputs, outputs)
 
 
 def test_a_workload_that_raises_is_named_with_its_layer_and_the_model_works_afterwards() -> None:
@@ -379,9 +372,8 @@ def test_a_backend_that_cannot_make_a_tensor_loses_its_layers_when_it_is_to_exec
         Model(diamond(), runtime)(floats(-1, 0, 2, 5))
     model = Model(diamond(), runtime, properties=NetworkProperties(on_failure="next"))
     np.testing.assert_array_equal(model(floats(-1, 0, 2, 5)), [1, 1, 9, 21])
-    assert model.placement is not None
-    assert model.placement.layers_by_backend == {"CpuRef": 4}
-    for refusal in model.placement.refusals:
+    assert placement_of(model).layers_by_backend == {"CpuRef": 4}
+    for refusal in placement_of(model).refusals:
         assert "Fake / create_tensor_handle" in refusal.text
         assert text in refusal.text
 
@@ -394,12 +386,11 @@ def test_a_backend_that_fails_to_prepare_a_layer_loses_it(
 ) -> None:
     model = Model(diamond(), runtime_of(FakeBackend(faults={"create_workload": fault})))
     np.testing.assert_array_equal(model(floats(-1, 0, 2, 5)), [1, 1, 9, 21])
-    assert model.placement is not None
-    assert model.placement.layers_by_backend == {"CpuRef": 4}
-    assert [refusal.code for refusal in model.placement.refusals] == ["preparation"] * 4
+    assert placement_of(model).layers_by_backend == {"CpuRef": 4}
+    assert [refusal.code for refusal in placement_of(model).refusals] == ["preparation"] * 4
     wrong = f"Expected IWorkload; got {fault!r}"
     reason = "oops" if isinstance(fault, Exception) else wrong
-    assert all(reason in refusal.text for refusal in model.placement.refusals)
+    assert all(reason in refusal.text for refusal in placement_of(model).refusals)
     assert "Fake could not prepare Activation 'top'" in caplog.text
 
 
@@ -408,9 +399,8 @@ def test_all_that_was_compiled_into_a_layer_moves_on_if_it_cannot_be_prepared() 
 
     compiler = CompilingBackend(faults={"create_workload": ValueError("oops")})
     model = Model(diamond(), runtime_of(compiler, FakeBackend("Second")))
-    assert model.placement is not None
-    assert model.placement.layers_by_backend == {"Second": 4}
-    assert {r.layer for r in model.placement.refusals} == {"top", "left", "right", "bottom"}
+    assert placement_of(model).layers_by_backend == {"Second": 4}
+    assert {r.layer for r in placement_of(model).refusals} == {"top", "left", "right", "bottom"}
 
 
 def test_the_last_backends_own_error_is_raised_if_it_cannot_prepare_a_layer() -> None:

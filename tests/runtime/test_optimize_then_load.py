@@ -31,7 +31,7 @@ from armpy.model import Model
 from armpy.ops import Activation, ElementwiseBinary
 from tests.support.control_flow import loop
 from tests.support.fake_backends import CompilingBackend, FakeBackend, registry_of, runtime_of
-from tests.support.networks import ADD, RELU, chain, diamond, f32, floats, i32, ints
+from tests.support.networks import ADD, RELU, chain, diamond, f32, floats, i32, ints, placement_of
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
 X = floats(-1, 2, 3, 4)
@@ -40,8 +40,7 @@ BY_NAME = {"top": "Fake", "left": "CpuRef", "right": "CpuRef", "bottom": "CpuRef
 
 def places(network: OptimizedNetwork | Model) -> dict[str, str]:
     """Each layer's backend, by name."""
-    assert network.placement is not None
-    return {layer.layer: layer.backend for layer in network.placement.layers}
+    return {layer.layer: layer.backend for layer in placement_of(network).layers}
 
 
 def only_relu(backend_id: str = "Fake") -> FakeBackend:
@@ -163,8 +162,7 @@ class TestLoading:
         assert set(places(Model(diamond(), runtime)).values()) == {"Other"}
         model = Model(network, runtime)
         assert places(model) == BY_NAME
-        assert model.placement is not None
-        assert model.placement.refusals == ()
+        assert placement_of(model).refusals == ()
         np.testing.assert_array_equal(model(X), np.maximum(X, 0) * 4 + 1)
 
     def test_a_layer_that_cannot_be_prepared_moves_with_a_reason(
@@ -174,8 +172,7 @@ class TestLoading:
         broken = FakeBackend("Fake", {Activation}, faults={"create_workload": OSError("full")})
         model = Model(network, runtime_of(broken))
         assert set(places(model).values()) == {"CpuRef"}
-        assert model.placement is not None
-        (refusal,) = model.placement.refusals
+        (refusal,) = placement_of(model).refusals
         assert (refusal.layer, refusal.backend) == ("top", "Fake")
         assert "full" in refusal.text
         np.testing.assert_array_equal(model(X), np.maximum(X, 0) * 4 + 1)
@@ -185,8 +182,7 @@ class TestLoading:
     ) -> None:
         network = way(armpy.optimize(diamond(), runtime_of(only_relu())), tmp_path)
         model = Model(network, runtime_of(FakeBackend("Other", {ElementwiseBinary})))
-        assert model.placement is not None
-        told = [(r.layer, r.backend, r.text) for r in model.placement.refusals]
+        told = [(r.layer, r.backend, r.text) for r in placement_of(model).refusals]
         assert told[0] == ("top", "Fake", "the runtime does not use it")
         assert places(model) == {**BY_NAME, "top": "CpuRef"}
         np.testing.assert_array_equal(model(X), np.maximum(X, 0) * 4 + 1)

@@ -23,6 +23,7 @@ from armpy.errors import InvalidArgumentError, ParserError
 from armpy.ops.operation import Array
 from armpy.plugins import BackendRegistry
 from armpy.store.archive.signing import generate_keys, key_text, sign
+from tests.support.networks import placement_of
 
 pytest.importorskip("numba", reason="Numba is not installed")
 pytest.importorskip("cryptography", reason="cryptography is not installed (armpy[sign])")
@@ -156,8 +157,7 @@ def test_never_compiles_the_graph_and_says_so(
     for source in (place, made.contents):
         model = armpy.load(source, code="never")
         assert not loads
-        assert model.placement is not None
-        reasons = [use.reason for use in model.placement.cache_uses]
+        reasons = [use.reason for use in placement_of(model).cache_uses]
         assert any("code is not wanted (code='never')" in reason for reason in reasons)
         np.testing.assert_array_equal(outputs(model), DOUBLED)
     assert not loads

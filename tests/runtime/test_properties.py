@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -16,14 +16,12 @@ from armpy.backend import (
     BackendOption,
     IBackendModelContext,
     ILayerSupport,
-    ITensorHandle,
     IWorkload,
     IWorkloadFactory,
     NetworkResources,
     OptionScope,
     OptionValues,
     PreparationRequest,
-    WorkloadInfo,
 )
 from armpy.errors import (
     BackendError,
@@ -33,11 +31,18 @@ from armpy.errors import (
 )
 from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
 from armpy.model import Model
-from armpy.ops.operation import Operation
 from tests.support.control_flow import loop
 from tests.support.device_memory import DeviceBackend, Memory
-from tests.support.fake_backends import FakeBackend, runtime_of
-from tests.support.networks import chain, floats, ints
+from tests.support.fake_backends import (
+    FakeBackend,
+    FakeFactory,
+    FunctionWorkload,
+    Handles,
+    Outputs,
+    Step,
+    runtime_of,
+)
+from tests.support.networks import chain, floats, ints, placement_of
 from tests.support.slow_backend import SlowBackend
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
@@ -73,33 +78,6 @@ class Crowded(FakeBackend):
             self._now -= 1
 
 
-class _Shifted(IWorkload):
-    """Adds a number to what another workload has written."""
-
-    def __init__(self, inner: IWorkload, shift: float) -> None:
-        self._inner = inner
-        self._shift = shift
-
-    def execute(
-        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
-    ) -> None:
-        self._inner.execute(inputs, outputs)
-        array = outputs[0].map()
-        array += np.float32(self._shift)
-        outputs[0].unmap()
-
-
-class _Factory(IWorkloadFactory):
-    """Makes workloads that add what the model context says."""
-
-    def __init__(self, inner: IWorkloadFactory, shift: float) -> None:
-        self._inner = inner
-        self._shift = shift
-
-    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-        return _Shifted(self._inner.create_workload(operation, info), self._shift)
-
-
 class Shifting(FakeBackend):
     """Each layer gives so much more as the model option says; it is read from the context."""
 
@@ -115,14 +93,23 @@ class Shifting(FakeBackend):
         return ModelContext(model_options)
 
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        plain = super().create_workload_factory(network)
         if network.model_context is None:
-            return plain
+            return super().create_workload_factory(network)
         assert isinstance(network.model_context, ModelContext)
         assert network.model_context.options == network.model_options
         shift = network.model_context.options["shift"]
         assert isinstance(shift, float)
-        return _Factory(plain, shift)
+
+        def wrap(step: Step) -> IWorkload:
+            def execute(inputs: Handles, outputs: Outputs) -> None:
+                step.right.execute(inputs, outputs)
+                array = outputs[0].map()
+                array += np.float32(shift)
+                outputs[0].unmap()
+
+            return FunctionWorkload(execute)
+
+        return FakeFactory(wrap=wrap)
 
     def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         if request.model_options.get("refuse"):
@@ -270,15 +257,13 @@ class TestWorkingMemory:
         assert backend.memory.most_bytes == 0
         for _ in range(3):
             np.testing.assert_array_equal(model(X), X + 3)
-        assert model.placement is not None
-        assert backend.memory.most_bytes == model.placement.peak_bytes
+        assert backend.memory.most_bytes == placement_of(model).peak_bytes
 
     def test_a_device_that_is_full_fails_executions_instead_of_losing_layers(self) -> None:
         backend = DeviceBackend(memory=Memory(0))
         runtime = runtime_of(backend)
         model = Model(chain(), runtime)
-        assert model.placement is not None
-        assert set(model.placement.layers_by_backend) == {"Npu"}
+        assert set(placement_of(model).layers_by_backend) == {"Npu"}
         with pytest.raises(MemoryLimitError, match="the device is full"):
             model(X)
 

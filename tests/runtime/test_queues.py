@@ -1,10 +1,10 @@
-"""A device that has a queue is waited for when somebody needs its tensors, and not before."""
+"""Queues of executions: order, priorities, fairness."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -13,21 +13,21 @@ from armpy.backend import (
     Capabilities,
     Capability,
     ICompletion,
-    ITensorHandle,
     IWorkload,
-    IWorkloadFactory,
-    NetworkResources,
-    WorkloadInfo,
+    current_priority,
 )
 from armpy.core.vlog import is_on
 from armpy.errors import BackendError, ExecutionCancelledError, ExecutionTimeoutError
+from armpy.execution.scheduling.fair_queue import FairQueue
+from armpy.execution.scheduling.stop_signal import CancellationToken
+from armpy.execution.scheduling.tasks import ExecutionTask
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import Activation, ElementwiseBinary, NonZero
 from armpy.ops.operation import Operation
-from armpy.types import DeviceType
-from tests.support.fake_backends import FakeBackend, runtime_of
+from armpy.types import DeviceType, Priority
+from tests.support.fake_backends import FakeBackend, Handles, Outputs, Step, runtime_of
 from tests.support.networks import ADD, RELU, chain, f32, floats
 
 
@@ -46,41 +46,26 @@ class QueueBackend(FakeBackend):
     def get_capabilities(self) -> Capabilities:
         return {**super().get_capabilities(), Capability.CANCELLABLE_EXECUTION: self.stops}
 
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        return _Factory(self, super().create_workload_factory(network))
-
-
-class _Factory(IWorkloadFactory):
-    def __init__(self, backend: QueueBackend, right: IWorkloadFactory) -> None:
-        self._backend = backend
-        self._right = right
-
-    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-        return _Workload(self._backend, self._right.create_workload(operation, info), info.name)
+    def wrap(self, step: Step) -> IWorkload:
+        return _Workload(self, step)
 
 
 class _Workload(IWorkload):
-    def __init__(self, backend: QueueBackend, right: IWorkload, name: str) -> None:
+    def __init__(self, backend: QueueBackend, step: Step) -> None:
         self._backend = backend
-        self._right = right
-        self._name = name
+        self._step = step
 
-    def execute(
-        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
-    ) -> None:
+    def execute(self, inputs: Handles, outputs: Outputs) -> None:
         raise NotImplementedError("the queue is used")
 
-    def enqueue(
-        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
-    ) -> ICompletion | None:
-        self._backend.log.append(f"enqueue {self._name}")
-        if self._backend.given != "right":
-            return self._backend.given  # type: ignore[return-value]  # on purpose
-        completion = Completion(
-            self._backend, self._name, lambda: self._right.execute(inputs, outputs)
-        )
-        self._backend.queue.append(completion)
-        return completion
+    def enqueue(self, inputs: Handles, outputs: Outputs) -> ICompletion | None:
+        backend, name = self._backend, self._step.info.name
+        backend.log.append(f"enqueue {name}")
+        if backend.given != "right":
+            return backend.given  # type: ignore[return-value]  # on purpose
+        work = partial(self._step.right.execute, inputs, outputs)
+        backend.queue.append(Completion(backend, name, work))
+        return backend.queue[-1]
 
 
 class Completion(ICompletion):
@@ -235,3 +220,97 @@ def test_a_profile_gives_each_layer_the_time_of_its_device() -> None:
     model = Model(chain(2, (2,)), runtime)
     model.bind({"x": floats(1, 2)})()
     assert backend.log == ["enqueue add_0", "wait add_0", "enqueue add_1", "wait add_1"]
+
+
+# Whose turn it is where executions wait for a thread
+
+
+def task(owner: str, priority: Priority = Priority.MEDIUM) -> ExecutionTask[None]:
+    return ExecutionTask(lambda _: None, CancellationToken(), priority, owner)
+
+
+def order(queue: FairQueue, durations_s: dict[str, float] | None = None) -> list[str]:
+    """Owners in the order in which they get the one thread, for as long as is said."""
+    found = []
+    while (taken := queue.take()) is not None:
+        owner = str(taken.owner)
+        found.append(owner)
+        queue.add_time(taken, (durations_s or {}).get(owner, 1.0))
+    return found
+
+
+def test_a_network_that_floods_the_queue_does_not_keep_another_waiting() -> None:
+    queue = FairQueue()
+    for _ in range(50):
+        queue.put(task("busy"))
+    for _ in range(3):
+        queue.put(task("rare"))
+    assert order(queue)[:6].count("rare") == 3
+
+
+def test_shares_are_of_time_and_not_of_turns() -> None:
+    queue = FairQueue()
+    for _ in range(40):
+        queue.put(task("long"))
+        queue.put(task("short"))
+    turns = order(queue, {"long": 4.0, "short": 1.0})
+    until_short_is_done = turns[: max(i for i, owner in enumerate(turns) if owner == "short") + 1]
+    assert 9 <= until_short_is_done.count("long") <= 11  # 40 s in turns of 4 s
+
+
+def test_higher_priorities_come_first_and_starve_nobody() -> None:
+    queue = FairQueue()
+    for _ in range(20):
+        for priority in (Priority.LOW, Priority.MEDIUM, Priority.HIGH):
+            queue.put(task(priority.name, priority))
+    turns = order(queue)
+    # Arm NN's order, with its expire rate of 3.
+    above = ["HIGH", "HIGH", "HIGH", "MEDIUM"] * 3
+    assert turns[:16] == [*above, "HIGH", "HIGH", "HIGH", "LOW"]
+
+
+def test_who_was_away_has_saved_up_nothing() -> None:
+    queue = FairQueue()
+    for _ in range(10):
+        queue.put(task("always"))
+    for _ in range(9):
+        taken = queue.take()
+        assert taken is not None
+        queue.add_time(taken, 1.0)
+    for _ in range(10):
+        queue.put(task("always"))
+        queue.put(task("back"))
+    assert order(queue)[:8].count("always") >= 3
+
+
+def test_what_nobody_wants_any_more_is_passed_over() -> None:
+    queue = FairQueue()
+    dropped = task("dropped")
+    queue.put(dropped)
+    queue.put(task("wanted"))
+    dropped.submitted().cancel()
+    assert order(queue) == ["wanted"]
+
+
+# The priority of an execution is told to the backend that executes it
+
+
+X = {"x": floats(-1, 0, 2, 5)}
+
+
+@pytest.mark.parametrize("priority", Priority)
+@pytest.mark.parametrize("how", ["start", "bound", "bound and started"])
+def test_workloads_are_told_the_priority(priority: Priority, how: str) -> None:
+    told: list[Priority] = []
+    backend = FakeBackend(before_execute=lambda: told.append(current_priority()))
+    model = Model(chain(1), runtime_of(backend))
+    if how == "start":
+        model.start(X, priority=priority).result(30)
+    elif how == "bound":
+        model.bind(X, priority=priority, deadline_s=60)()
+    else:
+        model.bind(X).start(priority=priority).result(30)
+    assert told == [priority]
+    assert current_priority() is Priority.MEDIUM
+    model(X["x"])
+    assert told == [priority, Priority.MEDIUM]

@@ -1,24 +1,41 @@
-"""A backend makes what a network needs when it gets a layer of it, and only then."""
+"""Preparing networks: what backends are asked for, for which targets."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
+from armpy_numba_acc import backend as numba_backend
+from armpy_numba_acc.store import objects
 
+import armpy
+from armpy import DataType, TensorInfo, ops
 from armpy.backend import (
     IMemoryManager,
+    IPrograms,
     IWorkloadFactory,
     NetworkResources,
+    OptionValues,
+    ProgramCheck,
+    ProgramFit,
+    SavedProgram,
     TensorHandleFactoryRegistry,
 )
+from armpy.errors import BackendError, InvalidArgumentError
+from armpy.execution import Runtime, RuntimeOptions
+from armpy.execution.compile_targets import check_targets, known_targets, targets_of
+from armpy.execution.programs.planning import Planner
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import ElementwiseBinary, Softmax
+from armpy.plugins.proxy.guard import BackendProxy
 from tests.support.control_flow import loop
 from tests.support.fake_backends import FakeBackend, runtime_of
-from tests.support.networks import RELU, chain, f32, floats, ints
+from tests.support.networks import RELU, chain, f32, floats, ints, placement_of
 
 X = floats(-1, 2, 3, 4)
 ALL = {"manager": 1, "factory": 1, "handles": 1}
@@ -104,7 +121,143 @@ def test_a_backend_that_cannot_make_what_it_needs_loses_its_layers(make: object)
     model = Model(make(), runtime_of(Failing()))  # type: ignore[operator]
     expected = X + 3 if make is chain else np.maximum(X, 0)
     np.testing.assert_array_equal(model(X), expected)
-    assert model.placement is not None
-    assert set(model.placement.layers_by_backend) == {"CpuRef"}
-    (reason,) = {refusal.text for refusal in model.placement.refusals}
+    assert set(placement_of(model).layers_by_backend) == {"CpuRef"}
+    (reason,) = {refusal.text for refusal in placement_of(model).refusals}
     assert "the device is busy" in reason
+
+
+# What is prepared for some shapes is neither planned nor compiled by a call of these shapes
+
+
+class Watch:
+    """Writes down who plans and who compiles."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.seen: list[str] = []
+        for place, name in (
+            (Planner, "program"),
+            (numba_backend, "compiled_program"),
+            (objects, "kernel_addresses"),
+        ):
+            monkeypatch.setattr(place, name, self._watched(getattr(place, name), name))
+
+    def _watched(self, function: Callable[..., object], name: str) -> Callable[..., object]:
+        def watched(*args: object, **kwargs: object) -> object:
+            self.seen.append(name)
+            return function(*args, **kwargs)
+
+        return watched
+
+
+@pytest.fixture
+def model() -> Model:
+    net = Network()
+    x = net.input("x", TensorInfo((None, 8, 8, 3), DataType.FLOAT32))
+    weights = net.constant(np.full((4, 3, 3, 3), 0.25, np.float32))
+    y = net.add(ops.Convolution2d(padding=ops.Padding.SAME), x, weights)
+    net.output("y", y)
+    return Model(net, Runtime(RuntimeOptions(backends=["NumbaAcc"])), closes_runtime=True)
+
+
+@pytest.mark.parametrize("how", ["prepare", "resize"])
+def test_a_call_of_shapes_that_were_prepared_plans_and_compiles_nothing(
+    model: Model, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch = Watch(monkeypatch)
+    getattr(model, how)({"x": (2, 8, 8, 3)})
+    assert {"program", "compiled_program"} <= set(watch.seen)
+    watch.seen.clear()
+    x = np.ones((2, 8, 8, 3), np.float32)
+    expected = model.run({"x": x})["y"]
+    assert expected[0, 4, 4, 0] == 27 * 0.25
+    np.testing.assert_array_equal(model.bind({"x": x})()["y"], expected)
+    np.testing.assert_array_equal(model.start({"x": x}).result()["y"], expected)
+    assert watch.seen == []
+
+
+def test_a_call_of_other_shapes_is_seen(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    model.prepare({"x": (2, 8, 8, 3)})
+    watch = Watch(monkeypatch)
+    model.run({"x": np.ones((3, 8, 8, 3), np.float32)})
+    assert {"program", "compiled_program"} <= set(watch.seen)
+
+
+@pytest.mark.parametrize("shape", [(None, 8, 8, 3), ("n", 8, 8, 3), (-1, 8, 8, 3), 2])
+def test_a_shape_that_is_none_is_refused_with_the_inputs_name(model: Model, shape: object) -> None:
+    shapes: Any = {"x": shape}
+    text = "input 'x': the shape cannot be used. Expected a sequence of sizes of 0 or more; got "
+    for call in (model.prepare, lambda given: armpy.optimize(model.graph, shapes=given)):
+        with pytest.raises(InvalidArgumentError, match=re.escape(text + repr(shape))):
+            call(shapes)
+
+
+def test_sizes_may_be_of_numpy(model: Model) -> None:
+    model.prepare({"x": tuple(np.array([2, 8, 8, 3]))})
+    assert model.run({"x": np.ones((2, 8, 8, 3), np.float32)})["y"].shape[0] == 2
+
+
+class Programs(IPrograms):
+    def save(self, program: object, options: OptionValues) -> SavedProgram | None:
+        return None
+
+    def check(self, about: Mapping[str, object], options: OptionValues) -> ProgramCheck:
+        return ProgramCheck(ProgramFit.FOREIGN)
+
+    def load(self, saved: SavedProgram) -> object:
+        return saved
+
+
+class ForMany(Programs):
+    def __init__(self, targets: Any) -> None:  # Any: also what is no target
+        self._targets = targets
+
+    @property
+    def targets(self) -> Sequence[str]:
+        found: Sequence[str] = self._targets
+        return found
+
+
+class Compiling(FakeBackend):
+    def __init__(self, backend_id: str, programs: IPrograms | None) -> None:
+        super().__init__(backend_id)
+        self._programs = programs
+
+    def get_programs(self) -> IPrograms | None:
+        return self._programs
+
+
+def backend(backend_id: str, programs: IPrograms | None) -> BackendProxy:
+    return BackendProxy(Compiling(backend_id, programs))
+
+
+def test_programs_are_for_this_machine_unless_a_backend_says_more() -> None:
+    assert targets_of(backend("Plain", Programs())) == ("host",)
+
+
+def test_a_backend_that_saves_nothing_has_no_targets() -> None:
+    assert targets_of(backend("None", None)) == ()
+
+
+def test_targets_are_those_of_all_backends() -> None:
+    backends = [
+        backend("None", None),
+        backend("Plain", Programs()),
+        backend("Acme", ForMany(["acme-2", "host"])),
+    ]
+    assert known_targets(backends) == {"host": ["Plain", "Acme"], "acme-2": ["Acme"]}
+    check_targets(["acme-2", "host"], backends)
+
+
+def test_without_backends_there_is_this_machine() -> None:
+    check_targets(["host"], [])
+
+
+@pytest.mark.parametrize("targets", ["acme", None, [3], {"acme": 1}])
+def test_what_is_no_list_of_names_is_refused(targets: object) -> None:
+    with pytest.raises(BackendError, match="Acme / targets"):
+        targets_of(backend("Acme", ForMany(targets)))
+
+
+def test_an_unknown_target_names_the_nearest() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"got 'acme-3'. Did you mean 'acme-2'\?"):
+        check_targets(["host", "acme-3"], [backend("Acme", ForMany(["acme-2"]))])

@@ -34,6 +34,7 @@ from tests.support.networks import (
     floats,
     i32,
     ints,
+    placement_of,
 )
 
 
@@ -71,15 +72,13 @@ def test_the_keras_flatten_runs_for_every_batch() -> None:
     for batch in (1, 4):
         data = np.arange(batch * 6, dtype=np.float32).reshape(batch, 2, 3)
         np.testing.assert_array_equal(model(data), data.reshape(batch, 6))
-    assert model.placement is not None
-    assert [layer.layer for layer in model.placement.layers] == ["flatten"]
+    assert [layer.layer for layer in placement_of(model).layers] == ["flatten"]
 
 
 def test_the_default_shape_is_prepared_when_the_network_is_loaded() -> None:
     net = Network()
     net.output("y", net.add(RELU, net.input("x", f32(None), default_shape=(3,))))
     model = Model(net, runtime_of())
-    assert model.placement is not None
     assert loaded(model).default_shapes() == [(3,)]
 
 
@@ -172,10 +171,9 @@ def test_a_value_that_decides_on_shapes_can_be_an_input_itself() -> None:
 
 def test_the_report_of_a_stepwise_network_is_complete_after_an_execution() -> None:
     model = Model(shape_given(), runtime_of(FakeBackend("Fake", {ElementwiseBinary})))
-    assert model.placement is not None
-    assert model.placement.layers_by_backend == {"Fake": 2}
+    assert placement_of(model).layers_by_backend == {"Fake": 2}
     model(X, ints(3, 2))
-    report = model.placement
+    report = placement_of(model)
     assert report is not None
     assert report.layers_by_backend == {"Fake": 2, "CpuRef": 2}
     assert [layer.operation for layer in report.layers] == [
@@ -192,9 +190,8 @@ def test_the_report_of_a_stepwise_network_is_complete_after_an_execution() -> No
 def test_copies_are_in_no_partition_of_a_stepwise_networks_report() -> None:
     model = Model(shape_given(), runtime_of(OwnMemoryBackend("Npu")))
     model(X, ints(3, 2))
-    assert model.placement is not None
-    copies = [layer for layer in model.placement.layers if layer.operation == "MemCopy"]
-    assert len(copies) == model.placement.num_copies == 6
+    copies = [layer for layer in placement_of(model).layers if layer.operation == "MemCopy"]
+    assert len(copies) == placement_of(model).num_copies == 6
     assert {layer.partition for layer in copies} == {-1}
 
 

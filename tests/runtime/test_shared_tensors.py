@@ -14,12 +14,12 @@ from armpy.backend import (
     ExternalMemory,
     ITensorArena,
     ITensorHandle,
+    ITensorHandleFactory,
     IWorkloadFactory,
     MemorySource,
     NetworkResources,
     ReasonCode,
     Support,
-    TensorHandleFactoryRegistry,
 )
 from armpy.errors import MemoryExportError, MemoryImportError
 from armpy.graph.network import Network
@@ -36,7 +36,7 @@ from tests.support.device_memory import (
     Memory,
 )
 from tests.support.fake_backends import FakeBackend, runtime_of
-from tests.support.networks import ADD, RELU, diamond, f32, floats
+from tests.support.networks import ADD, RELU, copies, diamond, f32, floats, placement_of
 
 X = floats(-1, 0, 2, 5)
 SHARED = MemorySource.SHARED_MEMORY
@@ -112,10 +112,8 @@ class Sharing(DeviceBackend):
 
     memory: SharedMemory
 
-    def register_tensor_handle_factories(
-        self, registry: TensorHandleFactoryRegistry, network: NetworkResources
-    ) -> None:
-        registry.register_factory(SharedFactory(self.memory, SharedHandle))
+    def handle_factory(self, network: NetworkResources) -> ITensorHandleFactory:
+        return SharedFactory(self.memory, SharedHandle)
 
 
 @pytest.fixture
@@ -126,13 +124,6 @@ def pair() -> Iterator[tuple[Sharing, Sharing]]:
     yield npu, dsp
     npu.memory.close()
     dsp.memory.close()
-
-
-def copies(model: Model) -> list[str]:
-    assert model.placement is not None
-    found = [layer.layer for layer in model.placement.layers if layer.operation == "MemCopy"]
-    assert model.placement.num_copies == len(found)
-    return found
 
 
 def test_a_tensor_is_imported_once_for_all_that_read_it_and_not_copied(
@@ -206,12 +197,11 @@ def test_what_is_not_imported_when_a_network_is_loaded_is_copied_and_the_report_
     setattr(npu.memory if what == "export_error" else dsp.memory, what, fault)
     model = Model(diamond(), runtime_of(npu, dsp))
     assert copies(model)[1] == "[ top Npu -> Dsp ]"
-    assert model.placement is not None
-    (refusal,) = [r for r in model.placement.refusals if r.operation == "MemImport"]
+    (refusal,) = [r for r in placement_of(model).refusals if r.operation == "MemImport"]
     assert (refusal.layer, refusal.backend) == ("[ top Npu -> Dsp ]", "Dsp")
     assert refusal.text.startswith(text)
     assert text in caplog.text
-    assert model.placement.layers_by_backend == {"Npu": 1, "Dsp": 3}
+    assert placement_of(model).layers_by_backend == {"Npu": 1, "Dsp": 3}
     np.testing.assert_array_equal(model(X), [1, 1, 9, 21])
     assert (npu.memory.uploads, npu.memory.downloads) == (1, 1)
 
@@ -254,10 +244,8 @@ class InHostMemory(Sharing):
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         return FakeBackend().create_workload_factory(network)
 
-    def register_tensor_handle_factories(
-        self, registry: TensorHandleFactoryRegistry, network: NetworkResources
-    ) -> None:
-        registry.register_factory(Both(self.memory, SharedHandle))
+    def handle_factory(self, network: NetworkResources) -> ITensorHandleFactory:
+        return Both(self.memory, SharedHandle)
 
 
 def test_a_result_that_is_written_to_the_callers_memory_is_not_imported_from_a_device(
@@ -294,10 +282,8 @@ def test_an_arena_that_exports_nothing_is_copied_from(pair: tuple[Sharing, Shari
             return Plain(self.memory, size_bytes)
 
     class Owner(Sharing):
-        def register_tensor_handle_factories(
-            self, registry: TensorHandleFactoryRegistry, network: NetworkResources
-        ) -> None:
-            registry.register_factory(Factory(self.memory, DeviceHandle))
+        def handle_factory(self, network: NetworkResources) -> ITensorHandleFactory:
+            return Factory(self.memory, DeviceHandle)
 
     npu = Owner("Npu", {Activation}, memory=npu.memory)
     model = Model(diamond(), runtime_of(npu, dsp))

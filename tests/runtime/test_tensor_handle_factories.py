@@ -1,8 +1,8 @@
-"""Backends share tensors where their memories allow it, and copy through the host elsewhere."""
+"""Factories of tensor handles: what they share, and which of them a tensor is made by."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import pytest
@@ -22,12 +22,13 @@ from armpy.errors import BackendError, InvalidArgumentError
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
-from armpy.ops import Activation
+from armpy.ops import Activation, ElementwiseBinary, ElementwiseUnary, Softmax, UnaryOperation
 from armpy.ops.operation import Array
 from armpy.plugins.proxy.memory import HandleFactoryProxy
 from armpy.tensor import TensorInfo
+from tests.support.device_memory import DeviceFactory, DeviceHandle, Memory
 from tests.support.fake_backends import CountingManager, FakeBackend, runtime_of
-from tests.support.networks import RELU, diamond, f32, floats
+from tests.support.networks import ADD, MUL, RELU, copies, diamond, f32, floats, placement_of
 
 X = floats(-1, 0, 2, 5)
 MALLOC, DMA_BUF = MemorySource.MALLOC, MemorySource.DMA_BUF
@@ -95,20 +96,11 @@ class Sharing(FakeBackend):
         return ["test/memory"] if self.preferences is None else self.preferences
 
 
-def copies(model: Model) -> list[str]:
-    """Names of the copies, in order."""
-    assert model.placement is not None
-    found = [layer.layer for layer in model.placement.layers if layer.operation == "MemCopy"]
-    assert model.placement.num_copies == len(found)
-    return found
-
-
 def run(first: FakeBackend, second: FakeBackend) -> list[str]:
     """Run ``top`` on one backend and the rest of the diamond on another; the copies made."""
     model = Model(diamond(), runtime_of(first, second))
     np.testing.assert_array_equal(model(X), [1, 1, 9, 21])
-    assert model.placement is not None
-    assert model.placement.layers_by_backend == {first.get_id(): 1, second.get_id(): 3}
+    assert placement_of(model).layers_by_backend == {first.get_id(): 1, second.get_id(): 3}
     return copies(model)
 
 
@@ -217,9 +209,8 @@ def test_wrong_preferences_cost_the_backend_its_layers(preferences: object) -> N
             return preferences  # type: ignore[return-value]  # wrong on purpose
 
     model = Model(diamond(), runtime_of(Wrong("Npu", Factory(MALLOC, MALLOC))))
-    assert model.placement is not None
-    assert model.placement.layers_by_backend == {"CpuRef": 4}
-    assert all("Npu / get_handle_factory_pref" in r.text for r in model.placement.refusals)
+    assert placement_of(model).layers_by_backend == {"CpuRef": 4}
+    assert all("Npu / get_handle_factory_pref" in r.text for r in placement_of(model).refusals)
 
 
 def relu() -> Graph:
@@ -273,3 +264,149 @@ def test_elements_that_are_mapped_wrongly_are_not_copied(mapped: object, text: s
         model(X)
     assert handles[0].num_maps == 2
     assert handles[0].num_unmaps == (1 if mapped is None else 2)  # where it began
+
+
+# Each value lies in the memory whose readers need the fewest copies
+
+
+NEGATE = ElementwiseUnary(UnaryOperation.NEG)
+
+
+class NamedFactory(DeviceFactory):
+    """Memory of a name that can be shared in some ways."""
+
+    def __init__(self, name: str, imports: MemorySource, exports: MemorySource) -> None:
+        super().__init__(Memory(), DeviceHandle)
+        self.factory_id = f"test/{name}"
+        self._imports = imports
+        self._exports = exports
+
+    @property
+    def import_sources(self) -> MemorySource:
+        return self._imports
+
+    @property
+    def export_sources(self) -> MemorySource:
+        return self._exports
+
+    @property
+    def num_tensors(self) -> list[int]:
+        """How many tensors each of its arenas has."""
+        return [len(arena.tensors) for arena in self.memory.arenas]
+
+
+class Choosing(FakeBackend):
+    """Has several kinds of memory, which its workloads map."""
+
+    def __init__(
+        self, backend_id: str, operations: Collection[type] | None, *factories: NamedFactory
+    ) -> None:
+        super().__init__(backend_id, operations)
+        self.factories = factories
+
+    def register_tensor_handle_factories(
+        self, registry: TensorHandleFactoryRegistry, network: NetworkResources
+    ) -> None:
+        for factory in reversed(self.factories):  # in another order than they are preferred
+            registry.register_factory(factory)
+
+    def get_handle_factory_preferences(self) -> Sequence[str]:
+        return [factory.factory_id for factory in self.factories]
+
+
+def network() -> Graph:
+    """``a`` and ``b`` by one backend; ``c = -a`` and ``d = relu(b)`` by two others."""
+    net = Network()
+    x = net.input("x", f32(4))
+    a = net.add(ADD, x, x, name="a")
+    b = net.add(MUL, a, x, name="b")
+    net.output("c", net.add(NEGATE, a, name="c"))
+    net.output("d", net.add(RELU, b, name="d"))
+    return net.build()
+
+
+def check(model: Model) -> None:
+    for x in (X, X - 2):
+        c, d = model(x)
+        np.testing.assert_array_equal(c, -2 * x)
+        np.testing.assert_array_equal(d, np.maximum(2 * x * x, 0))
+
+
+def test_values_of_one_backend_lie_where_their_readers_can_use_them() -> None:
+    own, buffers, host = (
+        NamedFactory("own", NONE, NONE),
+        NamedFactory("buffers", NONE, DMA_BUF),
+        NamedFactory("host", MALLOC, MALLOC),
+    )
+    npu = Choosing("Npu", {ElementwiseBinary}, own, buffers, host)
+    dsp_memory = NamedFactory("dsp", DMA_BUF, MALLOC)
+    dsp = Choosing("Dsp", {ElementwiseUnary}, dsp_memory)
+    model = Model(network(), runtime_of(npu, dsp))  # d is CpuRef's, which is in host memory
+    model.warm_up()
+    # x is read where the caller has it, by the factory for host memory, and a by Npu itself;
+    # c goes to the caller's memory, which Dsp cannot write.
+    assert copies(model) == ["[ c Dsp -> host ]"]
+    assert (own.num_tensors, buffers.num_tensors, host.num_tensors, dsp_memory.num_tensors) == (
+        [],
+        [1],
+        [1],
+        [1],
+    )
+    assert placement_of(model).arena_bytes == {"Npu": 128, "Dsp": 64}
+    check(model)
+
+
+def test_the_preferred_memory_is_taken_where_several_need_as_few_copies() -> None:
+    first, second = NamedFactory("first", MALLOC, MALLOC), NamedFactory("second", MALLOC, MALLOC)
+    model = Model(network(), runtime_of(Choosing("Npu", {ElementwiseBinary}, first, second)))
+    model.warm_up()
+    assert copies(model) == []
+    assert (first.num_tensors, second.num_tensors) == ([2], [])
+    check(model)
+
+
+def test_memory_that_suits_most_readers_is_taken_if_none_suits_all() -> None:
+    """``a`` is read by two backends that know buffers and one that knows the host's memory."""
+    net = Network()
+    x = net.input("x", f32(4))
+    a = net.add(ADD, x, x, name="a")
+    net.output("b", net.add(NEGATE, a, name="b"))
+    net.output("c", net.add(RELU, a, name="c"))
+    net.output("d", net.add(Softmax(), a, name="d"))
+    host, buffers = NamedFactory("host", MALLOC, MALLOC), NamedFactory("buffers", DMA_BUF, DMA_BUF)
+
+    npu = Choosing("Npu", {ElementwiseBinary}, host, buffers)
+    dsp = Choosing("Dsp", {ElementwiseUnary}, NamedFactory("dsp", DMA_BUF, MALLOC))
+    gpu = Choosing("Gpu", {Activation}, NamedFactory("gpu", DMA_BUF, MALLOC))
+    model = Model(net, runtime_of(npu, dsp, gpu))
+    model.warm_up()
+    made = copies(model)
+    assert (host.num_tensors, buffers.num_tensors) == ([], [1])
+    assert made == ["[ a Npu -> CpuRef ]", "[ b Dsp -> host ]", "[ c Gpu -> host ]"]
+    b, c, d = model(X)
+    np.testing.assert_array_equal(b, -2 * X)
+    np.testing.assert_array_equal(c, np.maximum(2 * X, 0))
+    np.testing.assert_allclose(d, np.exp(2 * X) / np.exp(2 * X).sum(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_result_is_written_in_place_by_whoever_can_use_the_hosts_memory(is_first: bool) -> None:
+    net = Network()
+    net.output("y", net.add(RELU, net.input("x", f32(4))))
+    own, host = NamedFactory("own", NONE, NONE), NamedFactory("host", MALLOC, MALLOC)
+    order = (host, own) if is_first else (own, host)
+    model = Model(net, runtime_of(Choosing("Npu", None, *order)))
+    assert copies(model) == []
+    assert own.num_tensors == host.num_tensors == []
+    np.testing.assert_array_equal(model(X), np.maximum(X, 0))
+
+
+def test_memory_that_only_exports_to_the_host_is_not_the_callers() -> None:
+    """Its handles can be mapped by all, but its workloads cannot write anybody's arrays."""
+    net = Network()
+    net.output("y", net.add(RELU, net.input("x", f32(4)), name="y"))
+    memory = NamedFactory("own", NONE, MALLOC)
+    model = Model(net, runtime_of(Choosing("Npu", None, memory)))
+    assert copies(model) == ["[ x host -> Npu ]", "[ y Npu -> host ]"]
+    np.testing.assert_array_equal(model(X), np.maximum(X, 0))
+    assert memory.num_tensors == [2]

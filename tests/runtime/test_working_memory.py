@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
@@ -17,13 +17,10 @@ from armpy.backend import (
     ICustomAllocator,
     ITensorArena,
     ITensorHandle,
-    IWorkload,
-    IWorkloadFactory,
+    ITensorHandleFactory,
     Lifetime,
     NetworkResources,
-    TensorHandleFactoryRegistry,
 )
-from armpy.compiler import Placement
 from armpy.errors import BackendError, InvalidArgumentError, MemoryLimitError
 from armpy.execution import NetworkProperties
 from armpy.execution.memory import idle_release as idling
@@ -38,8 +35,8 @@ from armpy.ops import Activation, FullyConnected, Reshape
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from tests.support.device_memory import MIB, Arena, DeviceBackend, DeviceFactory, Memory
-from tests.support.fake_backends import FakeBackend, runtime_of
-from tests.support.networks import ADD, RELU, chain, diamond, f32, floats, i32, ints
+from tests.support.fake_backends import FakeBackend, Handles, Outputs, Step, runtime_of
+from tests.support.networks import ADD, RELU, chain, diamond, f32, floats, i32, ints, placement_of
 from tests.support.watchdogs import StillWatchdog, use_watchdog
 
 X = floats(-1, 0, 2, 5)
@@ -52,11 +49,6 @@ MEBI = (MIB // 4,)
 def still_watchdog(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is released but by a look of the test's."""
     use_watchdog(monkeypatch, StillWatchdog())
-
-
-def placement_of(model: Model) -> Placement:
-    assert model.placement is not None
-    return model.placement
 
 
 @pytest.fixture
@@ -179,10 +171,8 @@ class Failing(DeviceBackend):
 
         self.factory = Factory(self.memory, self.kind)
 
-    def register_tensor_handle_factories(
-        self, registry: TensorHandleFactoryRegistry, network: NetworkResources
-    ) -> None:
-        registry.register_factory(self.factory)
+    def handle_factory(self, network: NetworkResources) -> ITensorHandleFactory:
+        return self.factory
 
 
 @pytest.mark.parametrize("kind", [ValueError, MemoryError, SystemExit])
@@ -214,26 +204,10 @@ class Gated(DeviceBackend):
         self.gate.set()
         self.inside = threading.Semaphore(0)
 
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        right = super().create_workload_factory(network)
-        this = self
-
-        class Waiting(IWorkload):
-            def __init__(self, inner: IWorkload) -> None:
-                self.inner = inner
-
-            def execute(
-                self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
-            ) -> None:
-                this.inside.release()
-                assert this.gate.wait(10)
-                self.inner.execute(inputs, outputs)
-
-        class Factory(IWorkloadFactory):
-            def create_workload(self, operation: object, info: object) -> IWorkload:
-                return Waiting(right.create_workload(operation, info))  # type: ignore[arg-type]
-
-        return Factory()
+    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
+        self.inside.release()
+        assert self.gate.wait(10)
+        super().execute(step, inputs, outputs)
 
 
 def test_a_second_execution_at_a_time_that_finds_the_device_full_gets_a_typed_error() -> None:

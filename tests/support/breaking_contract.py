@@ -11,7 +11,6 @@ from armpy.backend import (
     IBackendContext,
     IBackendInternal,
     IBackendModelContext,
-    ILayerSupport,
     IMemoryManager,
     ITensorHandle,
     IWorkload,
@@ -19,46 +18,38 @@ from armpy.backend import (
     NetworkResources,
     OptionScope,
     OptionValues,
-    PreparationRequest,
     Support,
-    WorkloadInfo,
 )
 from armpy.errors import BackendError
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
-from tests.support.fake_backends import CountingManager, FakeBackend, FakeFactory, FakeSupport
+from tests.support.fake_backends import (
+    CountingManager,
+    FakeBackend,
+    FakeFactory,
+    FunctionWorkload,
+    Handles,
+    Outputs,
+    Step,
+)
 from tests.support.lying_backends import OPERATIONS, adds_one
 
-Handles = Sequence[ITensorHandle | None]
-Outputs = Sequence[ITensorHandle]
 IsWrong = Callable[[Handles, Outputs], bool]
 
 
-class Sometimes(IWorkload):
-    """Another workload, whose answers are wrong if something says so."""
+def sometimes(is_wrong: IsWrong) -> FakeFactory:
+    """Makes workloads whose answers are wrong if a function says so."""
 
-    def __init__(self, right: IWorkload, operation: Operation, is_wrong: IsWrong) -> None:
-        self._right = right
-        self._operation = operation
-        self._is_wrong = is_wrong
+    def wrap(step: Step) -> IWorkload:
+        def execute(inputs: Handles, outputs: Outputs) -> None:
+            spoils = is_wrong(inputs, outputs)
+            step.right.execute(inputs, outputs)
+            if spoils:
+                adds_one(step.operation, [], [handle.map() for handle in outputs])
 
-    def execute(self, inputs: Handles, outputs: Outputs) -> None:
-        is_wrong = self._is_wrong(inputs, outputs)
-        self._right.execute(inputs, outputs)
-        if is_wrong:
-            adds_one(self._operation, [], [handle.map() for handle in outputs])
+        return FunctionWorkload(execute)
 
-
-class SometimesFactory(FakeFactory):
-    """Makes workloads that are wrong if something says so."""
-
-    def __init__(self, is_wrong: IsWrong) -> None:
-        super().__init__({})
-        self._is_wrong = is_wrong
-
-    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-        right = super().create_workload(operation, info)
-        return Sometimes(right, operation, self._is_wrong)
+    return FakeFactory(wrap=wrap)
 
 
 class Old(FakeBackend):
@@ -102,7 +93,7 @@ class OnlyTheNewest(Old):
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         self.num_made += 1
         number = self.num_made
-        return SometimesFactory(lambda *_: number != self.num_made)
+        return sometimes(lambda *_: number != self.num_made)
 
 
 class GoesWithTheFirstRuntime(Old):
@@ -120,23 +111,19 @@ class GoesWithTheFirstRuntime(Old):
         return Context()
 
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        return SometimesFactory(lambda *_: self.has_lost)
+        return sometimes(lambda *_: self.has_lost)
 
 
 class KnownShapesOnly(Old):
     """Counts elements that it does not know."""
 
-    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
-        class KnownShapes(FakeSupport):
-            def is_layer_supported(
-                self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
-            ) -> Support:
-                for info in inputs:
-                    if info is not None:
-                        assert info.num_elements >= 0  # which asks for every dimension
-                return super().is_layer_supported(operation, inputs, outputs)
-
-        return KnownShapes("Liar", OPERATIONS, {})
+    def supports(
+        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+    ) -> Support:
+        for info in inputs:
+            if info is not None:
+                assert info.num_elements >= 0  # which asks for every dimension
+        return super().supports(operation, inputs, outputs)
 
 
 class OneLoadAtATime(Old):
@@ -165,7 +152,7 @@ class WrongWhenHeldAgain(Old):
 
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         first = self.manager.acquired
-        return SometimesFactory(lambda *_: self.manager.acquired - first > 2)
+        return sometimes(lambda *_: self.manager.acquired - first > 2)
 
 
 class Undescribed(Old):
@@ -192,14 +179,14 @@ class DefaultsAreWrong(Old):
         return IBackendModelContext()  # made where the application gives options alone
 
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        return SometimesFactory(lambda *_: network.model_context is not None)
+        return sometimes(lambda *_: network.model_context is not None)
 
 
 class FastIsWrong(DefaultsAreWrong):
     """Computes something else for one choice."""
 
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        return SometimesFactory(lambda *_: bool(network.model_options.get("fast")))
+        return sometimes(lambda *_: bool(network.model_options.get("fast")))
 
 
 class FastFails(DefaultsAreWrong):
@@ -227,7 +214,7 @@ def remembering(is_wrong: Callable[[set[int], list[int]], bool]) -> Old:
                 read[:] = [a for a in read if a not in made] + list(given)
                 return answer
 
-            return SometimesFactory(look)
+            return sometimes(look)
 
     return Remembering()
 
@@ -244,17 +231,12 @@ class OneShape(Old):
         super().__init__()
         self._kept: dict[str, int] = {}
 
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        kept = self._kept
-
-        class Factory(FakeFactory):
-            def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-                size = info.outputs[0].known_shape[0] if info.outputs[0].known_shape else 0
-                is_same = kept.setdefault(f"{operation} {info.outputs[0].rank}", size) == size
-                right = super().create_workload(operation, info)
-                return Sometimes(right, operation, lambda *_: not is_same)
-
-        return Factory({})
+    def wrap(self, step: Step) -> IWorkload:
+        info = step.info.outputs[0]
+        size = info.known_shape[0] if info.known_shape else 0
+        is_same = self._kept.setdefault(f"{step.operation} {info.rank}", size) == size
+        factory = sometimes(lambda *_: not is_same)
+        return factory.create_workload(step.operation, step.info)
 
 
 OLD_BREAKERS: dict[str, tuple[Callable[[], IBackendInternal], str]] = {

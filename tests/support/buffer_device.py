@@ -11,11 +11,11 @@ from armpy.backend import (
     ExternalMemory,
     IDeviceMemory,
     ITensorHandle,
+    ITensorHandleFactory,
     MemorySource,
     NetworkResources,
     ReasonCode,
     Support,
-    TensorHandleFactoryRegistry,
 )
 from armpy.errors import MemoryImportError
 from armpy.ops import BinaryOperation
@@ -95,10 +95,8 @@ class BufferDevice(ImportingDevice):
         self.buffers.append(Buffer(self.memory, request))
         return self.buffers[-1]
 
-    def register_tensor_handle_factories(
-        self, registry: TensorHandleFactoryRegistry, network: NetworkResources
-    ) -> None:
-        registry.register_factory(BufferFactory(self))
+    def handle_factory(self, network: NetworkResources) -> ITensorHandleFactory:
+        return BufferFactory(self)
 
 
 def too_small() -> MemoryImportError:

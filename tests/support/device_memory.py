@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 import numpy as np
 
@@ -11,17 +11,13 @@ from armpy.backend import (
     ITensorArena,
     ITensorHandle,
     ITensorHandleFactory,
-    IWorkload,
-    IWorkloadFactory,
     Lifetime,
     NetworkResources,
-    TensorHandleFactoryRegistry,
-    WorkloadInfo,
 )
 from armpy.errors import ArmpyError, MemoryLimitError
-from armpy.ops.operation import Array, Operation
+from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
-from tests.support.fake_backends import FakeBackend
+from tests.support.fake_backends import FakeBackend, Handles, Outputs, Step
 
 MIB = 1 << 20
 
@@ -145,42 +141,6 @@ class DeviceFactory(ITensorHandleFactory):
         return arena
 
 
-class OnDevice(IWorkload):
-    """Computes on the device, where all that it reads and writes has to be."""
-
-    def __init__(self, right: IWorkload, info: WorkloadInfo, memory: Memory) -> None:
-        self._right = right
-        self._constants = info.constants
-        self._memory = memory
-
-    def execute(
-        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
-    ) -> None:
-        pairs = zip(inputs, self._constants, strict=True)
-        read = [None if h is None else self._at(h, c is not None) for h, c in pairs]
-        self._right.execute(read, [self._at(handle, False) for handle in outputs])
-
-    def _at(self, handle: ITensorHandle, is_constant: bool) -> ITensorHandle:
-        """What a handle of the device stands for."""
-        if is_constant and isinstance(handle, HostTensorHandle):
-            return handle
-        assert isinstance(handle, DeviceHandle), handle
-        assert handle.memory is self._memory
-        assert not handle.num_open
-        return HostTensorHandle(handle.info, handle.elements)
-
-
-class OnDeviceFactory(IWorkloadFactory):
-    """Makes `OnDevice` of another factory's workloads."""
-
-    def __init__(self, right: IWorkloadFactory, memory: Memory) -> None:
-        self._right = right
-        self._memory = memory
-
-    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-        return OnDevice(self._right.create_workload(operation, info), info, self._memory)
-
-
 class DeviceBackend(FakeBackend):
     """Runs CpuRef's workloads on tensors in a device's memory."""
 
@@ -196,13 +156,19 @@ class DeviceBackend(FakeBackend):
         self.memory = memory or Memory()
         self.kind = kind
 
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        return OnDeviceFactory(super().create_workload_factory(network), self.memory)
+    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
+        pairs = zip(inputs, step.info.constants, strict=True)
+        read = [None if h is None else self._at(h, c is not None) for h, c in pairs]
+        step.right.execute(read, [self._at(handle, False) for handle in outputs])
 
-    def register_tensor_handle_factories(
-        self, registry: TensorHandleFactoryRegistry, network: NetworkResources
-    ) -> None:
-        registry.register_factory(DeviceFactory(self.memory, self.kind))
+    def _at(self, handle: ITensorHandle, is_constant: bool) -> ITensorHandle:
+        """What a handle of the device stands for."""
+        if is_constant and isinstance(handle, HostTensorHandle):
+            return handle
+        assert isinstance(handle, DeviceHandle), handle
+        assert handle.memory is self.memory
+        assert not handle.num_open
+        return HostTensorHandle(handle.info, handle.elements)
 
-    def get_handle_factory_preferences(self) -> Sequence[str]:
-        return ["test/device"]
+    def handle_factory(self, network: NetworkResources) -> ITensorHandleFactory:
+        return DeviceFactory(self.memory, self.kind)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from armpy_reference import ReferenceBackend
@@ -40,6 +42,9 @@ from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.plugins import BackendRegistry
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId, DeviceType
+
+Handles = Sequence[ITensorHandle | None]
+Outputs = Sequence[ITensorHandle]
 
 Faults = Mapping[str, object]
 """By method: an exception that it raises, or what it answers instead of the right thing."""
@@ -78,41 +83,49 @@ class Faulty:
 
 
 class FakeSupport(ILayerSupport, Faulty):
-    """Takes the operations that its backend names, of the shapes that CpuRef takes."""
+    """Answers as a function does."""
 
-    def __init__(
-        self, backend_id: BackendId, operations: Collection[type] | None, faults: Faults
-    ) -> None:
-        super().__init__(faults)
-        self._backend_id = backend_id
-        self._operations = operations
+    def __init__(self, answer: Callable[..., Support], faults: Faults | None = None) -> None:
+        super().__init__(faults or {})
+        self._answer = answer
 
     def is_layer_supported(
         self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
     ) -> Support:
         return self.answer(  # type: ignore[return-value]  # a fault may be of any type
-            "is_layer_supported", lambda: self._support(operation, inputs, outputs)
+            "is_layer_supported", lambda: self._answer(operation, inputs, outputs)
         )
 
-    def _support(
-        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
-    ) -> Support:
-        if self._operations is not None and type(operation) not in self._operations:
-            text = f"{self._backend_id} does not do {operation.name}"
-            return Support.no(ReasonCode.OPERATION, text)
-        support = ReferenceBackend().get_layer_support(PreparationRequest())
-        return support.is_layer_supported(operation, inputs, outputs)
+
+class Step(NamedTuple):
+    """CpuRef's workload of a layer, and what it was made of."""
+
+    right: IWorkload
+    operation: Operation
+    info: WorkloadInfo
+
+
+class FunctionWorkload(IWorkload):
+    """Executes a function."""
+
+    def __init__(self, function: Callable[[Handles, Outputs], object]) -> None:
+        self._function = function
+
+    def execute(self, inputs: Handles, outputs: Outputs) -> None:
+        self._function(inputs, outputs)
 
 
 class FakeFactory(IWorkloadFactory, Faulty):
     """CpuRef's workloads, and one that runs what `CompilingBackend` made.
 
-    `before_execute`: called by each workload before it executes.
+    `wrap`: makes a workload of each of these.
     """
 
-    def __init__(self, faults: Faults, before_execute: Callable[[], None] | None = None) -> None:
-        super().__init__(faults)
-        self._before_execute = before_execute
+    def __init__(
+        self, faults: Faults | None = None, wrap: Callable[[Step], IWorkload] | None = None
+    ) -> None:
+        super().__init__(faults or {})
+        self._wrap = wrap
 
     def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
         right: Callable[[], IWorkload]
@@ -122,9 +135,9 @@ class FakeFactory(IWorkloadFactory, Faulty):
             right = lambda: ReferenceWorkloadFactory().create_workload(operation, info)  # noqa: E731
         workload = self.answer("create_workload", right)
         if "execute" in self.faults:
-            return FaultyWorkload(self.faults)
-        if self._before_execute is not None:
-            return HookedWorkload(workload, self._before_execute)  # type: ignore[arg-type]  # as below
+            return FunctionWorkload(lambda *_: self.answer("execute", lambda: None))
+        if self._wrap is not None and isinstance(workload, IWorkload):
+            return self._wrap(Step(workload, operation, info))
         return workload  # type: ignore[return-value]  # a fault may be of any type
 
 
@@ -142,34 +155,28 @@ class FakeHandleFactory(HostTensorHandleFactory, Faulty):
         )
 
 
-class FaultyWorkload(IWorkload, Faulty):
-    """Fails when it is executed."""
-
-    def execute(
-        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
-    ) -> None:
-        self.answer("execute", lambda: None)
-
-
-class HookedWorkload(IWorkload):
-    """Does something else first."""
-
-    def __init__(self, workload: IWorkload, before_execute: Callable[[], None]) -> None:
-        self._workload = workload
-        self._before_execute = before_execute
-
-    def execute(
-        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
-    ) -> None:
-        self._before_execute()
-        self._workload.execute(inputs, outputs)
+def supported(
+    backend_id: BackendId,
+    operations: Collection[type] | None,
+    operation: Operation,
+    inputs: OperandInfos,
+    outputs: Sequence[TensorInfo],
+) -> Support:
+    """Whether CpuRef computes a layer, and it is of some operations."""
+    if operations is not None and type(operation) not in operations:
+        return Support.no(ReasonCode.OPERATION, f"{backend_id} does not do {operation.name}")
+    support = ReferenceBackend().get_layer_support(PreparationRequest())
+    return support.is_layer_supported(operation, inputs, outputs)
 
 
 class FakeBackend(IBackendInternal, Faulty):
     """Does some operations as CpuRef does; refuses the others with a reason.
 
+    Other backends override `supports`, `wrap`, `execute` or `handle_factory`.
+
     `operations`: what it does; everything if left out.
     `memory_manager`, `context`: what it makes for each network and each runtime.
+    `capabilities`: beside weights that change.
     `faults`: how it misbehaves.
     `before_execute`: called by each workload before it executes.
     """
@@ -182,6 +189,7 @@ class FakeBackend(IBackendInternal, Faulty):
         device_type: DeviceType = DeviceType.ACCELERATOR,
         memory_manager: IMemoryManager | None = None,
         context: IBackendContext | None = None,
+        capabilities: Capabilities | None = None,
         faults: Faults | None = None,
         before_execute: Callable[[], None] | None = None,
     ) -> None:
@@ -192,6 +200,29 @@ class FakeBackend(IBackendInternal, Faulty):
         self._device_type = device_type
         self._memory_manager = memory_manager
         self._context = context
+        self._capabilities = {Capability.NON_CONST_WEIGHTS: True, **(capabilities or {})}
+
+    def supports(
+        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+    ) -> Support:
+        """Whether a layer can be computed."""
+        return supported(self._backend_id, self._operations, operation, inputs, outputs)
+
+    def wrap(self, step: Step) -> IWorkload:
+        """The workload of a layer: CpuRef's, with its own `bind`, unless `execute` differs."""
+        if type(self).execute is FakeBackend.execute and self._before_execute is None:
+            return step.right
+        return FunctionWorkload(partial(self.execute, step))
+
+    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
+        """Execute a layer."""
+        if self._before_execute is not None:
+            self._before_execute()
+        step.right.execute(inputs, outputs)
+
+    def handle_factory(self, network: NetworkResources) -> ITensorHandleFactory:
+        """What makes the tensors of a network."""
+        return FakeHandleFactory(self.faults)
 
     def get_id(self) -> BackendId:
         return self._backend_id
@@ -204,14 +235,20 @@ class FakeBackend(IBackendInternal, Faulty):
         return self.answer("get_devices", lambda: devices)  # type: ignore[return-value]
 
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
+        kind = type(self)
+        # What a backend makes outlives it, so that none of it refers to a plain one.
+        is_plain = kind.wrap is FakeBackend.wrap and kind.execute is FakeBackend.execute
+        wrap = None if is_plain and self._before_execute is None else self.wrap
         return self.answer(  # type: ignore[return-value]  # a fault may be of any type
-            "create_workload_factory", lambda: FakeFactory(self.faults, self._before_execute)
+            "create_workload_factory", lambda: FakeFactory(self.faults, wrap)
         )
 
     def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
+        answer = self.supports
+        if type(self).supports is FakeBackend.supports:  # as above
+            answer = partial(supported, self._backend_id, self._operations)
         return self.answer(  # type: ignore[return-value]  # a fault may be of any type
-            "get_layer_support",
-            lambda: FakeSupport(self._backend_id, self._operations, self.faults),
+            "get_layer_support", lambda: FakeSupport(answer, self.faults)
         )
 
     def create_memory_manager(self) -> IMemoryManager | None:
@@ -227,13 +264,13 @@ class FakeBackend(IBackendInternal, Faulty):
     def register_tensor_handle_factories(
         self, registry: TensorHandleFactoryRegistry, network: NetworkResources
     ) -> None:
-        registry.register_factory(FakeHandleFactory(self.faults))
+        registry.register_factory(self.handle_factory(network))
 
     def get_handle_factory_preferences(self) -> Sequence[str]:
-        return ["test/host"]
+        return [self.handle_factory(NetworkResources()).factory_id]
 
     def get_capabilities(self) -> Capabilities:
-        return {Capability.NON_CONST_WEIGHTS: True}
+        return self._capabilities
 
     def optimize_subgraph_view(
         self, view: SubgraphView, request: PreparationRequest
@@ -317,37 +354,6 @@ class DeviceTensorHandle(ITensorHandle):
             self._staging = None
 
 
-class _DeviceWorkload(IWorkload):
-    """Runs a host workload on device tensors, and refuses all others but constants."""
-
-    def __init__(self, backend_id: BackendId, host: IWorkload, info: WorkloadInfo) -> None:
-        self._backend_id = backend_id
-        self._host = host
-        self._constants = info.constants
-
-    def execute(
-        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
-    ) -> None:
-        changing = [h for h, c in zip(inputs, self._constants, strict=True) if c is None and h]
-        for handle in (*changing, *outputs):
-            if not isinstance(handle, DeviceTensorHandle) or handle.backend_id != self._backend_id:
-                raise RuntimeError(f"{handle} is not in the memory of {self._backend_id}")
-        self._host.execute(inputs, outputs)
-        for handle in (*changing, *outputs):
-            handle.unmap()
-
-
-class _DeviceFactory(IWorkloadFactory):
-    """Makes workloads and tensors of a backend with memory of its own."""
-
-    def __init__(self, backend_id: BackendId) -> None:
-        self._backend_id = backend_id
-
-    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-        host = ReferenceWorkloadFactory().create_workload(operation, info)
-        return _DeviceWorkload(self._backend_id, host, info)
-
-
 class DeviceHandleFactory(ITensorHandleFactory):
     """Makes tensors in a device's memory, which nobody else can read."""
 
@@ -365,16 +371,18 @@ class DeviceHandleFactory(ITensorHandleFactory):
 class OwnMemoryBackend(FakeBackend):
     """Has memory of its own: everything that it reads has to be copied there."""
 
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        return _DeviceFactory(self.get_id())
+    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
+        constants = step.info.constants
+        changing = [h for h, c in zip(inputs, constants, strict=True) if c is None and h]
+        for handle in (*changing, *outputs):
+            if not isinstance(handle, DeviceTensorHandle) or handle.backend_id != self.get_id():
+                raise RuntimeError(f"{handle} is not in the memory of {self.get_id()}")
+        step.right.execute(inputs, outputs)
+        for handle in (*changing, *outputs):
+            handle.unmap()
 
-    def register_tensor_handle_factories(
-        self, registry: TensorHandleFactoryRegistry, network: NetworkResources
-    ) -> None:
-        registry.register_factory(DeviceHandleFactory(self.get_id()))
-
-    def get_handle_factory_preferences(self) -> Sequence[str]:
-        return [f"test/{self.get_id()}"]
+    def handle_factory(self, network: NetworkResources) -> ITensorHandleFactory:
+        return DeviceHandleFactory(self.get_id())
 
 
 class ProgramWorkload(IWorkload):
@@ -389,9 +397,7 @@ class ProgramWorkload(IWorkload):
             info = WorkloadInfo(layer.name, layer.input_infos, layer.output_infos, constants)
             self._steps.append((layer, factory.create_workload(layer.operation, info)))
 
-    def execute(
-        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
-    ) -> None:
+    def execute(self, inputs: Handles, outputs: Outputs) -> None:
         handles: dict[Value, ITensorHandle | None] = {
             **dict(zip(self._view.inputs, inputs, strict=True)),
             **dict(zip(self._view.outputs, outputs, strict=True)),

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,17 +22,13 @@ import numpy as np
 from armpy.backend import (
     Capabilities,
     Capability,
-    ITensorHandle,
-    IWorkload,
     IWorkloadFactory,
     NetworkResources,
-    WorkloadInfo,
     current_cancellation,
 )
 from armpy.errors import BackendError
-from armpy.ops.operation import Operation
 from tests.support.descendants import start_session
-from tests.support.fake_backends import FakeBackend
+from tests.support.fake_backends import FakeBackend, Handles, Outputs, Step
 
 FINE, ABORT, SEGFAULT, HANG, EAT, EXIT, RAISE, HOLD_GIL, DOZE, KILLED, BABBLE, CUT, FORK = range(13)
 TAKE_DESCRIPTORS, TAKE_THREADS, TAKE_MEMORY, CLOSE_ALL, CLOSE_STREAMS, MOVE, START_SESSION = range(
@@ -57,8 +53,10 @@ class FaultyBackend(FakeBackend):
     def __init__(self, name: str = NAME) -> None:
         super().__init__(name)
 
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        return _Factory(super().create_workload_factory(network))
+    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
+        assert inputs[0] is not None
+        misbehave(int(inputs[0].map().flat[0]))
+        step.right.execute(inputs, outputs)
 
 
 class StoppableBackend(FaultyBackend):
@@ -83,50 +81,21 @@ class BadInPreparation(FaultyBackend):
         os.abort()
 
 
-class _Factory(IWorkloadFactory):
-    def __init__(self, right: IWorkloadFactory) -> None:
-        self._right = right
+def _eat() -> None:
+    """Take memory until there is none."""
+    hoard = []
+    while True:
+        hoard.append(np.ones(1 << 23))
 
-    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-        return _Workload(self._right.create_workload(operation, info))
 
-
-class _Workload(IWorkload):
-    def __init__(self, right: IWorkload) -> None:
-        self._right = right
-
-    def execute(
-        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
-    ) -> None:
-        assert inputs[0] is not None
-        misbehave(int(inputs[0].map().flat[0]))
-        self._right.execute(inputs, outputs)
+def _raise() -> None:
+    """Fail as a backend may."""
+    raise BackendError("it was told to")
 
 
 def misbehave(what: int) -> None:
     """Do what a number says."""
-    if what == ABORT:
-        os.abort()
-    elif what == SEGFAULT:
-        ctypes.string_at(0)
-    elif what == HANG:
-        _hang()
-    elif what == EAT:
-        hoard = []
-        while True:
-            hoard.append(np.ones(1 << 23))
-    elif what == EXIT:
-        os._exit(3)
-    elif what == RAISE:
-        raise BackendError("it was told to")
-    elif what == HOLD_GIL:
-        ctypes.PyDLL(None).sleep(1000)
-    elif what == DOZE:
-        time.sleep(DOZE_S)
-    elif what == KILLED:
-        os.kill(os.getpid(), signal.SIGKILL)
-    elif what in _ODD:
-        _ODD[what]()
+    _ACTIONS.get(what, lambda: None)()
 
 
 def _take_descriptors() -> None:
@@ -181,9 +150,6 @@ def _move() -> None:
 def _start_session() -> None:
     """Start a process in a session of its own, and tell which by failing."""
     raise BackendError(f"started {start_session()}")
-
-
-_ODD: dict[int, Callable[[], object]] = {}
 
 
 def _hang() -> None:
@@ -256,17 +222,24 @@ class CuriousBackend(FakeBackend):
         return ";".join(f"{name}={outcome}" for name, outcome in tries.items())
 
 
-_ODD.update(
-    {
-        BABBLE: _babble,
-        CUT: _cut,
-        FORK: os.fork,
-        TAKE_DESCRIPTORS: _take_descriptors,
-        TAKE_THREADS: _take_threads,
-        TAKE_MEMORY: _take_memory,
-        CLOSE_ALL: _close_all,
-        CLOSE_STREAMS: _close_streams,
-        MOVE: _move,
-        START_SESSION: _start_session,
-    }
-)
+_ACTIONS: dict[int, Callable[[], object]] = {
+    ABORT: os.abort,
+    SEGFAULT: lambda: ctypes.string_at(0),
+    HANG: _hang,
+    EAT: _eat,
+    EXIT: lambda: os._exit(3),
+    RAISE: _raise,
+    HOLD_GIL: lambda: ctypes.PyDLL(None).sleep(1000),
+    DOZE: lambda: time.sleep(DOZE_S),
+    KILLED: lambda: os.kill(os.getpid(), signal.SIGKILL),
+    BABBLE: _babble,
+    CUT: _cut,
+    FORK: os.fork,
+    TAKE_DESCRIPTORS: _take_descriptors,
+    TAKE_THREADS: _take_threads,
+    TAKE_MEMORY: _take_memory,
+    CLOSE_ALL: _close_all,
+    CLOSE_STREAMS: _close_streams,
+    MOVE: _move,
+    START_SESSION: _start_session,
+}

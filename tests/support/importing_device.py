@@ -9,24 +9,20 @@ import numpy as np
 from armpy.backend import (
     ExternalMemory,
     HostTensorHandle,
-    ILayerSupport,
     ITensorHandle,
-    IWorkload,
+    ITensorHandleFactory,
     IWorkloadFactory,
     MemorySource,
     NetworkResources,
-    PreparationRequest,
     ReasonCode,
     Support,
-    TensorHandleFactoryRegistry,
-    WorkloadInfo,
 )
 from armpy.errors import MemoryImportError
 from armpy.ops import BinaryOperation, ElementwiseBinary
 from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from tests.support.device_memory import DeviceFactory, DeviceHandle, Memory
-from tests.support.fake_backends import FakeBackend, FakeFactory
+from tests.support.fake_backends import FakeBackend, Handles, Outputs, Step
 
 SHARED = MemorySource.SHARED_MEMORY
 
@@ -66,45 +62,6 @@ class ImportingFactory(DeviceFactory):
         self._backend.unimported.append(handle)
 
 
-class OnDevice(IWorkload):
-    """CpuRef's workload on the device's own memory, which nobody maps for it."""
-
-    def __init__(self, right: IWorkload) -> None:
-        self._right = right
-
-    def execute(
-        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
-    ) -> None:
-        def seen(handle: ITensorHandle) -> ITensorHandle:
-            if isinstance(handle, DeviceHandle):
-                return HostTensorHandle(handle.info, handle.elements)
-            return handle
-
-        ins = [None if handle is None else seen(handle) for handle in inputs]
-        self._right.execute(ins, [seen(handle) for handle in outputs])
-
-
-class OnDeviceFactory(FakeFactory):
-    """Makes such workloads."""
-
-    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-        return OnDevice(super().create_workload(operation, info))
-
-
-class ByFunction(ILayerSupport):
-    """Takes binary operations of some functions."""
-
-    def __init__(self, functions: Collection[BinaryOperation]) -> None:
-        self._functions = functions
-
-    def is_layer_supported(
-        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
-    ) -> Support:
-        if isinstance(operation, ElementwiseBinary) and operation.operation in self._functions:
-            return Support.yes()
-        return Support.no(ReasonCode.OPERATION, "another function")
-
-
 class ImportingDevice(FakeBackend):
     """A backend with memory of its own.
 
@@ -132,20 +89,24 @@ class ImportingDevice(FakeBackend):
         self.unimported: list[ITensorHandle] = []
         self.resources: list[NetworkResources] = []
 
-    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
-        return ByFunction(self._functions)
+    def supports(
+        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+    ) -> Support:
+        if isinstance(operation, ElementwiseBinary) and operation.operation in self._functions:
+            return Support.yes()
+        return Support.no(ReasonCode.OPERATION, "another function")
 
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         self.resources.append(network)
-        return OnDeviceFactory(self.faults)
+        return super().create_workload_factory(network)
 
-    def register_tensor_handle_factories(
-        self, registry: TensorHandleFactoryRegistry, network: NetworkResources
-    ) -> None:
-        registry.register_factory(ImportingFactory(self))
+    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
+        """Compute on the device's own memory, which nobody maps."""
+        ins = [None if handle is None else _seen(handle) for handle in inputs]
+        step.right.execute(ins, [_seen(handle) for handle in outputs])
 
-    def get_handle_factory_preferences(self) -> Sequence[str]:
-        return [f"test/{self.get_id()}"]
+    def handle_factory(self, network: NetworkResources) -> ITensorHandleFactory:
+        return ImportingFactory(self)
 
     @property
     def transfers(self) -> tuple[int, int]:
@@ -153,6 +114,13 @@ class ImportingDevice(FakeBackend):
         found = self.memory.uploads, self.memory.downloads
         self.memory.uploads = self.memory.downloads = 0
         return found
+
+
+def _seen(handle: ITensorHandle) -> ITensorHandle:
+    """A tensor as the device sees it."""
+    if isinstance(handle, DeviceHandle):
+        return HostTensorHandle(handle.info, handle.elements)
+    return handle
 
 
 def shared(elements: Array) -> ExternalMemory:

@@ -7,23 +7,18 @@ import threading
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from armpy.backend import (
     HostTensorHandle,
     IBackendInternal,
-    ILayerSupport,
-    ITensorHandle,
     IWorkload,
-    IWorkloadFactory,
-    NetworkResources,
     OptimizationViews,
     PreparationRequest,
     ReasonCode,
     Support,
-    WorkloadInfo,
 )
 from armpy.execution import RuntimeOptions
 from armpy.graph import SubgraphView
@@ -47,7 +42,9 @@ from tests.support.fake_backends import (
     CompilingBackend,
     FakeBackend,
     FakeFactory,
-    Faults,
+    Handles,
+    Outputs,
+    Step,
     registry_of,
 )
 
@@ -79,34 +76,6 @@ def run_one(backend: IBackendInternal, case: str = "ElementwiseBinary/add/float3
     return result
 
 
-class TamperedWorkload(IWorkload):
-    """Another workload, spoilt."""
-
-    def __init__(self, operation: Operation, workload: IWorkload, tamper: Tamper) -> None:
-        self._operation = operation
-        self._workload = workload
-        self._tamper = tamper
-
-    def execute(
-        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
-    ) -> None:
-        self._workload.execute(inputs, outputs)
-        given = [handle.map() for handle in inputs if handle is not None]
-        self._tamper(self._operation, given, [handle.map() for handle in outputs])
-
-
-class TamperedFactory(FakeFactory):
-    """Makes spoilt workloads."""
-
-    def __init__(self, faults: Faults, tamper: Tamper) -> None:
-        super().__init__(faults)
-        self._tamper = tamper
-
-    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-        workload = super().create_workload(operation, info)
-        return TamperedWorkload(operation, workload, self._tamper)
-
-
 class Tampering(FakeBackend):
     """Spoils what it computes."""
 
@@ -114,8 +83,10 @@ class Tampering(FakeBackend):
         super().__init__("Liar", operations)
         self._tamper = tamper
 
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        return TamperedFactory(self.faults, self._tamper)
+    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
+        step.right.execute(inputs, outputs)
+        given = [handle.map() for handle in inputs if handle is not None]
+        self._tamper(step.operation, given, [handle.map() for handle in outputs])
 
 
 class KeepsConstants(FakeBackend):
@@ -125,19 +96,11 @@ class KeepsConstants(FakeBackend):
         super().__init__("Liar", (TransposeConvolution2d,))
         self._kept: dict[str, tuple[Array | None, ...]] = {}
 
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        return _KeepingFactory(self.faults, self._kept)
-
-
-class _KeepingFactory(FakeFactory):
-    def __init__(self, faults: Faults, kept: dict[str, tuple[Array | None, ...]]) -> None:
-        super().__init__(faults)
-        self._kept = kept
-
-    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
+    def wrap(self, step: Step) -> IWorkload:
+        _, operation, info = step
         key = repr((operation, info.inputs, info.outputs, [c is None for c in info.constants]))
         constants = self._kept.setdefault(key, info.constants)
-        return super().create_workload(operation, replace(info, constants=constants))
+        return FakeFactory().create_workload(operation, replace(info, constants=constants))
 
 
 def adds_one(_: Operation, __: list[Array], outputs: list[Array]) -> None:
@@ -228,25 +191,10 @@ class Unfinished(FakeBackend):
     def __init__(self) -> None:
         super().__init__("Liar", OPERATIONS)
 
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        return _UnfinishedFactory(self.faults)
-
-
-class _UnfinishedFactory(FakeFactory):
-    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-        return _UnfinishedWorkload(super().create_workload(operation, info))
-
-
-class _UnfinishedWorkload(IWorkload):
-    def __init__(self, workload: IWorkload) -> None:
-        self._workload = workload
-
-    def execute(
-        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
-    ) -> None:
+    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
         whole = [np.empty_like(handle.map()) for handle in outputs]
         handles = [HostTensorHandle(o.info, a) for o, a in zip(outputs, whole, strict=True)]
-        self._workload.execute(inputs, handles)
+        step.right.execute(inputs, handles)
         for handle, array in zip(outputs, whole, strict=True):
             handle.map().flat[:-1] = array.flat[:-1]
 
@@ -297,18 +245,6 @@ class Crowded:
             adds_one(operation, inputs, outputs)
 
 
-class OddSupport(ILayerSupport):
-    """Answers as a function says."""
-
-    def __init__(self, answer: Callable[[Operation], object]) -> None:
-        self._answer = answer
-
-    def is_layer_supported(
-        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
-    ) -> Support:
-        return self._answer(operation)  # type: ignore[return-value]  # of any type, on purpose
-
-
 class Answering(FakeBackend):
     """Answers questions about support as a function says."""
 
@@ -316,8 +252,10 @@ class Answering(FakeBackend):
         super().__init__("Liar")
         self._answer = answer
 
-    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
-        return OddSupport(self._answer)
+    def supports(
+        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+    ) -> Support:
+        return self._answer(operation)  # type: ignore[return-value]  # of any type, on purpose
 
 
 def refusing(text: str, code: ReasonCode | None = ReasonCode.OPERATION) -> FakeBackend:
@@ -387,8 +325,12 @@ def exponential_pattern(num_layers: int = 2) -> Pattern:
 class WrongWhenFused(CompilingBackend):
     """Computes right layer by layer, and wrong what it has made one layer of."""
 
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        return TamperedFactory(self.faults, _spoil_fused)
+    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
+        step.right.execute(inputs, outputs)
+        if isinstance(step.operation, PreCompiled):
+            for handle in outputs:
+                output = handle.map()
+                output.flat[0] += np.asarray(50, output.dtype)
 
     def optimize_subgraph_view(
         self, view: SubgraphView, request: PreparationRequest
@@ -398,25 +340,11 @@ class WrongWhenFused(CompilingBackend):
         return super().optimize_subgraph_view(view, request)
 
 
-def _spoil_fused(operation: Operation, inputs: list[Array], outputs: list[Array]) -> None:
-    """Make the output of a PreCompiled wrong."""
-    if isinstance(operation, PreCompiled):
-        for output in outputs:
-            output.flat[0] += np.asarray(50, output.dtype)
-
-
 def adds_one_to_signed(_: Operation, __: list[Array], outputs: list[Array]) -> None:
     """Make outputs of int8 one too large."""
-    _add_one_to(np.dtype(np.int8), outputs)
+    adds_one(_, __, [output for output in outputs if output.dtype == np.int8])
 
 
 def adds_one_to_unsigned(_: Operation, __: list[Array], outputs: list[Array]) -> None:
     """Make outputs of uint8 one too large."""
-    _add_one_to(np.dtype(np.uint8), outputs)
-
-
-def _add_one_to(dtype: np.dtype[Any], outputs: list[Array]) -> None:
-    """Add one to the outputs of a type."""
-    for output in outputs:
-        if output.dtype == dtype:
-            np.add(output, np.ones((), dtype), out=output)
+    adds_one(_, __, [output for output in outputs if output.dtype == np.uint8])

@@ -6,8 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from armpy.compiler import OptimizedNetwork, Placement
+from armpy.execution.loaded_network import LoadedNetwork
 from armpy.graph import Graph, Value
 from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.ops import (
     Activation,
     ActivationFunction,
@@ -98,3 +101,17 @@ def flatten_as_keras_writes_it(net: Network, x: Value) -> Value:
     )
     packed = net.add(Stack(axis=0), batch, net.constant(np.int32(-1)), name="stack")
     return net.add(Reshape(), x, packed, name="flatten")
+
+
+def placement_of(model: Model | LoadedNetwork | OptimizedNetwork) -> Placement:
+    """Where the layers of a model or network run."""
+    assert model.placement is not None
+    return model.placement
+
+
+def copies(model: Model) -> list[str]:
+    """Names of the copies, in order."""
+    placement = placement_of(model)
+    found = [layer.layer for layer in placement.layers if layer.operation == "MemCopy"]
+    assert placement.num_copies == len(found)
+    return found

@@ -7,6 +7,7 @@ in memory of its own, and writes programs into files. `Flow` takes If and While 
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
@@ -21,7 +22,6 @@ from armpy.backend import (
     Capability,
     HostTensorHandle,
     IBackendInternal,
-    ILayerSupport,
     IMemoryManager,
     IPrograms,
     ITensorHandle,
@@ -37,7 +37,6 @@ from armpy.backend import (
     ProgramFit,
     SavedProgram,
     Support,
-    TensorHandleFactoryRegistry,
     WorkloadInfo,
     current_timing,
 )
@@ -49,10 +48,15 @@ from armpy.ops import If, PreCompiled, While
 from armpy.ops.control_flow import ControlFlow
 from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.tensor import TensorInfo
-from tests.support.fake_backends import CountingManager, FakeBackend, FakeSupport, compiled
-
-Handles = Sequence[ITensorHandle | None]
-Outputs = Sequence[ITensorHandle]
+from tests.support.fake_backends import (
+    CountingManager,
+    FakeBackend,
+    FunctionWorkload,
+    Handles,
+    Outputs,
+    Step,
+    compiled,
+)
 
 
 @dataclass
@@ -114,6 +118,22 @@ class Fault:
     def made(self, turn: Turn, results: list[Array]) -> list[Array]:
         """What a graph of control flow has computed."""
         return results
+
+    def wrap(self, step: Step) -> IWorkload:
+        """What takes the place of a workload."""
+        if type(self).execute is Fault.execute:
+            return step.right
+        return FunctionWorkload(partial(self.execute, step))
+
+    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
+        """Execute a workload."""
+        step.right.execute(inputs, outputs)
+
+
+def spoil(array: Array) -> None:
+    """Change the last element."""
+    if array.size:
+        array.reshape(-1).view(np.uint8)[-1] ^= 0x40
 
 
 class _Layer(IWorkload):
@@ -274,12 +294,13 @@ class Factory(IWorkloadFactory):
         self.fault = fault
 
     def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
+        return self.fault.wrap(Step(self._made(operation, info), operation, info))
+
+    def _made(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
+        """CpuRef's workload with the fault."""
         if isinstance(operation, PreCompiled):
-            view, how = (
-                operation.program
-                if isinstance(operation.program, tuple)
-                else (operation.program, "compiled")
-            )
+            is_loaded = isinstance(operation.program, tuple)
+            view, how = operation.program if is_loaded else (operation.program, "compiled")
             return _Whole(self.fault, view, how)
         if isinstance(operation, ControlFlow):
             return _FlowWorkload(self.fault, operation)
@@ -301,17 +322,6 @@ class _FlowWorkload(IWorkload):
             handle.unmap()
 
 
-class _FlowSupport(FakeSupport):
-    """Takes control flow of known shapes as well."""
-
-    def is_layer_supported(
-        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
-    ) -> Support:
-        if isinstance(operation, If | While):
-            return Support.yes()
-        return super().is_layer_supported(operation, inputs, outputs)
-
-
 class Plain(FakeBackend):
     """A workload for each layer."""
 
@@ -329,8 +339,12 @@ class Flow(Plain):
     def get_capabilities(self) -> Capabilities:
         return {**super().get_capabilities(), Capability.LOOP_TIMEOUT: True}
 
-    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
-        return _FlowSupport("Planted", None, {})
+    def supports(
+        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+    ) -> Support:
+        if isinstance(operation, If | While):
+            return Support.yes()
+        return super().supports(operation, inputs, outputs)
 
 
 class OwnHandle(ITensorHandle):
@@ -399,13 +413,8 @@ class Fused(Plain):
     ) -> OptimizationViews:
         return OptimizationViews(substitutions=[compiled(view)])
 
-    def register_tensor_handle_factories(
-        self, registry: TensorHandleFactoryRegistry, network: NetworkResources
-    ) -> None:
-        registry.register_factory(OwnHandles())
-
-    def get_handle_factory_preferences(self) -> Sequence[str]:
-        return ["Planted/own"]
+    def handle_factory(self, network: NetworkResources) -> ITensorHandleFactory:
+        return OwnHandles()
 
     def get_programs(self) -> IPrograms | None:
         return self.programs
@@ -510,28 +519,14 @@ class Sized(Fault):
         arrays = [*(a for a in call.inputs if a is not None), *call.outputs]
         if any(self.is_beyond(array) for array in arrays):
             for output in call.outputs:
-                if output.size:
-                    output.reshape(-1).view(np.uint8)[-1] ^= 0x40
+                spoil(output)
 
 
-def long_dimension() -> Fault:
-    """Dimensions are 16-bit numbers."""
-    return Sized(lambda array: any(dim > 0xFFFF for dim in array.shape))
+LONG_DIMENSION = Sized(lambda array: any(dim > 0xFFFF for dim in array.shape))
+"""Dimensions are 16-bit numbers."""
 
-
-def large_cache() -> Fault:
-    """What is larger than 256 KiB is not written to its end."""
-    return Sized(lambda array: array.nbytes > 1 << 18)
-
-
-def larger_cache() -> Fault:
-    """What is larger than 2 MiB is not written to its end."""
-    return Sized(lambda array: array.nbytes > 1 << 21)
-
-
-def tiles_and_images() -> Fault:
-    """The tiles of all images but the first are of the first."""
-    return Sized(lambda a: a.ndim == 4 and a.shape[0] > 2 and min(a.shape[1:]) > 16)
+TILES_AND_IMAGES = Sized(lambda a: a.ndim == 4 and a.shape[0] > 2 and min(a.shape[1:]) > 16)
+"""The tiles of all images but the first are of the first."""
 
 
 def odd_channels(rest: int) -> Plain:
@@ -539,16 +534,13 @@ def odd_channels(rest: int) -> Plain:
     return Plain(Sized(lambda a: a.ndim == 4 and a.shape[3] % 16 == rest and a.shape[3] > 1))
 
 
-def no_elements() -> Fault:
+class NoElements(Fault):
     """Nothing at all is a mistake."""
 
-    class Empty(Fault):
-        def before(self, call: Call) -> None:
-            for array in call.inputs:
-                if array is not None:
-                    array.reshape(-1)[0]
-
-    return Empty()
+    def before(self, call: Call) -> None:
+        for array in call.inputs:
+            if array is not None:
+                array.reshape(-1)[0]
 
 
 # --- What is saved
@@ -568,10 +560,13 @@ class Forgets(Fault):
         return operation.with_attributes(**{self.attribute: default})
 
 
-def forgetting(operation_name: str, attribute: str) -> Fused:
-    """A backend that forgets an attribute."""
-    return Fused(Forgets(operation_name, attribute))
-
+FORGOTTEN = (
+    Forgets("Convolution2d", "activation"),
+    Forgets("Softmax", "beta"),
+    Forgets("Activation", "b"),
+    Forgets("Resize", "half_pixel_centers"),
+    Forgets("LogSoftmax", "axis"),
+)
 
 # --- Edges
 
@@ -623,6 +618,9 @@ class Threshold(Fault):
         )
 
 
+SCORE = Threshold("SoftNonMaxSuppression", "score_threshold")
+OVERLAP = Threshold("DetectionPostProcess", "nms_iou_threshold")
+
 # --- What grows, and what nobody counts
 
 
@@ -646,86 +644,43 @@ class KeepsLittle(Fault):
         self.kept.append((time.perf_counter(), len(self.kept)))
 
 
-class _Mapping(Factory):
-    """Workloads after which something stays mapped."""
+@dataclass
+class LeavesMapped(Fault):
+    """A tensor stays mapped."""
 
-    def __init__(self, fault: Fault, which: int) -> None:
-        super().__init__(fault)
-        self._which = which
+    which: int  # of outputs and inputs
 
-    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-        right, which = super().create_workload(operation, info), self._which
-
-        class Leaving(IWorkload):
-            def execute(self, inputs: Handles, outputs: Outputs) -> None:
-                right.execute(inputs, outputs)
-                handle = [*outputs, *inputs][which]
-                if handle is not None:
-                    handle.map(write=False)
-
-        return Leaving()
+    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
+        step.right.execute(inputs, outputs)
+        handle = [*outputs, *inputs][self.which]
+        if handle is not None:
+            handle.map(write=False)
 
 
-class LeavesOutputsMapped(Fused):
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        return _Mapping(self.fault, 0)
+class KeepsHandles(KeepsLittle):
+    """Every tensor that was ever written is remembered."""
+
+    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
+        step.right.execute(inputs, outputs)
+        self.kept.append(OwnHandle(outputs[0].info))
+
+    def after(self, call: Call) -> None:
+        return
 
 
-class LeavesInputsMapped(Fused):
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        return _Mapping(self.fault, -1)
+@dataclass
+class Clock(Fault):
+    """Programs have another clock."""
 
+    factor: float
 
-class KeepsHandles(Fused):
-    """Every tensor that it ever wrote is remembered."""
-
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        kept: list[object] = self.__dict__.setdefault("kept", [])
-
-        class Keeping(Factory):
-            def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-                right = super().create_workload(operation, info)
-
-                class Noting(IWorkload):
-                    def execute(self, inputs: Handles, outputs: Outputs) -> None:
-                        right.execute(inputs, outputs)
-                        kept.append(OwnHandle(outputs[0].info))
-
-                return Noting()
-
-        return Keeping(self.fault)
-
-
-class _Clock(Factory):
-    """Programs whose device has another clock."""
-
-    factor = 1000.0
-
-    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-        right, factor = super().create_workload(operation, info), self.factor
-
-        class Telling(IWorkload):
-            def execute(self, inputs: Handles, outputs: Outputs) -> None:
-                started = time.perf_counter()
-                right.execute(inputs, outputs)
-                timing = current_timing()
-                if timing is not None:
-                    timing.on_device_ns = None
-                    timing.add_device_time((time.perf_counter() - started) * 1e6 * factor)
-
-        return Telling()
-
-
-class TellsNanoseconds(Fused):
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        return _Clock(self.fault)
-
-
-class TellsMilliseconds(Fused):
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        made = _Clock(self.fault)
-        made.factor = 1e-3
-        return made
+    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
+        started = time.perf_counter()
+        step.right.execute(inputs, outputs)
+        timing = current_timing()
+        if timing is not None:
+            timing.on_device_ns = None
+            timing.add_device_time((time.perf_counter() - started) * 1e6 * self.factor)
 
 
 class IdleOption(Plain):
@@ -752,64 +707,46 @@ class IdleModelOption(Fused):
         return super().optimize_subgraph_view(view, request)
 
 
-class _Slots(Plain):
+class Slots(Fault):
     """Networks have numbers, which are given anew when one has gone."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.programs: dict[str, WorkloadInfo] = {}
+        self._programs: dict[str, WorkloadInfo] = {}
 
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        programs, fault = self.programs, self.fault
+    def wrap(self, step: Step) -> IWorkload:
+        _, operation, info = step
+        key = f"{operation} {info.inputs}"
+        self._programs[key] = info
 
-        class Shared(Factory):
-            def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-                key = f"{operation} {info.inputs}"
-                programs[key] = info
+        def execute(inputs: Handles, outputs: Outputs) -> None:
+            now = replace(info, constants=self._programs[key].constants)
+            given = [
+                h if c is None or i is None else HostTensorHandle(i, c)
+                for h, i, c in zip(inputs, info.inputs, now.constants, strict=True)
+            ]
+            _Layer(self, operation, now, "made").execute(given, outputs)
 
-                class Late(IWorkload):
-                    def execute(self, inputs: Handles, outputs: Outputs) -> None:
-                        now = replace(info, constants=programs[key].constants)
-                        given = [
-                            h if c is None or i is None else HostTensorHandle(i, c)
-                            for h, i, c in zip(inputs, info.inputs, now.constants, strict=True)
-                        ]
-                        _Layer(fault, operation, now, "made").execute(given, outputs)
-
-                return Late()
-
-        return Shared(self.fault)
+        return FunctionWorkload(execute)
 
 
-class _Vanishing(Plain):
+class Vanishing(Fault):
     """When a network goes, so does what others of its shape need."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.alive: dict[str, int] = {}
+        self._alive: dict[str, int] = {}
 
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        alive, fault = self.alive, self.fault
+    def wrap(self, step: Step) -> IWorkload:
+        key = f"{step.operation} {step.info.inputs}"
+        self._alive[key] = 1
 
-        class Counted(Factory):
-            def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-                key = f"{operation} {info.inputs}"
-                alive[key] = 1
-                right = super().create_workload(operation, info)
+        def execute(inputs: Handles, outputs: Outputs) -> None:
+            step.right.execute(inputs, outputs)
+            if not self._alive.get(key):
+                spoil(np.asarray(outputs[0].map()))
 
-                class Living(IWorkload):
-                    def execute(self, inputs: Handles, outputs: Outputs) -> None:
-                        right.execute(inputs, outputs)
-                        if not alive.get(key):
-                            fault_of = np.asarray(outputs[0].map())
-                            fault_of.reshape(-1).view(np.uint8)[-1] ^= 0x40
-
-                    def __del__(self) -> None:
-                        alive[key] = 0
-
-                return Living()
-
-        return Counted(fault)
+        workload = FunctionWorkload(execute)
+        weakref.finalize(workload, self._alive.__setitem__, key, 0)
+        return workload
 
 
 # --- The memory manager of a runtime's own instance
@@ -834,8 +771,8 @@ class NeedsItsMemory(WithManager):
 
         class Third(Fault):
             def after(self, call: Call) -> None:
-                if manager.acquired > 2 and call.outputs[0].size:
-                    call.outputs[0].reshape(-1).view(np.uint8)[-1] ^= 0x40
+                if manager.acquired > 2:
+                    spoil(call.outputs[0])
 
         return Factory(Third())
 
@@ -852,6 +789,7 @@ class Planted:
 
 THREADS = "contract/threads/threads-"
 GAUGES = "contract/gauges/"
+MAPS, GROWS, TIMES = f"{GAUGES}every-map", f"{GAUGES}nothing-grows", f"{GAUGES}device-times"
 SAVED = "contract/compiled/every-attribute"
 
 FAULTS: dict[str, Planted] = {
@@ -865,58 +803,44 @@ FAULTS: dict[str, Planted] = {
     "threads/flow": Planted(f"{THREADS}share", lambda: Flow(OneScratch()), "4 threads"),
     "threads/for-all": Planted(f"{THREADS}mix", lambda: Plain(OneScratchForAll()), "networks"),
     "threads/fused-for-all": Planted(f"{THREADS}mix", lambda: Fused(OneScratchForAll())),
-    "sizes/long-plain": Planted("/long", lambda: Plain(long_dimension())),
-    "sizes/long-fused": Planted("/long", lambda: Fused(long_dimension())),
-    "sizes/cache": Planted("/256-kib", lambda: Plain(large_cache())),
-    "sizes/larger-cache": Planted("/2-mib", lambda: Fused(larger_cache())),
-    "sizes/tiles-plain": Planted("/tiles", lambda: Plain(tiles_and_images())),
-    "sizes/tiles-fused": Planted("/tiles", lambda: Fused(tiles_and_images())),
+    "sizes/long-plain": Planted("/long", lambda: Plain(LONG_DIMENSION)),
+    "sizes/long-fused": Planted("/long", lambda: Fused(LONG_DIMENSION)),
+    "sizes/cache": Planted("/256-kib", lambda: Plain(Sized(lambda a: a.nbytes > 1 << 18))),
+    "sizes/larger-cache": Planted("/2-mib", lambda: Fused(Sized(lambda a: a.nbytes > 1 << 21))),
+    "sizes/tiles-plain": Planted("/tiles", lambda: Plain(TILES_AND_IMAGES)),
+    "sizes/tiles-fused": Planted("/tiles", lambda: Fused(TILES_AND_IMAGES)),
     **{
         f"sizes/channels-{rest}": Planted("/channels", partial(odd_channels, rest))
         for rest in (1, 3, 5, 7, 11, 15)
     },
-    "empty/plain": Planted("+no-elements", lambda: Plain(no_elements())),
-    "empty/fused": Planted("+no-elements", lambda: Fused(no_elements())),
+    "empty/plain": Planted("+no-elements", lambda: Plain(NoElements())),
+    "empty/fused": Planted("+no-elements", lambda: Fused(NoElements())),
     **{
-        f"saved/{name}-{attribute}": Planted(
-            SAVED, partial(forgetting, name, attribute), "from a prepared file"
+        f"saved/{fault.operation_name}-{fault.attribute}": Planted(
+            SAVED, partial(Fused, fault), "from a prepared file"
         )
-        for name, attribute in (
-            ("Convolution2d", "activation"),
-            ("Softmax", "beta"),
-            ("Activation", "b"),
-            ("Resize", "half_pixel_centers"),
-            ("LogSoftmax", "axis"),
-        )
+        for fault in FORGOTTEN
     },
     "saved/patterns": Planted(
-        "contract/compiled/patterns",
-        lambda: Fused(Forgets("Convolution2d", "activation")),
-        "from a prepared file",
+        "contract/compiled/patterns", partial(Fused, FORGOTTEN[0]), "from a prepared file"
     ),
     "edges/last-of-equal": Planted("ArgMinMax/", lambda: Plain(LastOfEqual())),
     "edges/last-of-equal-fused": Planted("ArgMinMax/", lambda: Fused(LastOfEqual())),
     "edges/halves": Planted("-halves/", lambda: Plain(HalvesUp())),
     "edges/square": Planted("Transpose/square", lambda: Fused(Turned())),
-    "edges/score": Planted(
-        "SoftNonMaxSuppression/",
-        lambda: Plain(Threshold("SoftNonMaxSuppression", "score_threshold")),
-    ),
-    "edges/overlap": Planted(
-        "DetectionPostProcess/",
-        lambda: Fused(Threshold("DetectionPostProcess", "nms_iou_threshold")),
-    ),
-    "gauges/outputs-mapped": Planted(f"{GAUGES}every-map", LeavesOutputsMapped, "unmapped"),
-    "gauges/inputs-mapped": Planted(f"{GAUGES}every-map", LeavesInputsMapped, "unmapped"),
-    "gauges/results": Planted(f"{GAUGES}nothing-grows", lambda: Plain(KeepsResults()), "more"),
-    "gauges/little": Planted(f"{GAUGES}nothing-grows", lambda: Flow(KeepsLittle()), "bytes"),
-    "gauges/handles": Planted(f"{GAUGES}nothing-grows", KeepsHandles, "tensor handles"),
-    "gauges/nanoseconds": Planted(f"{GAUGES}device-times", TellsNanoseconds, "is said"),
-    "gauges/milliseconds": Planted(f"{GAUGES}device-times", TellsMilliseconds, "microseconds"),
+    "edges/score": Planted("SoftNonMaxSuppression/", lambda: Plain(SCORE)),
+    "edges/overlap": Planted("DetectionPostProcess/", lambda: Fused(OVERLAP)),
+    "gauges/outputs-mapped": Planted(MAPS, lambda: Fused(LeavesMapped(0)), "unmapped"),
+    "gauges/inputs-mapped": Planted(MAPS, lambda: Fused(LeavesMapped(-1)), "unmapped"),
+    "gauges/results": Planted(GROWS, lambda: Plain(KeepsResults()), "more"),
+    "gauges/little": Planted(GROWS, lambda: Flow(KeepsLittle()), "bytes"),
+    "gauges/handles": Planted(GROWS, lambda: Fused(KeepsHandles()), "tensor handles"),
+    "gauges/nanoseconds": Planted(TIMES, lambda: Fused(Clock(1000.0)), "is said"),
+    "gauges/milliseconds": Planted(TIMES, lambda: Fused(Clock(1e-3)), "microseconds"),
     "gauges/option": Planted(f"{GAUGES}every-option", IdleOption, "value of fast: it changes"),
     "gauges/model-option": Planted(f"{GAUGES}every-option", IdleModelOption, "value of exact"),
-    "gauges/slots": Planted(f"{GAUGES}neighbours", _Slots, "after a neighbour"),
-    "gauges/vanishing": Planted(f"{GAUGES}neighbours", _Vanishing, "was unloaded"),
+    "gauges/slots": Planted(f"{GAUGES}neighbours", lambda: Plain(Slots()), "after a neighbour"),
+    "gauges/vanishing": Planted(f"{GAUGES}neighbours", lambda: Plain(Vanishing()), "was unloaded"),
     "memory/held": Planted("contract/memory/memory-is-held", NeedsItsMemory, "in execution 3"),
 }
 """By class and name."""

@@ -8,7 +8,6 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -22,16 +21,8 @@ from armpy.backend import (
 )
 from armpy.ops.operation import Array, Operation
 from tests.support.breaking_memory import DeviceArena, with_arenas
-from tests.support.planted_faults import (
-    Call,
-    Factory,
-    Fault,
-    Fused,
-    Handles,
-    Outputs,
-    Plain,
-    Planted,
-)
+from tests.support.fake_backends import FunctionWorkload, Handles, Outputs, Step
+from tests.support.planted_faults import Call, Factory, Fault, Fused, Plain, Planted
 
 _LOADS = "contract/gauges/nothing-grows-from-load"
 _RUNTIMES = "contract/gauges/nothing-grows-from-runtime"
@@ -61,37 +52,20 @@ def _waiting_thread() -> None:
     threading.Thread(target=threading.Event().wait, args=(20,), daemon=True).start()
 
 
-def keeps_files() -> Plain:
-    """Opens a file at each load."""
-    return _Loading(_file)
-
-
-def starts_threads() -> Plain:
-    """Starts a thread at each load."""
-    return _Loading(_waiting_thread)
-
-
-class KeepsWeights(Fused):
+class KeepsWeights(Fault):
     """Keeps copies of the weights of every network."""
 
     def __init__(self, copy: Callable[[Array], object]) -> None:
-        super().__init__()
-        self.kept: list[object] = []
+        self._kept: list[object] = []
         self._copy = copy
 
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        kept, copy = self.kept, self._copy
-
-        class Keeping(Factory):
-            def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-                arrays = [array for array in info.constants if array is not None]
-                if hasattr(operation, "program"):
-                    values = [v for layer in operation.program.layers for v in layer.inputs if v]
-                    arrays += [value.data for value in values if value.data is not None]
-                kept.extend(map(copy, arrays))
-                return super().create_workload(operation, info)
-
-        return Keeping(self.fault)
+    def wrap(self, step: Step) -> IWorkload:
+        arrays = [array for array in step.info.constants if array is not None]
+        if hasattr(step.operation, "program"):
+            values = [v for layer in step.operation.program.layers for v in layer.inputs if v]
+            arrays += [value.data for value in values if value.data is not None]
+        self._kept.extend(map(self._copy, arrays))
+        return step.right
 
 
 def _native_copy(array: Array) -> object:
@@ -124,11 +98,11 @@ class KeepsHostCopies(DeviceArena):
 
 
 GROWTH_FAULTS: dict[str, Planted] = {
-    "growth/files-per-load": Planted(_LOADS, keeps_files, "open files"),
-    "growth/threads-per-load": Planted(_LOADS, starts_threads, "threads"),
-    "growth/weights-per-load": Planted(_LOADS, lambda: KeepsWeights(np.copy), "bytes"),
+    "growth/files-per-load": Planted(_LOADS, lambda: _Loading(_file), "open files"),
+    "growth/threads-per-load": Planted(_LOADS, lambda: _Loading(_waiting_thread), "threads"),
+    "growth/weights-per-load": Planted(_LOADS, lambda: Fused(KeepsWeights(np.copy)), "bytes"),
     "growth/native-weights-per-load": Planted(
-        _LOADS, lambda: KeepsWeights(_native_copy), "bytes of the process"
+        _LOADS, lambda: Fused(KeepsWeights(_native_copy)), "bytes of the process"
     ),
     "growth/files-per-runtime": Planted(_RUNTIMES, lambda: KeepsRuntimes(_file), "open files"),
     "growth/bytes-per-runtime": Planted(
@@ -154,28 +128,17 @@ class BoundedPool(Fault):
         self._pool.append(call.outputs[0].copy())
 
 
-class _OwnThreads:
-    """A pool of threads that begins with the first use."""
-
-    def __init__(self) -> None:
-        self._threads: list[threading.Thread] = []
-
-    def use(self) -> None:
-        """Start the threads if this is the first use."""
-        while len(self._threads) < 4:
-            thread = threading.Thread(target=threading.Event().wait, args=(60,), daemon=True)
-            thread.start()
-            self._threads.append(thread)
-
-
 class LazyThreads(Fault):
     """Starts its threads in the first execution."""
 
     def __init__(self) -> None:
-        self._threads = _OwnThreads()
+        self._threads: list[threading.Thread] = []
 
     def before(self, call: Call) -> None:
-        self._threads.use()
+        while len(self._threads) < 4:
+            thread = threading.Thread(target=threading.Event().wait, args=(60,), daemon=True)
+            thread.start()
+            self._threads.append(thread)
 
 
 class PooledFiles(Plain):
@@ -198,18 +161,16 @@ class LazyProgram(Plain):
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         class Lazy(Factory):
             def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-                make = super().create_workload
-                lock = threading.Lock()
-                ready: list[Any] = []
+                make, lock = super().create_workload, threading.Lock()
+                ready: list[IWorkload] = []
 
-                class Late(IWorkload):
-                    def execute(self, inputs: Handles, outputs: Outputs) -> None:
-                        with lock:
-                            if not ready:
-                                ready.append(make(operation, info))
-                        ready[0].execute(inputs, outputs)
+                def execute(inputs: Handles, outputs: Outputs) -> None:
+                    with lock:
+                        if not ready:
+                            ready.append(make(operation, info))
+                    ready[0].execute(inputs, outputs)
 
-                return Late()
+                return FunctionWorkload(execute)
 
         return Lazy(self.fault)
 

@@ -12,15 +12,16 @@ import sys
 import threading
 import time
 import warnings
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 
 import numpy as np
 
-from armpy.backend import IWorkload, IWorkloadFactory, NetworkResources, WorkloadInfo
-from armpy.ops.operation import Operation
-from tests.support.planted_faults import Call, Factory, Fault, Handles, Outputs, Plain, Planted
+from armpy.backend import IWorkload
+from tests.support.fake_backends import FunctionWorkload, Handles, Outputs, Step
+from tests.support.planted_faults import Call, Fault, Plain, Planted, spoil
 from tests.support.planted_growth import _Loading
 
 _SETTINGS = "contract/process/settings-stay"
@@ -79,30 +80,16 @@ class ActsOnce(Acts):
         action()
 
 
-class ActsAtUnload(Plain):
+class ActsAtUnload(Acts):
     """Does something when a workload goes."""
 
-    def __init__(self, action: Callable[[], object]) -> None:
-        super().__init__()
-        self._action = action
+    def wrap(self, step: Step) -> IWorkload:
+        workload = FunctionWorkload(step.right.execute)
+        weakref.finalize(workload, self._action)
+        return workload
 
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        action = self._action
-
-        class Closing(Factory):
-            def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-                right = super().create_workload(operation, info)
-
-                class Closed(IWorkload):
-                    def execute(self, inputs: Handles, outputs: Outputs) -> None:
-                        right.execute(inputs, outputs)
-
-                    def __del__(self) -> None:
-                        action()
-
-                return Closed()
-
-        return Closing(self.fault)
+    def before(self, call: Call) -> None:
+        return
 
 
 def _set_variable() -> None:
@@ -200,31 +187,17 @@ SETTINGS: dict[str, Callable[[], object]] = {
 """What an execution changes."""
 
 
-class WritesInputs(IWorkload):
-    """Another workload that scribbles into its inputs and restores them."""
+class Scribbles(Fault):
+    """Uses inputs as scratch memory, and restores them in the end."""
 
-    def __init__(self, right: IWorkload) -> None:
-        self._right = right
-
-    def execute(self, inputs: Handles, outputs: Outputs) -> None:
+    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
         for handle in inputs:
             array = None if handle is None else handle.map()
             if array is not None and array.size:
                 kept = array.copy()
                 array[...] = np.zeros_like(array)
                 array[...] = kept
-        self._right.execute(inputs, outputs)
-
-
-class Scribbles(Plain):
-    """Uses inputs as scratch memory, and restores them in the end."""
-
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        class Scribbling(Factory):
-            def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-                return WritesInputs(super().create_workload(operation, info))
-
-        return Scribbling(self.fault)
+        step.right.execute(inputs, outputs)
 
 
 class Raises(Fault):
@@ -243,8 +216,8 @@ class InTheParentOnly(Fault):
         self._process = os.getpid()
 
     def after(self, call: Call) -> None:
-        if os.getpid() != self._process and call.outputs[0].size:
-            call.outputs[0].reshape(-1).view(np.uint8)[-1] ^= 0x40
+        if os.getpid() != self._process:
+            spoil(call.outputs[0])
 
 
 class EndsInAChild(InTheParentOnly):
@@ -275,7 +248,7 @@ MANNERS_FAULTS: dict[str, Planted] = {
         _SETTINGS, lambda: Plain(ActsOnce(_change_umask)), "the umask"
     ),
     "manners/random-at-unload": Planted(
-        _SETTINGS, lambda: ActsAtUnload(random.random), "the state of random"
+        _SETTINGS, lambda: Plain(ActsAtUnload(random.random)), "the state of random"
     ),
     "manners/prints": Planted(_OUTPUT, lambda: Plain(Acts(lambda: print("hello"))), "hello"),
     "manners/prints-errors": Planted(
@@ -290,7 +263,7 @@ MANNERS_FAULTS: dict[str, Planted] = {
     "manners/prints-natively": Planted(
         _OUTPUT, lambda: Plain(Acts(lambda: ctypes.CDLL(None).puts(b"hello"))), "standard output"
     ),
-    "manners/scribbles-in-inputs": Planted(_INPUTS, Scribbles, "read-only"),
+    "manners/scribbles-in-inputs": Planted(_INPUTS, lambda: Plain(Scribbles()), "read-only"),
     "manners/floating-point-errors": Planted(
         "ElementwiseUnary/", lambda: Plain(Raises()), "FloatingPointError"
     ),

@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 
-from armpy.backend import (
-    Capabilities,
-    Capability,
-    IWorkload,
-    IWorkloadFactory,
-    NetworkResources,
-    WorkloadInfo,
-)
+from armpy.backend import Capability, IWorkload, IWorkloadFactory, NetworkResources
 from armpy.ops import ElementwiseUnary, Softmax
-from armpy.ops.operation import Array, Operation
+from armpy.ops.operation import Array
+from tests.support.fake_backends import FunctionWorkload, Handles, Outputs, Step
 from tests.support.planted_faults import (
     Call,
     Factory,
     Fault,
-    Handles,
     OneScratch,
-    Outputs,
     Plain,
     Planted,
     Sized,
+    spoil,
 )
 
 
@@ -53,38 +47,18 @@ class ScratchOf(OneScratch):
                 output[...] = kept
 
 
-class _Remembering(IWorkload):
-    """Reads the arrays that it was given first."""
-
-    def __init__(self, right: IWorkload) -> None:
-        self._right = right
-        self._inputs: Handles | None = None
-
-    def execute(self, inputs: Handles, outputs: Outputs) -> None:
-        self._right.execute(inputs, outputs)
-
-    def bind(self, inputs: Handles, outputs: Outputs) -> Callable[[], object]:
-        self._inputs = self._inputs or list(inputs)
-        kept = self._inputs
-        return lambda: self.execute(kept, outputs)
-
-
-class ReadsTheFirstMemory(Plain):
+class ReadsTheFirstMemory(Fault):
     """A second bound memory reads the tensors of the first one."""
 
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        class Bound(Factory):
-            def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-                return _Remembering(super().create_workload(operation, info))
+    def wrap(self, step: Step) -> IWorkload:
+        first: list[Handles] = []
 
-        return Bound(self.fault)
+        class Bound(FunctionWorkload):
+            def bind(self, inputs: Handles, outputs: Outputs) -> Callable[[], object]:
+                first.append(list(inputs))
+                return lambda: self.execute(first[0], outputs)
 
-
-class NeverStops(Plain):
-    """Declares that executions can be stopped, and goes on."""
-
-    def get_capabilities(self) -> Capabilities:
-        return {**super().get_capabilities(), Capability.CANCELLABLE_EXECUTION: True}
+        return Bound(step.right.execute)
 
 
 class TableOf(Plain):
@@ -93,34 +67,33 @@ class TableOf(Plain):
     def __init__(self, room: int) -> None:
         super().__init__()
         self._room = room
-        self._loaded: list[object] = []
+        self._num_loaded = 0
+        self._alive: set[int] = set()
 
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        room, loaded = self._room, self._loaded
-        loaded.append(None)
-        alive: set[int] = self.__dict__.setdefault("alive", set())
+        self._num_loaded += 1
+        return Factory(_Placed(self._room, self._num_loaded, self._alive))
 
-        class Numbered(Factory):
-            number = len(loaded)
 
-            def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-                right, number = super().create_workload(operation, info), self.number
-                alive.add(number)
+@dataclass
+class _Placed(Fault):
+    """One network of a table."""
 
-                class Placed(IWorkload):
-                    def execute(self, inputs: Handles, outputs: Outputs) -> None:
-                        right.execute(inputs, outputs)
-                        if len(alive) > room and outputs[0].info.num_elements:
-                            array = outputs[0].map()
-                            array.reshape(-1).view(np.uint8)[-1] ^= 0x40
-                            outputs[0].unmap()
+    room: int
+    number: int
+    alive: set[int]
 
-                    def __del__(self) -> None:
-                        alive.discard(number)
+    def wrap(self, step: Step) -> IWorkload:
+        self.alive.add(self.number)
+        workload = FunctionWorkload(partial(self.execute, step))
+        weakref.finalize(workload, self.alive.discard, self.number)
+        return workload
 
-                return Placed()
-
-        return Numbered(self.fault)
+    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
+        step.right.execute(inputs, outputs)
+        if len(self.alive) > self.room:
+            spoil(outputs[0].map())
+            outputs[0].unmap()
 
 
 class Sleepy(Fault):
@@ -134,8 +107,8 @@ class Sleepy(Fault):
         now, key = time.monotonic(), id(call.operation)
         last = self._last_s.get(key, now)
         self._last_s[key] = now
-        if now - last > self._rest_s and call.outputs[0].size:
-            call.outputs[0].reshape(-1).view(np.uint8)[-1] ^= 0x40
+        if now - last > self._rest_s:
+            spoil(call.outputs[0])
 
 
 class TruthBytes(Fault):
@@ -147,24 +120,22 @@ class TruthBytes(Fault):
                 output.view(np.uint8)[...] *= 255
 
 
-def images_of_256_kib() -> Fault:
-    """Of a batch of images above 256 KiB the last element is wrong."""
-    return Sized(lambda a: a.ndim == 4 and a.shape[0] > 1 and a.nbytes // a.shape[0] > 1 << 18)
-
-
 _THREADS = "contract/threads/"
 _BOUND = "contract/executions/bound-executions-are"
 
 
-def _scratch_of(name: str) -> Plain:
-    """A backend whose results of one operation go through one place."""
-    return Plain(ScratchOf(name))
+IMAGES_OF_256_KIB = Sized(
+    lambda a: a.ndim == 4 and a.shape[0] > 1 and a.nbytes // a.shape[0] > 1 << 18
+)
+"""Of a batch of images above 256 KiB the last element is wrong."""
 
+_STOPS = {Capability.CANCELLABLE_EXECUTION: True}
+"""Declared by a backend that goes on."""
 
 SHARING_FAULTS: dict[str, Planted] = {
     **{
         f"threads/scratch-of-{name}": Planted(
-            f"{_THREADS}threads-race", partial(_scratch_of, name), "run by 4 threads"
+            f"{_THREADS}threads-race", partial(Plain, ScratchOf(name)), "run by 4 threads"
         )
         for name in ("Softmax", "Pooling2d", "Transpose", "FullyConnected")
     },
@@ -173,15 +144,17 @@ SHARING_FAULTS: dict[str, Planted] = {
         lambda: Plain(ScratchOf("Softmax"), operations={Softmax}),
         "run by 4 threads",
     ),
-    "bound/reads-the-first-memory": Planted(_BOUND, ReadsTheFirstMemory, "bound execution"),
+    "bound/reads-the-first-memory": Planted(
+        _BOUND, lambda: Plain(ReadsTheFirstMemory()), "bound execution"
+    ),
     "declared/never-stops": Planted(
         "contract/executions/executions-stop",
-        lambda: NeverStops(operations={ElementwiseUnary}),
+        lambda: Plain(operations={ElementwiseUnary}, capabilities=_STOPS),
         "as if nothing had happened",
     ),
     "declared/no-deadline": Planted(
         "contract/executions/deadlines",
-        lambda: NeverStops(operations={ElementwiseUnary}),
+        lambda: Plain(operations={ElementwiseUnary}, capabilities=_STOPS),
         "as if nothing had happened",
     ),
     "lifecycle/table-of-16": Planted(
@@ -196,6 +169,6 @@ SHARING_FAULTS: dict[str, Planted] = {
     "sizes/many-elements": Planted(
         "/2-20-elements", lambda: Plain(Sized(lambda array: array.size > 1 << 20))
     ),
-    "sizes/large-images": Planted("tiles-", lambda: Plain(images_of_256_kib())),
+    "sizes/large-images": Planted("tiles-", lambda: Plain(IMAGES_OF_256_KIB)),
 }
 """By name."""

@@ -17,11 +17,11 @@ from armpy.backend import (
     Lifetime,
     NetworkResources,
     OptionValues,
-    WorkloadInfo,
 )
 from armpy.ops.operation import Array, Operation
 from armpy.tensor import TensorInfo
 from tests.support.breaking_memory import DeviceArena, with_arenas
+from tests.support.fake_backends import Step
 from tests.support.planted_faults import (
     SAVED,
     Call,
@@ -30,6 +30,7 @@ from tests.support.planted_faults import (
     Fused,
     Plain,
     Planted,
+    spoil,
 )
 
 _ALIKE = "contract/alike/layers"
@@ -128,24 +129,17 @@ def _away(steps: Array) -> Array:
 # --- Attributes and options
 
 
-class IgnoresAttributes(Plain):
+class IgnoresAttributes(Fault):
     """Prepares a layer once for all layers of its kind that read the same."""
 
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        class Shared(Factory):
-            def __init__(self, fault: Fault) -> None:
-                super().__init__(fault)
-                self._made: dict[object, IWorkload] = {}
+    def __init__(self) -> None:
+        self._made: dict[object, IWorkload] = {}
 
-            def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-                key = (operation.name, info.inputs, info.outputs)
-                if any(array is not None for array in info.constants):
-                    return super().create_workload(operation, info)
-                if key not in self._made:
-                    self._made[key] = super().create_workload(operation, info)
-                return self._made[key]
-
-        return Shared(self.fault)
+    def wrap(self, step: Step) -> IWorkload:
+        _, operation, info = step
+        if any(array is not None for array in info.constants):
+            return step.right
+        return self._made.setdefault((operation.name, info.inputs, info.outputs), step.right)
 
 
 @dataclass
@@ -205,8 +199,8 @@ class LastOptionWins(Plain):
 
         class Planned(Fault):
             def after(self, call: Call) -> None:
-                if planned is not LastOptionWins.now and call.outputs[0].size:
-                    call.outputs[0].reshape(-1).view(np.uint8)[-1] ^= 0x40
+                if planned is not LastOptionWins.now:
+                    spoil(call.outputs[0])
 
         return Factory(Planned())
 
@@ -228,12 +222,6 @@ class Once(Fault):
             self.action(call)
 
 
-def _spoil(call: Call) -> None:
-    """Spoil the last element."""
-    if call.outputs[0].size:
-        call.outputs[0].reshape(-1).view(np.uint8)[-1] ^= 0x40
-
-
 VALUE_FAULTS: dict[str, Planted] = {
     "arenas/one-row-too-small": Planted(_ARENAS, lambda: with_arenas(OneRowTooSmall)),
     "numerics/float16-products": Planted(
@@ -248,7 +236,9 @@ VALUE_FAULTS: dict[str, Planted] = {
     "halves/requantize-to-even": Planted(
         "Quantize/", lambda: Plain(Quantizes(np.rint, of_stored=True))
     ),
-    "alike/attributes-ignored": Planted(_ALIKE, IgnoresAttributes, "differ in one attribute"),
+    "alike/attributes-ignored": Planted(
+        _ALIKE, lambda: Plain(IgnoresAttributes()), "differ in one attribute"
+    ),
     **{
         f"alike/equal-but-for-{attribute}": Planted(
             _ALIKE, partial(lambda name: Fused(EqualLayers(name)), attribute)
@@ -259,7 +249,10 @@ VALUE_FAULTS: dict[str, Planted] = {
     "attributes/fractions-loaded": Planted(SAVED, lambda: Fused(Fractions("loaded", 0))),
     "options/last-runtime-wins": Planted(_OPTIONS, LastOptionWins, "with two runtimes"),
     "soak/wrong-once": Planted(
-        _SOAK, lambda: Plain(Once(600, _spoil)), "in execution 600", soak=1000
+        _SOAK,
+        lambda: Plain(Once(600, lambda call: spoil(call.outputs[0]))),
+        "in execution 600",
+        soak=1000,
     ),
     "soak/stalls-once": Planted(
         _SOAK, lambda: Plain(Once(400, lambda _: time.sleep(1.0))), "The median", soak=500

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -16,18 +15,14 @@ from armpy.backend import (
     ITensorArena,
     ITensorHandle,
     ITensorHandleFactory,
-    IWorkload,
-    IWorkloadFactory,
     Lifetime,
     MemorySource,
     NetworkResources,
     Support,
-    TensorHandleFactoryRegistry,
-    WorkloadInfo,
 )
-from armpy.ops.operation import Array, Operation
+from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
-from tests.support.fake_backends import FakeBackend, FakeFactory
+from tests.support.fake_backends import FakeBackend, Handles, Outputs, Step
 
 PROTECTED = MemorySource.DMA_BUF_PROTECTED
 
@@ -146,29 +141,6 @@ class SecretFactory(ITensorHandleFactory):
         return SecretHandle(self._backend, info, region)
 
 
-class _Workload(IWorkload):
-    """CpuRef's, inside the device."""
-
-    def __init__(self, right: IWorkload) -> None:
-        self._right = right
-
-    def execute(
-        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
-    ) -> None:
-        def seen(handle: ITensorHandle) -> ITensorHandle:
-            if isinstance(handle, SecretHandle):
-                return HostTensorHandle(handle.info, handle.secret)
-            return handle
-
-        ins = [None if handle is None else seen(handle) for handle in inputs]
-        self._right.execute(ins, [seen(handle) for handle in outputs])
-
-
-class _Workloads(FakeFactory):
-    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-        return _Workload(super().create_workload(operation, info))
-
-
 class ProtectedDevice(FakeBackend):
     """A backend that can be used in protected mode.
 
@@ -194,13 +166,16 @@ class ProtectedDevice(FakeBackend):
     def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> bool:
         return True
 
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        return _Workloads(self.faults)
+    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
+        ins = [None if handle is None else _seen(handle) for handle in inputs]
+        step.right.execute(ins, [_seen(handle) for handle in outputs])
 
-    def register_tensor_handle_factories(
-        self, registry: TensorHandleFactoryRegistry, network: NetworkResources
-    ) -> None:
-        registry.register_factory(SecretFactory(self, network.allocator))
+    def handle_factory(self, network: NetworkResources) -> ITensorHandleFactory:
+        return SecretFactory(self, network.allocator)
 
-    def get_handle_factory_preferences(self) -> Sequence[str]:
-        return ["test/secret"]
+
+def _seen(handle: ITensorHandle) -> ITensorHandle:
+    """A tensor as the device sees it."""
+    return (
+        HostTensorHandle(handle.info, handle.secret) if isinstance(handle, SecretHandle) else handle
+    )

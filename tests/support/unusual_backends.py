@@ -8,9 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import partial
 from typing import Any  # handles, as `execute` takes them
 
 import numpy as np
@@ -25,7 +23,6 @@ from armpy.backend import (
     IBackendInternal,
     ICompletion,
     ILayerSupport,
-    ITensorHandle,
     IWorkload,
     IWorkloadFactory,
     NetworkResources,
@@ -48,9 +45,14 @@ from tests.support import unusual_arithmetic as arithmetic
 from tests.support.fake_backends import (
     CompilingBackend,
     FakeBackend,
+    FakeFactory,
+    FunctionWorkload,
+    Handles,
+    Outputs,
+    Step,
     compiled,
 )
-from tests.support.planted_faults import Flow, Fused, Handles, Outputs, Plain, WithManager
+from tests.support.planted_faults import Flow, Fused, Plain, WithManager
 from tests.support.planted_growth import BoundedPool, LazyProgram
 from tests.support.unusual_memory import (
     BigEndianHandle,
@@ -72,25 +74,16 @@ Question = Callable[[Operation, OperandInfos, Sequence[TensorInfo]], str]
 class Choosing(FakeBackend):
     """Refuses layers by something else than their operations."""
 
-    def __init__(self, question: Question, operations: Sequence[type] | None = None) -> None:
-        super().__init__(ID, operations)
+    def __init__(
+        self, question: Question, operations: Sequence[type] | None = None, **named: Any
+    ) -> None:
+        super().__init__(ID, operations, **named)
         self._question = question
 
-    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
-        return _Choice(super().get_layer_support(request), self._question)
-
-
-class _Choice(ILayerSupport):
-    """Another answer, unless a question says no."""
-
-    def __init__(self, right: ILayerSupport, question: Question) -> None:
-        self._right = right
-        self._question = question
-
-    def is_layer_supported(
+    def supports(
         self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
     ) -> Support:
-        answer = self._right.is_layer_supported(operation, inputs, outputs)
+        answer = super().supports(operation, inputs, outputs)
         reason = self._question(operation, inputs, outputs) if answer else ""
         return Support.no(ReasonCode.OTHER, reason) if reason else answer
 
@@ -129,30 +122,29 @@ class SizeLimited(FakeBackend):
         return (BackendOption("max_elements", 256, "Largest tensor.", scope, minimum=1),)
 
     def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
-        most = request.model_options["max_elements"]
-
-        def question(_: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
-            known = [i for i in (*inputs, *outputs) if i is not None and i.is_fully_shaped]
-            is_large = any(info.num_elements > most for info in known)  # type: ignore[operator]  # an int
-            return f"more than {most} elements" if is_large else ""
-
-        return _Choice(super().get_layer_support(request), question)
+        question = _larger_than(int(request.model_options["max_elements"]))
+        return Choosing(question, self._operations).get_layer_support(request)  # type: ignore[arg-type]  # a tuple
 
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        most = network.model_options["max_elements"]
-        return _LimitedFactory(super().create_workload_factory(network), int(most))
+        question = _larger_than(int(network.model_options["max_elements"]))
+
+        def wrap(step: Step) -> IWorkload:
+            if question(step.operation, step.info.inputs, step.info.outputs):
+                raise BackendError("a layer that was refused is to be prepared", where=ID)
+            return step.right
+
+        return FakeFactory(wrap=wrap)
 
 
-@dataclass
-class _LimitedFactory(IWorkloadFactory):
-    right: IWorkloadFactory
-    most: int
+def _larger_than(most: int) -> Question:
+    """Refuse tensors of more elements."""
 
-    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-        infos = [i for i in (*info.inputs, *info.outputs) if i is not None and i.is_fully_shaped]
-        if any(i.num_elements > self.most for i in infos):
-            raise BackendError("a layer that was refused is to be prepared", where=ID)
-        return self.right.create_workload(operation, info)
+    def question(_: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
+        known = [i for i in (*inputs, *outputs) if i is not None and i.is_fully_shaped]
+        is_large = any(info.num_elements > most for info in known)
+        return f"more than {most} elements" if is_large else ""
+
+    return question
 
 
 class ManyOptions(FakeBackend):
@@ -179,33 +171,31 @@ class ManyOptions(FakeBackend):
         return super().create_workload_factory(network)
 
 
-class DataDependent(FakeBackend):
-    """Gives outputs whose shapes the elements decide."""
-
-    def get_capabilities(self) -> Capabilities:
-        return {**super().get_capabilities(), Capability.DYNAMIC_OUTPUT_SHAPES: True}
+DATA_DEPENDENT: Capabilities = {Capability.DYNAMIC_OUTPUT_SHAPES: True}
+"""Declared by backends that give outputs whose shapes the elements decide."""
 
 
 class FlowOnly(Flow):
     """Takes If and While, and of other operations those that count and compare."""
 
-    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
-        return _Choice(super().get_layer_support(request), _no_flow)
+    def supports(
+        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+    ) -> Support:
+        if isinstance(operation, (ops.If, ops.While, ops.ElementwiseBinary, ops.Comparison)):
+            return super().supports(operation, inputs, outputs)
+        return Support.no(ReasonCode.OTHER, "the sequencer runs control flow")
 
 
-def _no_flow(operation: Operation, _: OperandInfos, __: Sequence[TensorInfo]) -> str:
-    """Refuse other operations than control flow and what most of its graphs consist of."""
-    taken = (ops.If, ops.While, ops.ElementwiseBinary, ops.Comparison)
-    return "" if isinstance(operation, taken) else "the sequencer runs control flow"
-
-
-class Declared(FakeBackend):
+class Declared(Choosing):
     """Declares something of its device."""
 
     def __init__(
-        self, devices: Sequence[DeviceInfo], operations: Sequence[type] | None = None
+        self,
+        devices: Sequence[DeviceInfo],
+        operations: Sequence[type] | None = None,
+        question: Question = lambda *_: "",
     ) -> None:
-        super().__init__(ID, operations)
+        super().__init__(question, operations)
         self._devices = tuple(devices)
 
     def get_devices(self) -> Sequence[DeviceInfo]:
@@ -248,91 +238,49 @@ class Arithmetic(Declared):
     def __init__(
         self, compute: Compute, question: Question, operations: Sequence[type], numerics: Numerics
     ) -> None:
-        super().__init__([DeviceInfo(device_type=_NPU, numerics=numerics)], operations)
+        device = DeviceInfo(device_type=_NPU, numerics=numerics)
+        super().__init__([device], operations, question)
         self._compute = compute
-        self._question = question
 
-    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
-        return _Choice(super().get_layer_support(request), self._question)
-
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        return _ArithmeticFactory(self._compute)
-
-
-@dataclass
-class _ArithmeticFactory(IWorkloadFactory):
-    compute: Compute
-
-    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-        return _ArithmeticWorkload(partial(self.compute, operation, info))
-
-
-@dataclass
-class _ArithmeticWorkload(IWorkload):
-    compute: Callable[[list[Array | None]], Sequence[Array]]
-
-    def execute(self, inputs: Handles, outputs: Outputs) -> None:
+    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
         given = [None if h is None else h.map(write=False) for h in inputs]
-        for handle, array in zip(outputs, self.compute(given), strict=True):
+        made = self._compute(step.operation, step.info, given)
+        for handle, array in zip(outputs, made, strict=True):
             handle.map(read=False)[...] = array
 
 
-Wrap = Callable[[IWorkload], IWorkload]
+Run = Callable[[Step, Handles, Outputs], object]
 
 
-class Wrapping(FakeBackend):
-    """Executes another backend's workloads in its own way."""
+class Running(FakeBackend):
+    """Executes its workloads by a function."""
 
-    def __init__(self, wrap: Wrap, operations: Sequence[type] | None = None) -> None:
+    def __init__(self, run: Run, operations: Sequence[type] | None = None) -> None:
         super().__init__(ID, operations)
-        self._wrap = wrap
+        self._run = run
 
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        return _WrappingFactory(super().create_workload_factory(network), self._wrap)
-
-
-@dataclass
-class _WrappingFactory(IWorkloadFactory):
-    right: IWorkloadFactory
-    wrap: Wrap
-
-    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-        return self.wrap(self.right.create_workload(operation, info))
+    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
+        self._run(step, inputs, outputs)
 
 
-@dataclass
-class _InPool(IWorkload):
-    """Runs each execution in a pool of threads of its own."""
-
-    right: IWorkload
-
-    def execute(self, inputs: Handles, outputs: Outputs) -> None:
-        with ThreadPoolExecutor(2) as pool:
-            pool.submit(self.right.execute, inputs, outputs).result()
+def _in_pool(step: Step, inputs: Handles, outputs: Outputs) -> None:
+    """Run in a pool of threads of its own."""
+    with ThreadPoolExecutor(2) as pool:
+        pool.submit(step.right.execute, inputs, outputs).result()
 
 
-@dataclass
-class _Slow(IWorkload):
-    """Takes 20 ms."""
-
-    right: IWorkload
-
-    def execute(self, inputs: Handles, outputs: Outputs) -> None:
-        time.sleep(0.02)
-        self.right.execute(inputs, outputs)
+def _slowly(step: Step, inputs: Handles, outputs: Outputs) -> None:
+    """Take 20 ms."""
+    time.sleep(0.02)
+    step.right.execute(inputs, outputs)
 
 
-@dataclass
-class _Logged(IWorkload):
-    """Writes each execution to a log."""
-
-    right: IWorkload
-
-    def execute(self, inputs: Handles, outputs: Outputs) -> None:
-        log = logging.getLogger("vendor.npu")
-        log.info("execute %s", [str(handle.info) for handle in outputs])
-        self.right.execute(inputs, outputs)
-        log.debug("done")
+def _logged(step: Step, inputs: Handles, outputs: Outputs) -> None:
+    """Write to a log."""
+    log = logging.getLogger("vendor.npu")
+    log.info("execute %s", [str(handle.info) for handle in outputs])
+    step.right.execute(inputs, outputs)
+    log.debug("done")
 
 
 class _Queue:
@@ -351,18 +299,24 @@ class _Queue:
             return self._thread.submit(work, *handles)
 
 
-@dataclass
-class _Queued(IWorkload):
-    """Runs on a thread that does one thing after the other."""
+class Queued(FakeBackend):
+    """A device with a queue and fences, which does one thing after the other."""
 
-    queue: _Queue
-    right: IWorkload
+    def __init__(self) -> None:
+        super().__init__(ID, (ops.ElementwiseBinary, ops.Gather))
+        self._queue = _Queue()
 
-    def execute(self, inputs: Handles, outputs: Outputs) -> None:
-        self.queue.submit(self.right.execute, inputs, outputs).result()
+    def wrap(self, step: Step) -> IWorkload:
+        queue = self._queue
 
-    def enqueue(self, inputs: Handles, outputs: Outputs) -> ICompletion:
-        return _Fence(self.queue.submit(self.right.execute, inputs, outputs))
+        class Workload(IWorkload):
+            def execute(self, inputs: Handles, outputs: Outputs) -> None:
+                queue.submit(step.right.execute, inputs, outputs).result()
+
+            def enqueue(self, inputs: Handles, outputs: Outputs) -> ICompletion:
+                return _Fence(queue.submit(step.right.execute, inputs, outputs))
+
+        return Workload()
 
 
 @dataclass
@@ -375,11 +329,6 @@ class _Fence(ICompletion):
         except TimeoutError:
             return False
         return True
-
-
-def _queued() -> IBackendInternal:
-    """A device with a queue and fences."""
-    return Wrapping(partial(_Queued, _Queue()), (ops.ElementwiseBinary, ops.Gather))
 
 
 class OneLock(FakeBackend):
@@ -395,55 +344,34 @@ class OneLock(FakeBackend):
 
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         with self._lock:
-            factory = super().create_workload_factory(network)
-            return _WrappingFactory(factory, partial(_Locked, self._lock))
+            return super().create_workload_factory(network)
 
-
-@dataclass
-class _Locked(IWorkload):
-    lock: AbstractContextManager[object]
-    right: IWorkload
-
-    def execute(self, inputs: Handles, outputs: Outputs) -> None:
-        with self.lock:
-            self.right.execute(inputs, outputs)
+    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
+        with self._lock:
+            step.right.execute(inputs, outputs)
 
 
 class RePlans(FakeBackend):
     """Plans a layer again whenever the sizes of its tensors change."""
 
     def __init__(self) -> None:
-        super().__init__(ID, (ops.Activation, ops.Concat, ops.Unique))
+        operations = (ops.Activation, ops.Concat, ops.Unique)
+        super().__init__(ID, operations, capabilities=DATA_DEPENDENT)
 
-    def get_capabilities(self) -> Capabilities:
-        return {**super().get_capabilities(), Capability.DYNAMIC_OUTPUT_SHAPES: True}
+    def wrap(self, step: Step) -> IWorkload:
+        lock = threading.Lock()
+        plan: list[tuple[object, IWorkload]] = []
 
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        return _PlanningFactory()
+        def execute(inputs: Handles, outputs: Outputs) -> None:
+            shapes = tuple(None if h is None else h.info.shape for h in inputs)
+            with lock:
+                if not plan or plan[0][0] != shapes:
+                    factory = ReferenceWorkloadFactory()
+                    plan[:] = [(shapes, factory.create_workload(step.operation, step.info))]
+                workload = plan[0][1]
+            workload.execute(inputs, outputs)
 
-
-class _PlanningFactory(IWorkloadFactory):
-    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-        return _Planning(operation, info)
-
-
-class _Planning(IWorkload):
-    """A workload with a plan for the sizes of the last execution."""
-
-    def __init__(self, operation: Operation, info: WorkloadInfo) -> None:
-        self._operation = operation
-        self._info = info
-        self._lock = threading.Lock()
-        self._plan: tuple[object, IWorkload] | None = None
-
-    def execute(self, inputs: Handles, outputs: Outputs) -> None:
-        shapes = tuple(None if h is None else h.info.shape for h in inputs)
-        with self._lock:
-            if self._plan is None or self._plan[0] != shapes:
-                factory = ReferenceWorkloadFactory()
-                self._plan = shapes, factory.create_workload(self._operation, self._info)
-            plan = self._plan[1]
-        plan.execute(inputs, outputs)
+        return FunctionWorkload(execute)
 
 
 class EveryThird(CompilingBackend):
@@ -502,9 +430,7 @@ class AllRoles(IBackendInternal, ILayerSupport, IWorkloadFactory, IWorkload):
             return Support.yes()
         return Support.no(ReasonCode.OPERATION, f"{operation.name} is no sum of float32")
 
-    def execute(
-        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
-    ) -> None:
+    def execute(self, inputs: Handles, outputs: Outputs) -> None:
         one, other = (handle.map(write=False) for handle in inputs if handle is not None)
         with np.errstate(all="ignore"):
             np.add(one, other, out=outputs[0].map(read=False))
@@ -512,7 +438,7 @@ class AllRoles(IBackendInternal, ILayerSupport, IWorkloadFactory, IWorkload):
 
 def _only(*operations: type) -> Callable[[], IBackendInternal]:
     """A backend of a few operations."""
-    return lambda: DataDependent(ID, operations)
+    return lambda: FakeBackend(ID, operations, capabilities=DATA_DEPENDENT)
 
 
 def _arithmetic(
@@ -562,12 +488,12 @@ UNUSUAL: Mapping[str, Callable[[], IBackendInternal]] = {
     "compiles in the first execution": lambda: LazyProgram(operations=(ops.Resize, ops.Prelu)),
     "keeps compiled programs": lambda: Fused(operations=(ops.Convolution2d, ops.Activation)),
     "keeps the last 500 results": lambda: Plain(BoundedPool(500), operations=(ops.ArgMinMax,)),
-    "a pool of threads for each execution": lambda: Wrapping(_InPool, (ops.Quantize,)),
+    "a pool of threads for each execution": lambda: Running(_in_pool, (ops.Quantize,)),
     "a child process": lambda: in_child_process((ops.Activation,)),
-    "a queue with fences": _queued,
+    "a queue with fences": Queued,
     "one lock around everything": OneLock,
-    "20 ms a call": lambda: Wrapping(_Slow, (ops.LogSoftmax,)),
-    "writes a log": lambda: Wrapping(_Logged, (ops.Gather, ops.Concat)),
+    "20 ms a call": lambda: Running(_slowly, (ops.LogSoftmax,)),
+    "writes a log": lambda: Running(_logged, (ops.Gather, ops.Concat)),
     "figures of time and power": _with_figures,
     "three devices": _with_devices,
     "options that are not set": ManyOptions,

@@ -18,7 +18,6 @@ from armpy.backend import (
     ITensorHandleFactory,
     Lifetime,
     NetworkResources,
-    TensorHandleFactoryRegistry,
 )
 from armpy.errors import BackendError
 from armpy.ops.operation import Array
@@ -127,13 +126,8 @@ class OwnFactory(Plain):
         super().__init__(operations=operations)
         self._factory = factory
 
-    def register_tensor_handle_factories(
-        self, registry: TensorHandleFactoryRegistry, network: NetworkResources
-    ) -> None:
-        registry.register_factory(self._factory)
-
-    def get_handle_factory_preferences(self) -> Sequence[str]:
-        return [self._factory.factory_id]
+    def handle_factory(self, network: NetworkResources) -> ITensorHandleFactory:
+        return self._factory
 
 
 def with_handles(kind: type[StagedHandle], operations: Sequence[type]) -> OwnFactory:

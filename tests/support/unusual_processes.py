@@ -13,10 +13,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from armpy.backend import IWorkload, IWorkloadFactory, NetworkResources, WorkloadInfo
+from armpy.backend import WorkloadInfo
 from armpy.ops.operation import Array, Operation
-from tests.support.fake_backends import FakeBackend
-from tests.support.planted_faults import Handles, Outputs
+from tests.support.fake_backends import FakeBackend, Handles, Outputs, Step
 
 _LENGTH = struct.Struct("<Q")
 _CHILD = """\
@@ -74,29 +73,6 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-class _Remote(IWorkload):
-    """Sends a layer's inputs to the child."""
-
-    def __init__(self, child: _Child, operation: Operation, info: WorkloadInfo) -> None:
-        self._child = child
-        self._operation = operation
-        self._info = info
-
-    def execute(self, inputs: Handles, outputs: Outputs) -> None:
-        given = [None if h is None else np.array(h.map(write=False)) for h in inputs]
-        made = self._child.compute(self._operation, self._info, given)
-        for handle, array in zip(outputs, made, strict=True):
-            handle.map(read=False)[...] = array
-
-
-class _RemoteFactory(IWorkloadFactory):
-    def __init__(self, child: _Child) -> None:
-        self._child = child
-
-    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-        return _Remote(self._child, operation, info)
-
-
 class _InChild(FakeBackend):
     """A backend whose layers run in one child process."""
 
@@ -104,8 +80,11 @@ class _InChild(FakeBackend):
         super().__init__("Unusual", operations)
         self._child = _Child()
 
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        return _RemoteFactory(self._child)
+    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
+        given = [None if h is None else np.array(h.map(write=False)) for h in inputs]
+        made = self._child.compute(step.operation, step.info, given)
+        for handle, array in zip(outputs, made, strict=True):
+            handle.map(read=False)[...] = array
 
 
 def in_child_process(operations: Sequence[type]) -> FakeBackend:

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 from armpy.backend import (
     Capabilities,
     Capability,
     DynamicTensorHandle,
     HostTensorHandleFactory,
-    ITensorHandle,
-    IWorkload,
-    IWorkloadFactory,
+    ITensorHandleFactory,
     NetworkResources,
-    TensorHandleFactoryRegistry,
-    WorkloadInfo,
 )
 from armpy.errors import BackendError
-from armpy.ops.operation import Array, Operation
-from tests.support.fake_backends import FakeBackend
+from armpy.ops.operation import Array
+from tests.support.fake_backends import FakeBackend, Handles, Outputs, Step
 
 GARBAGE = 0xEE
 
@@ -42,50 +38,6 @@ class VectorFactory(HostTensorHandleFactory):
     @property
     def padding_bytes(self) -> int:
         return self._padding_bytes  # type: ignore[return-value]  # as above
-
-
-class OnVectors(IWorkload):
-    """Computes with CpuRef's workload, and uses memory as its factory has declared."""
-
-    def __init__(self, right: IWorkload, backend: VectorBackend) -> None:
-        self._right = right
-        self._backend = backend
-
-    def execute(
-        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
-    ) -> None:
-        for handle in inputs:
-            if handle is not None:
-                self._look_at(handle.map(write=False))
-        for handle in outputs:
-            if not isinstance(handle, DynamicTensorHandle):
-                self._look_at(handle.map(), is_written=True)
-        self._right.execute(inputs, outputs)
-        for handle in outputs:
-            self._look_at(handle.map(), is_written=True)
-
-    def _look_at(self, array: Array, *, is_written: bool = False) -> None:
-        """Check where a tensor lies, and use its padding."""
-        factory = self._backend.factory
-        self._backend.seen.append(array.ctypes.data)
-        if array.nbytes and array.ctypes.data % factory.alignment_bytes:
-            self._backend.misplaced.append((array.shape, array.ctypes.data))
-        behind = -array.nbytes % factory.padding_bytes
-        if is_written:
-            ctypes.memset(array.ctypes.data + array.nbytes, GARBAGE, behind)
-        else:
-            ctypes.string_at(array.ctypes.data, array.nbytes + behind)
-
-
-class OnVectorsFactory(IWorkloadFactory):
-    """Makes such workloads."""
-
-    def __init__(self, right: IWorkloadFactory, backend: VectorBackend) -> None:
-        self._right = right
-        self._backend = backend
-
-    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-        return OnVectors(self._right.create_workload(operation, info), self._backend)
 
 
 class VectorBackend(FakeBackend):
@@ -111,16 +63,30 @@ class VectorBackend(FakeBackend):
     def get_capabilities(self) -> Capabilities:
         return {**super().get_capabilities(), Capability.DYNAMIC_OUTPUT_SHAPES: True}
 
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        return OnVectorsFactory(super().create_workload_factory(network), self)
+    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
+        for handle in inputs:
+            if handle is not None:
+                self._look_at(handle.map(write=False))
+        for handle in outputs:
+            if not isinstance(handle, DynamicTensorHandle):
+                self._look_at(handle.map(), is_written=True)
+        step.right.execute(inputs, outputs)
+        for handle in outputs:
+            self._look_at(handle.map(), is_written=True)
 
-    def register_tensor_handle_factories(
-        self, registry: TensorHandleFactoryRegistry, network: NetworkResources
-    ) -> None:
-        registry.register_factory(self.factory)
+    def _look_at(self, array: Array, *, is_written: bool = False) -> None:
+        """Check where a tensor lies, and use its padding."""
+        self.seen.append(array.ctypes.data)
+        if array.nbytes and array.ctypes.data % self.factory.alignment_bytes:
+            self.misplaced.append((array.shape, array.ctypes.data))
+        behind = -array.nbytes % self.factory.padding_bytes
+        if is_written:
+            ctypes.memset(array.ctypes.data + array.nbytes, GARBAGE, behind)
+        else:
+            ctypes.string_at(array.ctypes.data, array.nbytes + behind)
 
-    def get_handle_factory_preferences(self) -> Sequence[str]:
-        return [self.factory.factory_id]
+    def handle_factory(self, network: NetworkResources) -> ITensorHandleFactory:
+        return self.factory
 
 
 class _Alarm(list[tuple[tuple[int, ...], int]]):

@@ -11,8 +11,6 @@ import pytest
 
 from armpy import ops
 from armpy.backend import (
-    IWorkloadFactory,
-    NetworkResources,
     OptimizationViews,
     PreparationRequest,
     ReasonCode,
@@ -33,7 +31,10 @@ from tests.support.fake_backends import (
     CompilingBackend,
     CountingManager,
     FakeBackend,
+    Handles,
+    Outputs,
     OwnMemoryBackend,
+    Step,
 )
 from tests.support.lying_backends import (
     OPERATIONS,
@@ -46,7 +47,6 @@ from tests.support.lying_backends import (
     Pairs,
     Stale,
     Tamper,
-    TamperedFactory,
     Tampering,
     Unfinished,
     WrongWhenFused,
@@ -155,8 +155,9 @@ def test_a_layer_given_back_alone_is_tried_with_neighbours() -> None:
 
 def test_a_pair_that_is_wrong_is_found_where_single_layers_are_given_back() -> None:
     class WrongPairs(Pairs):
-        def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-            return TamperedFactory(self.faults, adds_one)
+        def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
+            step.right.execute(inputs, outputs)
+            adds_one(step.operation, [], [handle.map() for handle in outputs])
 
     result = run_one(WrongPairs("Liar", OPERATIONS))
     assert result.outcome is Outcome.FAILED
