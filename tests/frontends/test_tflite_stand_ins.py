@@ -13,7 +13,6 @@ import armpy
 from armpy import DataType, Network, TensorInfo, ops
 from armpy.backend import (
     ILayerSupport,
-    ITensorHandle,
     IWorkload,
     IWorkloadFactory,
     PreparationRequest,
@@ -23,7 +22,7 @@ from armpy.backend import (
 )
 from armpy.errors import BackendCapabilityError, LayerValidationError, UnsupportedOperatorError
 from armpy.ops.operation import OperandInfos, Operation
-from tests.support.fake_backends import FakeBackend, runtime_of
+from tests.support.fake_backends import FakeBackend, Handles, Outputs, runtime_of
 from tests.support.networks import RELU, f32, floats
 from tests.support.tflite_writer import TfliteModel
 
@@ -59,9 +58,7 @@ class VendorSum(IWorkload):
     def __init__(self, factor: int) -> None:
         self._factor = factor
 
-    def execute(
-        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
-    ) -> None:
+    def execute(self, inputs: Handles, outputs: Outputs) -> None:
         total = sum(np.asarray(handle.map()) for handle in inputs if handle is not None)
         outputs[0].map()[...] = total * self._factor
 

@@ -19,7 +19,6 @@ from armpy.backend import (
     IBackendContext,
     ILayerSupport,
     IMemoryManager,
-    ITensorHandle,
     IWorkload,
     IWorkloadFactory,
     NetworkResources,
@@ -38,7 +37,7 @@ from armpy.plugins.discovery.directories import find_modules
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 from tests.support.compiled_modules import compile_backend
-from tests.support.fake_backends import registry_of
+from tests.support.fake_backends import Handles, Outputs, registry_of
 from tests.support.networks import ADD, f32, floats
 
 
@@ -143,9 +142,7 @@ class RecordedWorkload(IWorkload):
         self._workload = workload
         self._calls = calls
 
-    def execute(
-        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
-    ) -> None:
+    def execute(self, inputs: Handles, outputs: Outputs) -> None:
         self._calls.append("execute")
         self._workload.execute(inputs, outputs)
 

@@ -14,7 +14,6 @@ from armpy.backend import (
     CounterKind,
     IBackendProfiling,
     IBackendProfilingContext,
-    ITensorHandle,
     IWorkload,
     IWorkloadFactory,
     LayerMeasurement,
@@ -29,7 +28,7 @@ from armpy.execution.steps.backend_profiling import BackendProfiling
 from armpy.model import Model
 from armpy.ops.operation import Operation
 from armpy.profiling import CounterValue, Profiler, to_chrome_trace, to_json
-from tests.support.fake_backends import FakeBackend, registry_of, runtime_of
+from tests.support.fake_backends import FakeBackend, Handles, Outputs, registry_of, runtime_of
 from tests.support.networks import diamond, floats
 
 X = {"x": floats(-1, 0, 2, 5)}
@@ -72,9 +71,7 @@ class Workload(IWorkload):
     def __init__(self, right: IWorkload, profiling: IBackendProfiling | None) -> None:
         self.right, self.profiling = right, profiling
 
-    def execute(
-        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
-    ) -> None:
+    def execute(self, inputs: Handles, outputs: Outputs) -> None:
         self.right.execute(inputs, outputs)
         if self.profiling is not None:
             self.profiling.add_to_counter("bytes uploaded", 16)

@@ -54,6 +54,7 @@ from armpy.ops import ElementwiseBinary
 from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId, DeviceType
+from tests.support.fake_backends import Handles, Outputs
 
 T = TypeVar("T")
 
@@ -224,14 +225,10 @@ class _Workload(IWorkload):
         self._right = right
         self._completion = completion
 
-    def execute(
-        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
-    ) -> None:
+    def execute(self, inputs: Handles, outputs: Outputs) -> None:
         self._right.execute(inputs, outputs)
 
-    def enqueue(
-        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
-    ) -> ICompletion | None:
+    def enqueue(self, inputs: Handles, outputs: Outputs) -> ICompletion | None:
         self.execute(inputs, outputs)
         return self._completion()
 

@@ -62,7 +62,6 @@ from armpy.backend import (
     IBackendInternal,
     ILayerSupport,
     IPrograms,
-    ITensorHandle,
     IWorkload,
     IWorkloadFactory,
     NetworkResources,
@@ -84,7 +83,7 @@ from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId, DeviceType
 from tests.support.dynamic_modules import module_source, write_module
-from tests.support.fake_backends import ProgramWorkload
+from tests.support.fake_backends import Handles, Outputs, ProgramWorkload
 
 METHODS = {
     "open": "create_backend_context: whether the device is there; arguments: options",
@@ -452,9 +451,7 @@ class _Workload(IWorkload):
         self._workload = workload
         self._name = name
 
-    def execute(
-        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
-    ) -> None:
+    def execute(self, inputs: Handles, outputs: Outputs) -> None:
         self._backend.ask(
             "execute",
             lambda: self._workload.execute(inputs, outputs),

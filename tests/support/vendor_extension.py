@@ -9,18 +9,13 @@ from typing import ClassVar
 import numpy as np
 
 from armpy.backend import (
-    DeviceInfo,
     Extension,
     ExtensionOperand,
     ExtensionOperandType,
     ExtensionOperation,
-    IBackendInternal,
-    ILayerSupport,
-    ITensorHandle,
     IWorkload,
     IWorkloadFactory,
     NetworkResources,
-    PreparationRequest,
     ReasonCode,
     Support,
     WorkloadInfo,
@@ -29,7 +24,8 @@ from armpy.errors import LayerValidationError
 from armpy.ops import Operand
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import Shape, TensorInfo
-from armpy.types import BackendId, DataType, DeviceType
+from armpy.types import BackendId, DataType
+from tests.support.fake_backends import FakeBackend, FunctionWorkload, Handles, Outputs
 
 NAME = "com.example.records"
 WIDE, TENSOR_RECORD, TENSOR_WIDE = 0, 1, 2
@@ -96,63 +92,44 @@ EXTENSION = Extension(
 )
 
 
-class RecordsBackend(IBackendInternal):
+class RecordsBackend(FakeBackend):
     """Runs the extension's operations and nothing else."""
 
     def __init__(
         self, backend_id: BackendId = "Records", extensions: Sequence[Extension] = (EXTENSION,)
     ) -> None:
-        self._backend_id = backend_id
+        super().__init__(backend_id)
         self._extensions = extensions
-
-    def get_id(self) -> BackendId:
-        return self._backend_id
-
-    def get_api_version(self) -> str:
-        return "2.2"
-
-    def get_devices(self) -> Sequence[DeviceInfo]:
-        return (DeviceInfo(device_type=DeviceType.ACCELERATOR),)
 
     @property
     def extensions(self) -> Sequence[Extension]:
         return self._extensions
 
-    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
-        return _Support()
-
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        return _Factory()
-
-
-class _Support(ILayerSupport):
-    def is_layer_supported(
+    def supports(
         self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
     ) -> Support:
         if isinstance(operation, (Count, Reverse)):
             return Support.yes()
         return Support.no(ReasonCode.OPERATION, "only records")
 
-
-class _Workload(IWorkload):
-    def __init__(self, operation: Operation) -> None:
-        self._operation = operation
-
-    def execute(
-        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
-    ) -> None:
-        out = outputs[0].map()
-        arrays = [None if handle is None else handle.map() for handle in inputs]
-        if isinstance(self._operation, Count):
-            out[...] = np.arange(len(out))
-        else:
-            records, add = [*arrays, None][:2]
-            assert records is not None
-            out[...] = records[::-1]
-            if add is not None:
-                out += np.uint8(add)
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
+        return _Factory()
 
 
 class _Factory(IWorkloadFactory):
     def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-        return _Workload(operation)
+        return FunctionWorkload(_count if isinstance(operation, Count) else _reverse)
+
+
+def _count(inputs: Handles, outputs: Outputs) -> None:
+    array = outputs[0].map()
+    array[...] = np.arange(len(array))
+
+
+def _reverse(inputs: Handles, outputs: Outputs) -> None:
+    records, add = [*(None if handle is None else handle.map() for handle in inputs), None][:2]
+    assert records is not None
+    array = outputs[0].map()
+    array[...] = records[::-1]
+    if add is not None:
+        array += np.uint8(add)
