@@ -12,16 +12,23 @@ from armpy.tensor import format_shape
 if TYPE_CHECKING:
     from armpy.compiler import Placement
     from armpy.execution.arrays.tensor_spec import TensorSpec
+    from armpy.model.related_models import ModelT
 
 _MOST_NAMES = 3
 
 
-def describe(
-    title: str, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], where: str
-) -> str:
+def describe(model: ModelT) -> str:
     """Describe a model in one line: its name, what it takes and gives, and where it runs."""
-    name = f"{title!r}: " if title else ""
-    return f"{name}{_listed(inputs)} -> {_listed(outputs)}; {where}"
+    kind = type(model).__name__
+    if model.is_closed:
+        return f"{kind}(closed)"
+    name = f"{model.title!r}: " if model.title else ""
+    where = "no shapes known yet"
+    if model.is_light:  # nothing is loaded for that
+        where = "prepared"
+    elif model.placement is not None:
+        where = "on " + (", ".join(model.placement.layers_by_backend) or "nothing")
+    return f"{kind}({name}{_listed(model.inputs)} -> {_listed(model.outputs)}; {where})"
 
 
 def _listed(specs: Sequence[TensorSpec]) -> str:
@@ -31,23 +38,14 @@ def _listed(specs: Sequence[TensorSpec]) -> str:
     return ", ".join(shown[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
-def backends_of(placement: Placement | None) -> str:
-    """Name the backends of a placement in a few words."""
-    if placement is None:
-        return "no shapes known yet"
-    return "on " + (", ".join(placement.layers_by_backend) or "nothing")
-
-
-def model_html(
-    title: str,
-    inputs: Sequence[TensorSpec],
-    outputs: Sequence[TensorSpec],
-    placement: Placement | None,
-) -> str:
+def model_html(model: ModelT) -> str:
     """Show a model to a notebook: inputs, outputs, placement."""
-    parts = [f"<p><b>{escape(title)}</b></p>"]
-    for name, specs in (("Inputs", inputs), ("Outputs", outputs)):
+    if model.is_closed:
+        return "<p>Model (closed)</p>"
+    parts = [f"<p><b>{escape(model.title or type(model).__name__)}</b></p>"]
+    for name, specs in (("Inputs", model.inputs), ("Outputs", model.outputs)):
         parts.append(tensors_html(name, [(spec.name, spec.info) for spec in specs]))
+    placement: Placement | None = model.placement
     if placement is not None:
         parts.append(placement_html(placement))
     return "".join(parts)

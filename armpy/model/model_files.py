@@ -21,9 +21,11 @@ from armpy.errors import (
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph
 from armpy.graph.network import Network
+from armpy.model.derived_models import again
 from armpy.model.load_request import FileState, LoadRequest, check_unchanged, file_state
 from armpy.model.model import Model
 from armpy.model.network_handle import NetworkHandle
+from armpy.model.pickling import loaded_recipe, waiting
 from armpy.model.provenance import Derivation, Provenance
 from armpy.model.related_models import Signatures
 from armpy.plugins import BackendRegistry
@@ -70,9 +72,7 @@ def load_file(request: LoadRequest, load: Callable[..., object]) -> Model:
     settled = replace(request.settled(), options=replace(asked, runtime=None))
     given = None if is_own else options
 
-    def again() -> object:
-        from armpy.model.pickling import loaded_recipe, waiting  # noqa: PLC0415
-
+    def recipe() -> object:
         return waiting(loaded_recipe(load, settled, files, given))
 
     if runtime is None:
@@ -86,18 +86,20 @@ def load_file(request: LoadRequest, load: Callable[..., object]) -> Model:
             asked.properties,
             closes_runtime=is_own,
             read_source=partial(origin.read_again, signature, files),
-            again=again if asked.in_background else None,
+            again=recipe if asked.in_background else None,
         )
     return Model(
         handle,
         quantize_inputs=asked.quantize_inputs,
         dequantize_outputs=asked.dequantize_outputs,
-        signatures=Signatures(
-            origin.signature_names, partial(origin.open_signature, files), signature
-        ),
-        read_metadata=partial(origin.metadata, signature),
         provenance=Provenance(
-            files, are_all=origin.front_end.notes_other_files, data_files=data_files
+            files,
+            are_all=origin.front_end.notes_other_files,
+            data_files=data_files,
+            signatures=Signatures(
+                origin.signature_names, partial(origin.open_signature, files), signature
+            ),
+            read_metadata=partial(origin.metadata, signature),
         ),
     )
 
@@ -201,7 +203,7 @@ class ModelOrigin:
     ) -> Model:
         """The model for another signature of the file, which has to be what it was."""
         check_unchanged(state)
-        derivation = Derivation(first.recipe, "signature", name)
+        derivation = Derivation(first, "signature", name)
         known = {signature.name: signature for signature in self.signatures()}
         calls_main = signatures.first_name is None or known[signatures.first_name].is_main
         network: Network | Graph
@@ -219,16 +221,18 @@ class ModelOrigin:
                 first.properties,
                 shares_state_with=first.handle,
                 read_source=partial(self.read_again, name, state),
-                again=first.again(derivation),
+                again=again(derivation),
                 original=original,
             )
         return Model(
             handle,
             quantize_inputs=first.quantize_inputs,
             dequantize_outputs=first.dequantize_outputs,
-            signatures=signatures,
-            read_metadata=partial(self.metadata, name),
-            provenance=Provenance(derivation=derivation),
+            provenance=Provenance(
+                derivation=derivation,
+                signatures=signatures,
+                read_metadata=partial(self.metadata, name),
+            ),
         )
 
 

@@ -168,9 +168,14 @@ class NetworkHandle:
             if latest is not None and whole.latest is None:
                 whole.prepare(latest.shapes)
             return whole
-        if network is None:
-            raise closed_error()
+        self.check_open()
+        assert network is not None
         return network
+
+    def check_open(self) -> None:
+        """Check that the model has not been closed."""
+        if self.current is None:
+            raise InvalidArgumentError("the model is closed", fix="Load it again")
 
     def _become_whole(self) -> LoadedNetwork:
         """Load the whole network, which takes the place of the archived one."""
@@ -182,8 +187,7 @@ class NetworkHandle:
                 self._properties, self._closes_runtime = made._properties, made._closes_runtime
                 self._read_source = made._read_source
                 self.current = made.current  # last: whoever sees it may ask for the others
-            if self.current is None:
-                raise closed_error()
+            self.check_open()
             return self.current  # type: ignore[return-value]  # a whole one by now
 
     def choose(self, shapes: Mapping[str, Sequence[int]]) -> bool:
@@ -265,8 +269,3 @@ class NetworkHandle:
         elif not self.runtime.is_closed:
             self.runtime.unload_network(self.network_id)
         self.current = None
-
-
-def closed_error() -> InvalidArgumentError:
-    """Make the error that is raised once the model is closed."""
-    return InvalidArgumentError("the model is closed", fix="Load it again")

@@ -17,7 +17,6 @@ from armpy.model.provenance import Derivation, Provenance
 if TYPE_CHECKING:
     from armpy.execution.options import RuntimeOptions
     from armpy.graph import Graph
-    from armpy.model.network_handle import NetworkHandle
 
 # Models are made by what their recipes are given, so that this module knows neither their class nor
 # `armpy.load`: what a recipe makes is Any here.
@@ -86,28 +85,18 @@ class ModelRecipe:
         return model
 
 
-def model_recipe(
-    provenance: Provenance,
-    network: NetworkHandle,
-    model_class: MakeModel,
-    arguments: Mapping[str, object],
-) -> ModelRecipe:
-    """Say how a model is made again; what its variables hold is not copied.
-
-    Parameters
-    ----------
-    model_class : callable
-        The model's class.
-    arguments : mapping of str to object
-        Further ones of the class, for a model that is made of its network.
+def recipe_of(model: Any) -> ModelRecipe:
+    """Say how a model is made again: of its file or network, with options; not its state.
 
     Raises
     ------
     InvalidArgumentError
-        If the model has something that cannot be copied.
+        If the model is closed, or has something that cannot be copied.
     ParserError
         If its file has changed since it was loaded, or is gone.
     """
+    network, provenance = model.handle, model.provenance
+    network.check_open()
     derivation = provenance.derivation
     if derivation is not None:
         return derived_recipe(derivation)
@@ -115,15 +104,19 @@ def model_recipe(
     if provenance.request is not None and provenance.load is not None:
         first = _file_recipe(provenance.load, provenance.request, provenance)
     else:
-        given = {**arguments, "properties": network.properties}
-        first = NetworkRecipe(model_class, network.source, network.runtime.options, given)
+        arguments = {
+            "quantize_inputs": model.quantize_inputs,
+            "dequantize_outputs": model.dequantize_outputs,
+            "properties": network.properties,
+        }
+        first = NetworkRecipe(type(model), network.source, network.runtime.options, arguments)
     _check_pickled({**first.arguments, "runtime": first.options})
     return ModelRecipe(first)
 
 
 def derived_recipe(derivation: Derivation) -> ModelRecipe:
-    """Say how a model that was made of another one is made again; errors as for `model_recipe`."""
-    before: ModelRecipe = derivation.recipe()
+    """Say how a model that was made of another one is made again; errors as for `recipe_of`."""
+    before = recipe_of(derivation.model)
     return ModelRecipe(before.first, (*before.steps, (derivation.method, derivation.given)))
 
 

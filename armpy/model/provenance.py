@@ -6,21 +6,23 @@ import os
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from armpy.model.related_models import Signatures
+
 if TYPE_CHECKING:
     from armpy.model.load_request import FileState, LoadRequest
+    from armpy.plugins.hooks.metadata import ModelMetadata
 
 
 class Derivation(NamedTuple):
     """A step that made a model of another one."""
 
-    # Returns the other model's recipe.
-    recipe: Callable[[], Any]  # Any: few models are pickled, and the others know no recipes
+    model: Any  # Any: the other model, which has a provenance itself
     method: str  # its method, such as ``reshape``
     given: object  # the method's argument
 
 
 class Provenance:
-    """Files of a model, and the request or the step that it was made by.
+    """Files of a model, what they say, and the request or the step that it was made by.
 
     Parameters
     ----------
@@ -32,9 +34,23 @@ class Provenance:
         Paths of the files that the model names. The model's own is among them if it names itself.
     derivation : Derivation, optional
         The step that made it of another model.
+    signatures : Signatures, optional
+        Ways to call the model's file.
+    read_metadata : callable, optional
+        Returns what the model's file says of itself.
     """
 
-    __slots__ = ("are_all", "data_files", "derivation", "files", "load", "request")
+    __slots__ = (
+        "_metadata",
+        "are_all",
+        "data_files",
+        "derivation",
+        "files",
+        "load",
+        "read_metadata",
+        "request",
+        "signatures",
+    )
 
     def __init__(
         self,
@@ -43,6 +59,8 @@ class Provenance:
         are_all: bool = False,
         data_files: Iterable[str] = (),
         derivation: Derivation | None = None,
+        signatures: Signatures[Any] | None = None,  # Any: of models
+        read_metadata: Callable[[], ModelMetadata] | None = None,
     ) -> None:
         self.files: FileState = files or {}
         self.are_all = are_all
@@ -50,11 +68,24 @@ class Provenance:
         self.derivation = derivation
         self.request: LoadRequest | None = None
         self.load: Callable[..., Any] | None = None  # Any: a model, which has a provenance
+        self.signatures: Signatures[Any] = signatures or Signatures()  # Any: as above
+        self.read_metadata = read_metadata
+        # Read without a lock: two threads may both read the file, and get the same.
+        self._metadata: ModelMetadata | None = None
 
     def complete(self, request: LoadRequest, state: FileState, load: Callable[..., Any]) -> None:
         """Add what made the model: `armpy.load`, what it was asked for, the file before that."""
         # The state of before counts: a file that has changed meanwhile is not what was loaded.
         self.request, self.files, self.load = request, {**self.files, **state}, load
+
+    @property
+    def metadata(self) -> ModelMetadata:
+        """What the model's file says of itself, read when it is first asked for."""
+        if self._metadata is None:
+            from armpy.plugins.hooks.metadata import ModelMetadata  # noqa: PLC0415 - brings pluggy
+
+            self._metadata = (self.read_metadata or ModelMetadata)()
+        return self._metadata
 
     @property
     def is_one_file(self) -> bool:

@@ -29,6 +29,7 @@ from armpy.execution.programs.program import BoundProgram
 from armpy.execution.programs.staged_program import StagedProgram
 from armpy.graph import Layer, SubgraphView
 from armpy.model.load_options import options_to_save
+from armpy.model.related_models import ModelT
 from armpy.ops.backend_internal import PreCompiled
 from armpy.ops.operation import Array
 from armpy.plugins.proxy.guard import BackendProxy
@@ -59,6 +60,22 @@ class ModelContents(NamedTuple):
     others: Iterable[tuple[str, LoadedNetwork]]
     options: RuntimeOptions  # of the runtime that they are loaded on
     read_metadata: Callable[[], ModelMetadata]  # returns what the model's file says of itself
+
+
+def contents_of(model: ModelT) -> ModelContents:
+    """Gather what a file of a model is written of."""
+    network, signatures = model.handle.loaded, model.provenance.signatures
+    network.settle()
+
+    def others() -> Iterator[tuple[str, LoadedNetwork]]:
+        for name in model.signatures:
+            if name != signatures.first_name:
+                other = model.signature(name).handle.loaded
+                other.settle()
+                yield name, other
+
+    options, first_name = model.runtime.options, signatures.first_name
+    return ModelContents(network, first_name, others(), options, lambda: model.metadata)
 
 
 def save_model(

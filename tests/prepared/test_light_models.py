@@ -187,10 +187,7 @@ MEMBERS: dict[str, Callable[[Model], object]] = {
     "network_id": lambda model: model.network_id,
     "runtime": lambda model: model.runtime.options,
 }
-OTHERS = {
-    *("is_light", "default_shapes", "title"),
-    *("contents", "recipe", "again"),  # between the modules of the room
-}
+OTHERS = {"is_light", "default_shapes", "title"}
 CALLS: dict[str, Callable[[Model], object]] = {
     "in order": lambda model: model(*inputs_of().values()),
     "lists": lambda model: model.run({n: a.tolist() for n, a in inputs_of().items()}),

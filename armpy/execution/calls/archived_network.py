@@ -13,6 +13,7 @@ from armpy.execution.programs.program import BoundProgram
 from armpy.tensor import format_shape
 
 if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
+    from armpy.compiler import Placement
     from armpy.execution.arrays.tensor_spec import TensorSpec
     from armpy.execution.calls.callee import Callee
     from armpy.execution.calls.invocation import Invocation
@@ -87,6 +88,8 @@ class ArchivedNetwork:
         Makes the loaded network that can do everything, once, in place of this one.
     memory_limit_bytes : int
         The most that a converted input may take.
+    read_placement : callable
+        Returns the placement report of a program.
     find : callable, optional
         Finds the programs for other shapes; gives None where there are none.
 
@@ -101,11 +104,13 @@ class ArchivedNetwork:
         first: ArchivedShapes | None,
         load_whole: Callable[[], WholeNetwork],
         memory_limit_bytes: int,
+        read_placement: Callable[[ArchivedProgram], Placement],
         find: Callable[[Shapes], ArchivedShapes | None] | None = None,
     ) -> None:
         self.graph = graph
         self._load_whole = load_whole
         self._limit_bytes = memory_limit_bytes
+        self._read_placement = read_placement
         self._find = find
         # In the order of use; `_lock` keeps two threads from reading the same programs.
         self._prepared: OrderedDict[Shapes, BoundProgram] = OrderedDict()
@@ -198,6 +203,12 @@ class ArchivedNetwork:
             return prepared
         found = None if self._find is None else self._find(shapes)
         return None if found is None else self._keep(found)
+
+    @property
+    def placement(self) -> Placement | None:
+        """The placement report of the latest program; None before the first one."""
+        latest = self.latest
+        return None if latest is None else self._read_placement(latest.plan)
 
     @property
     def imported(self) -> tuple[()]:

@@ -27,6 +27,7 @@ from armpy.model.load_request import LoadRequest
 from armpy.model.model import Model
 from armpy.model.save import (
     can_be_light,
+    contents_of,
     save_interface,
     save_model,
     save_shapes,
@@ -61,7 +62,7 @@ def keep_model(path: str, model: Model, request: LoadRequest) -> None:
     # Elements in other files have contents of their own, which name nothing.
     if not model.provenance.is_one_file:
         return
-    contents = model.contents()
+    contents = contents_of(model)
     network = contents.network
     if can_be_light(network, network.latest):
         _write(path, path, request, partial(save_model, contents, shares=False))
@@ -123,7 +124,7 @@ class ShapesKeeper:
         except ArmpyError as error:  # the file is gone by now
             _log.info("%s is not kept: %s", self._path, error)
             return False
-        self._write(self._path, partial(save_interface, model.contents()))
+        self._write(self._path, partial(save_interface, contents_of(model)))
         self._replaces = False
         return True
 

@@ -22,6 +22,7 @@ from armpy.model.archive.prepared_file import WRONG_FORM, PreparedFile, signatur
 from armpy.model.load_request import LoadRequest, begins_prepared
 from armpy.model.model import Model
 from armpy.model.network_handle import NetworkHandle
+from armpy.model.provenance import Provenance
 from armpy.plugins.program_loaders import announced_programs, has_plugins
 from armpy.store.archive.checksum_cache import check_once
 from armpy.store.archive.magic import KIND_MODEL, KIND_SHAPES
@@ -196,13 +197,13 @@ def light_model(file: PreparedFile, load_original: Callable[[], Model] | None = 
             return load_original().handle
         return archive.reload.load_ordinary(file).handle
 
-    def placement() -> Placement:
+    def placement(_: object) -> Placement:
         return archive.metadata.read_placement(file, is_cached=load_original is not None)
 
     def make(load_network: Callable[[], LoadedNetwork]) -> ArchivedNetwork:
-        return ArchivedNetwork(graph, first, load_network, _limit_bytes(file))
+        return ArchivedNetwork(graph, first, load_network, _limit_bytes(file), placement)
 
-    return _model(file, NetworkHandle.start(make, load_whole), placement)
+    return _model(file, NetworkHandle.start(make, load_whole))
 
 
 def _open_model(file: PreparedFile, path: str, load_original: Callable[[], Model]) -> Model:
@@ -215,19 +216,14 @@ def _open_model(file: PreparedFile, path: str, load_original: Callable[[], Model
     def load_whole() -> NetworkHandle:
         return load_original().handle
 
+    def placement(program: object) -> Placement:
+        return archive.metadata.read_placement(kept.files.get(program, file), is_cached=True)
+
     def make(load_network: Callable[[], LoadedNetwork]) -> ArchivedNetwork:
-        return ArchivedNetwork(graph, first, load_network, _limit_bytes(file), kept.find)
+        limit_bytes = _limit_bytes(file)
+        return ArchivedNetwork(graph, first, load_network, limit_bytes, placement, kept.find)
 
-    handle = NetworkHandle.start(make, load_whole)
-
-    def placement() -> Placement | None:
-        network = handle.current
-        latest = None if network is None else network.latest
-        if latest is None:
-            return None
-        return archive.metadata.read_placement(kept.files.get(latest.plan, file), is_cached=True)
-
-    return _model(file, handle, placement)
+    return _model(file, NetworkHandle.start(make, load_whole))
 
 
 class _KeptShapes:
@@ -270,9 +266,7 @@ class _KeptShapes:
         return found
 
 
-def _model(
-    file: PreparedFile, handle: NetworkHandle, placement: Callable[[], Placement | None]
-) -> Model:
+def _model(file: PreparedFile, handle: NetworkHandle) -> Model:
     options = file.request.options
 
     def open_one(name: str, signatures: Signatures[Model], first: Model) -> Model:
@@ -282,9 +276,10 @@ def _model(
         handle,
         quantize_inputs=options.quantize_inputs,
         dequantize_outputs=options.dequantize_outputs,
-        signatures=signatures_of(file, open_one),
-        read_metadata=lambda: archive.metadata.read_metadata(file.container),
-        read_placement=placement,
+        provenance=Provenance(
+            signatures=signatures_of(file, open_one),
+            read_metadata=lambda: archive.metadata.read_metadata(file.container),
+        ),
     )
 
 

@@ -139,11 +139,11 @@ def _model(
         handle,
         quantize_inputs=asked.quantize_inputs,
         dequantize_outputs=asked.dequantize_outputs,
-        signatures=signatures,
-        read_metadata=partial(read_metadata, file.container),
-        provenance=None
-        if first is None
-        else Provenance(derivation=Derivation(first.recipe, "signature", name)),
+        provenance=Provenance(
+            derivation=None if first is None else Derivation(first, "signature", name),
+            signatures=signatures,
+            read_metadata=partial(read_metadata, file.container),
+        ),
     )
 
 

@@ -181,8 +181,8 @@ def test_a_model_that_python_would_import_is_not_copied(tmp_path: Path) -> None:
 def test_data_files_of_a_plugin_s_front_end_are_not_copied(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def of_a_plugin(files: FileState, *, are_all: bool, data_files: tuple[str, ...]) -> Provenance:
-        return Provenance(files, data_files=data_files)
+    def of_a_plugin(files: FileState, *, are_all: bool, **rest: Any) -> Provenance:
+        return Provenance(files, **rest)
 
     monkeypatch.setattr(model_files, "Provenance", of_a_plugin)
     told = exported(external(tmp_path, "w.bin"))
