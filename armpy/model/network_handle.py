@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from armpy.errors import InvalidArgumentError
-from armpy.execution.calls.archived_network import MOST_SHAPES, ArchivedNetwork
+from armpy.model.light_network import MOST_SHAPES, ArchivedNetwork
 
 if TYPE_CHECKING:
     from armpy.compiler import OptimizedNetwork
@@ -142,19 +142,11 @@ class NetworkHandle:
 
     @classmethod
     def start(
-        cls,
-        make_network: Callable[[Callable[[], LoadedNetwork]], ArchivedNetwork],
-        load_whole: Callable[[], NetworkHandle],
+        cls, network: ArchivedNetwork, load_whole: Callable[[], NetworkHandle]
     ) -> NetworkHandle:
-        """Start a network of a compiled model, before anything else is loaded.
-
-        Parameters
-        ----------
-        make_network : callable
-            Makes what runs; is told what loads the whole network.
-        """
-        handle = cls(None, load_whole=load_whole)
-        handle.current = make_network(handle._become_whole)
+        """Start a network of a compiled model, before anything else is loaded."""
+        handle = cls(network, load_whole=load_whole)
+        network.load_whole = handle._become_whole
         return handle
 
     @property

@@ -12,10 +12,10 @@ import pytest
 
 import armpy
 from armpy.errors import InvalidArgumentError, ParserError
-from armpy.execution.calls.archived_network import MOST_SHAPES
 from armpy.model import model_files
 from armpy.model.archive import kept_models, model_cache
 from armpy.model.archive.model_cache import shapes_path
+from armpy.model.light_network import MOST_SHAPES
 from armpy.store.archive import checksum_cache as verified
 from armpy.store.archive.container import open_container, write_container
 from tests.support.networks import placement_of

@@ -11,14 +11,15 @@ from armpy.backend.programs import ProgramFit
 from armpy.backend.workload import WorkloadInfo
 from armpy.errors import ArmpyError, InvalidArgumentError, ParserError
 from armpy.execution.arrays.tensor_spec import TensorSpec
-from armpy.execution.calls.archived_network import ArchivedGraph, ArchivedNetwork, ArchivedShapes
-from armpy.execution.programs.archived_program import (
+from armpy.model import archive
+from armpy.model.archive.prepared_file import WRONG_FORM, PreparedFile, signatures_of
+from armpy.model.light_network import (
+    ArchivedGraph,
+    ArchivedNetwork,
     ArchivedProgram,
     ArchivedStep,
     ArchivedTensor,
 )
-from armpy.model import archive
-from armpy.model.archive.prepared_file import WRONG_FORM, PreparedFile, signatures_of
 from armpy.model.load_request import LoadRequest, begins_prepared
 from armpy.model.model import Model
 from armpy.model.network_handle import NetworkHandle
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 
     from armpy.backend import IPrograms
     from armpy.compiler import Placement
-    from armpy.execution.loaded_network import LoadedNetwork
     from armpy.execution.steps.control_flow import Shapes
     from armpy.model.load_options import LoadOptions
     from armpy.model.related_models import Signatures
@@ -200,10 +200,8 @@ def light_model(file: PreparedFile, load_original: Callable[[], Model] | None = 
     def placement(_: object) -> Placement:
         return archive.metadata.read_placement(file, is_cached=load_original is not None)
 
-    def make(load_network: Callable[[], LoadedNetwork]) -> ArchivedNetwork:
-        return ArchivedNetwork(graph, first, load_network, _limit_bytes(file), placement)
-
-    return _model(file, NetworkHandle.start(make, load_whole))
+    network = ArchivedNetwork(graph, first, _limit_bytes(file), placement)
+    return _model(file, NetworkHandle.start(network, load_whole))
 
 
 def _open_model(file: PreparedFile, path: str, load_original: Callable[[], Model]) -> Model:
@@ -219,11 +217,8 @@ def _open_model(file: PreparedFile, path: str, load_original: Callable[[], Model
     def placement(program: object) -> Placement:
         return archive.metadata.read_placement(kept.files.get(program, file), is_cached=True)
 
-    def make(load_network: Callable[[], LoadedNetwork]) -> ArchivedNetwork:
-        limit_bytes = _limit_bytes(file)
-        return ArchivedNetwork(graph, first, load_network, limit_bytes, placement, kept.find)
-
-    return _model(file, NetworkHandle.start(make, load_whole))
+    network = ArchivedNetwork(graph, first, _limit_bytes(file), placement, kept.find)
+    return _model(file, NetworkHandle.start(network, load_whole))
 
 
 class _KeptShapes:
@@ -249,7 +244,7 @@ class _KeptShapes:
         # Weak: programs of shapes that are not used any more go.
         self.files: WeakKeyDictionary[object, PreparedFile] = WeakKeyDictionary()
 
-    def find(self, shapes: Shapes) -> ArchivedShapes | None:
+    def find(self, shapes: Shapes) -> ArchivedProgram | None:
         """What runs for some shapes; None if nothing is kept, or it cannot be used."""
         place = archive.model_cache.shapes_path(self._path, shapes)
         if not begins_prepared(place):
@@ -262,7 +257,7 @@ class _KeptShapes:
         except (ArmpyError, NeedsCompilerError) as reason:
             _say("%s is not used: %s", place, reason)
             return None
-        self.files[found.program] = file
+        self.files[found] = file
         return found
 
 
@@ -285,13 +280,13 @@ def _model(file: PreparedFile, handle: NetworkHandle) -> Model:
 
 def _parts(
     file: PreparedFile, interface: object, quick: object
-) -> tuple[ArchivedGraph, ArchivedShapes | None]:
+) -> tuple[ArchivedGraph, ArchivedProgram | None]:
     """Graph of an archived network, and what it runs if that is said."""
     # Whatever is wrong with the record, the network in the same file may be sound, and says what is
     # wrong with it in words if it is not.
     try:
         graph = _graph_of(interface)
-        return graph, None if quick is None else _shapes_of(file, quick, graph)
+        return graph, None if quick is None else _program_of(file, quick, graph)
     except (ArmpyError, *WRONG_FORM) as error:
         raise NeedsCompilerError(str(error) or repr(error)) from error
 
@@ -320,7 +315,7 @@ def _check_request(options: LoadOptions, file: PreparedFile) -> None:
 
 
 def _graph_of(record: Any) -> ArchivedGraph:  # Any: a record of a file, of whatever form
-    """Graph of an archived network; raises as `_shapes_of` does."""
+    """Graph of an archived network; raises as `_program_of` does."""
     inputs, outputs = [
         tuple([TensorSpec(name, info_of(info)) for name, info in record[which]])
         for which in ("inputs", "outputs")
@@ -335,18 +330,18 @@ def _graph_of(record: Any) -> ArchivedGraph:  # Any: a record of a file, of what
     return ArchivedGraph(inputs, outputs, shapes)
 
 
-def _shapes_of(
+def _program_of(
     file: PreparedFile,
     record: Any,  # Any: as above
     graph: ArchivedGraph,
-) -> ArchivedShapes:
+) -> ArchivedProgram:
     """What an archived network runs for the shapes of a record."""
     limit_bytes = _limit_bytes(file)
     if record["needed_bytes"] > limit_bytes:
         raise InvalidArgumentError("an execution needs more memory than is allowed")
     sources = [value.info for value in graph.inputs]
-    shapes = tuple([tuple(shape) for shape in record["shapes"]])
-    bound = [info.with_shape(shape) for info, shape in zip(sources, shapes, strict=True)]
+    shapes = record["shapes"]
+    bound = [info.with_shape(tuple(shape)) for info, shape in zip(sources, shapes, strict=True)]
     results = [info_of(info) for info in record["results"]]
     tensors = [ArchivedTensor(info_of(info), int(at)) for info, at in record["tensors"]]
     arena_bytes = int(record["arena_bytes"])
@@ -364,8 +359,7 @@ def _shapes_of(
     if len(graph.outputs) != len(results):
         raise ValueError("outputs cannot be")
     steps = [_step(file, step, infos, len(bound)) for step in record["steps"]]
-    program = ArchivedProgram(bound, results, tensors, arena_bytes, steps)
-    return ArchivedShapes(shapes, tuple(results), program)
+    return ArchivedProgram(bound, results, tensors, arena_bytes, steps)
 
 
 def _step(

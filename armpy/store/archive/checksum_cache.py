@@ -12,11 +12,11 @@ for damage again, and for nothing else: which contents a file has is always comp
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from hashlib import sha256
 
 from armpy.core.file_ownership import FileStamp, cache_folder, make_own_folder
@@ -29,9 +29,6 @@ FOLDER = "verified"
 SETTLED_NS = 2_000_000_000
 """How old a state has to be before it is remembered: file systems tell times apart by at most two
 seconds."""
-
-# A record has some hundred bytes; of a damaged one no more is read.
-_LARGEST = 4096
 
 
 def check_once(container: Container, always: Sequence[str] = ()) -> None:
@@ -51,14 +48,19 @@ def check_once(container: Container, always: Sequence[str] = ()) -> None:
         container.check(always)
         return
     stamp = FileStamp.of(container.info)
-    record = [*stamp, container.digest.hex()]
+    record = json.dumps([*stamp, container.digest.hex()]).encode()
     place = _place(container.path)
-    if place is not None and _read(place) == record:
-        return
+    if place is not None:
+        # Whatever is wrong with a record, the file itself is checked then.
+        with suppress(OSError, UnusableError), opened(place) as handle:
+            if os.read(handle, len(record) + 1) == record:
+                return
     now = time.time_ns()  # what is written while it is read counts as later than this
     container.check(always)
     if place is not None and max(stamp.changed_ns, stamp.status_ns) < now - SETTLED_NS:
-        _write(place, record)
+        with suppress(OSError):
+            make_own_folder(os.path.dirname(place))
+            write_whole(place, [record])
 
 
 def _place(path: str) -> str | None:
@@ -72,20 +74,3 @@ def _place(path: str) -> str | None:
     # By the path alone: a file that changes leaves no old record behind.
     name = sha256(os.fsencode(os.path.abspath(path))).hexdigest()[:32]
     return os.path.join(folder, f"{name}.json")
-
-
-def _read(place: str) -> object:
-    """A record, if it is the user's own; None if there is none that can be used."""
-    try:
-        with opened(place) as handle:
-            return json.loads(os.read(handle, _LARGEST))
-    # Whatever is wrong with it, the file itself is checked then.
-    except (OSError, UnusableError, ValueError, RecursionError):
-        return None
-
-
-def _write(place: str, record: Sequence[object]) -> None:
-    """Keep a record, if that can be done; it appears whole."""
-    with contextlib.suppress(OSError):
-        make_own_folder(os.path.dirname(place))
-        write_whole(place, [json.dumps(record).encode()])

@@ -1,4 +1,8 @@
-"""Archived network: a compiled file's program, which runs without what compiles networks."""
+"""Archived network: a compiled file's programs, which run without what compiles networks.
+
+It stands in for a `LoadedNetwork` because loading one takes four times as long as starting the
+programs alone; see the decision on light models in docs/decisions.md.
+"""
 
 from __future__ import annotations
 
@@ -6,31 +10,137 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from operator import index
 from threading import RLock
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
+from armpy.backend.memory.memory import ALIGNMENT_BYTES, DefaultAllocator
+from armpy.backend.memory.tensor_handle import HostTensorHandle
+from armpy.errors import ArmpyError, BackendError
 from armpy.execution.arrays.slots import InputSlot, OutputSlot
-from armpy.execution.programs.program import BoundProgram
+from armpy.execution.memory.arena_pool import arena_pool
+from armpy.execution.programs.program import BoundProgram, StepMemory, StepProgram
 from armpy.tensor import format_shape
 
 if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
+    from armpy.backend import Cancellation, ITensorHandle, IWorkload
     from armpy.compiler import Placement
     from armpy.execution.arrays.tensor_spec import TensorSpec
-    from armpy.execution.calls.callee import Callee
     from armpy.execution.calls.invocation import Invocation
-    from armpy.execution.programs.archived_program import ArchivedProgram
+    from armpy.execution.loaded_network import LoadedNetwork
     from armpy.execution.steps.control_flow import Shapes
     from armpy.ops.operation import Array
     from armpy.tensor import TensorInfo
-
-    class WholeNetwork(Callee, Protocol):
-        """The loaded network that does what a compiled file's programs cannot."""
-
-        def invoke(self, asked: Invocation) -> dict[str, Array]:
-            """Execute once; as of `LoadedNetwork`."""
-
+    from armpy.types import BackendId
 
 MOST_SHAPES = 8
 """That stay prepared, as many as in an ordinary network unless its runtime says otherwise."""
+
+
+class ArchivedTensor(NamedTuple):
+    """A tensor between two steps, and where it lies in their memory."""
+
+    info: TensorInfo
+    offset_bytes: int
+
+
+class ArchivedStep(NamedTuple):
+    """A layer with its workload."""
+
+    backend_id: BackendId
+    layer: str  # the layer's name
+    workload: IWorkload
+    # Numbers of tensors: sources first, then results, then those in between.
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+class ArchivedMemory(StepMemory):
+    """Memory of one execution of an archived program."""
+
+    def __init__(self, program: ArchivedProgram) -> None:
+        super().__init__(program.sources, program.results)
+        self._made_of = program.steps
+        handles: list[ITensorHandle] = [*self.sources, *self.results]
+        if program.tensors:
+            size_bytes = program.arena_bytes
+            # The source that ordinary networks name, too, so that both have arenas in turn.
+            about = program.steps[0].backend_id, DefaultAllocator, size_bytes, ALIGNMENT_BYTES
+            memory = arena_pool.take(self, *about, lambda: _allocate(size_bytes))
+        for tensor in program.tensors:
+            info, begin = tensor.info, tensor.offset_bytes
+            elements = memory[begin : begin + info.size_bytes].view(info.data_type.dtype)
+            handles.append(HostTensorHandle(info, elements.reshape(info.known_shape)))
+        for step in program.steps:
+            ins: list[ITensorHandle | None] = [handles[number] for number in step.inputs]
+            outs = [handles[number] for number in step.outputs]
+            self.steps.append((step.workload.execute, ins, outs))
+
+    def free(self) -> None:
+        """Give the memory back with the last reference."""
+        self.steps = []
+        arena_pool.leave(self)
+
+    def _run_watched(self, cancellation: Cancellation | None) -> None:
+        """Execute the steps one after the other, unless they are stopped."""
+        number = 0
+        try:
+            for execute, ins, outs in self.steps:
+                if cancellation is not None:
+                    cancellation.check()
+                execute(ins, outs)
+                number += 1
+        except BaseException as error:  # noqa: BLE001 - plugin boundary: named and raised
+            self._raise(number, error)
+
+    def _raise(self, step: int, error: BaseException) -> NoReturn:
+        """Raise what a step raised, as `armpy.execution.steps.step.raise_for_step` does."""
+        from armpy.execution.error_attribution import blamed  # noqa: PLC0415 - as above
+        from armpy.plugins.proxy.guarded_call import describe, let_user_interrupt, named_error  # noqa: PLC0415 - nothing goes wrong as a rule
+
+        let_user_interrupt(error)
+        failed = self._made_of[min(step, len(self._made_of) - 1)]
+        where = f"{failed.backend_id} / PreCompiled '{failed.layer}'"
+        if isinstance(error, ArmpyError):
+            raise blamed(failed.backend_id, named_error(where, error)) from error.__cause__
+        failure = BackendError(f"the workload raised {describe(error)}", where=where)
+        raise blamed(failed.backend_id, failure) from error
+
+
+class ArchivedProgram(StepProgram[ArchivedMemory]):
+    """Steps of a compiled file and the plan of their memory."""
+
+    def __init__(
+        self,
+        sources: Sequence[TensorInfo],
+        results: Sequence[TensorInfo],
+        tensors: Sequence[ArchivedTensor],
+        arena_bytes: int,
+        steps: Sequence[ArchivedStep],
+    ) -> None:
+        super().__init__()
+        self.shapes: Shapes = tuple([info.known_shape for info in sources])
+        self.sources = sources  # of the inputs and outputs, fully shaped
+        self.results = results
+        self.tensors = tensors  # between steps
+        self.arena_bytes = arena_bytes  # what these take
+        self.steps = steps
+
+    def new_memory(self) -> ArchivedMemory:
+        """Make what one execution at a time needs."""
+        return ArchivedMemory(self)
+
+    def free_workloads(self) -> None:
+        """Let workloads give back what they keep between executions."""
+        for step in self.steps:
+            step.workload.free_idle_memory()
+
+    def uses(self, backend_id: BackendId) -> bool:
+        """Whether a backend has memory of it: the core cannot tell."""
+        return True
+
+
+def _allocate(size_bytes: int) -> tuple[Array, Callable[[], object]]:
+    """Memory of the process; nothing has to be done to give it back."""
+    return DefaultAllocator().allocate(size_bytes), lambda: None
 
 
 class ArchivedGraph(NamedTuple):
@@ -59,56 +169,39 @@ class ArchivedGraph(NamedTuple):
         return tuple([value.info for value in self.outputs])
 
 
-class ArchivedShapes(NamedTuple):
-    """Program of an archived network for some input shapes.
-
-    Parameters
-    ----------
-    shapes : tuple of tuple of int
-        Of the inputs.
-    results : tuple of TensorInfo
-        Of the outputs, for these shapes.
-    program : ArchivedProgram
-    """
-
-    shapes: Shapes
-    results: tuple[TensorInfo, ...]
-    program: ArchivedProgram
-
-
 class ArchivedNetwork:
     """Network of `armpy.Model` as long as it only runs with shapes whose programs are archived.
 
+    It has what `armpy.execution.calls.run` asks of a `LoadedNetwork`.
+
     Parameters
     ----------
-    graph : ArchivedGraph
-    first : ArchivedShapes, optional
+    first : ArchivedProgram, optional
         What is prepared at once.
-    load_whole : callable
-        Makes the loaded network that can do everything, once, in place of this one.
     memory_limit_bytes : int
         The most that a converted input may take.
     read_placement : callable
         Returns the placement report of a program.
     find : callable, optional
-        Finds the programs for other shapes; gives None where there are none.
+        Finds the program for other shapes; gives None where there is none.
 
-    Notes
-    -----
-    It has what `armpy.execution.calls.run` asks of a `LoadedNetwork`.
+    Attributes
+    ----------
+    load_whole : callable
+        Makes the loaded network that can do everything, once, in place of this one.
     """
+
+    load_whole: Callable[[], LoadedNetwork]
 
     def __init__(
         self,
         graph: ArchivedGraph,
-        first: ArchivedShapes | None,
-        load_whole: Callable[[], WholeNetwork],
+        first: ArchivedProgram | None,
         memory_limit_bytes: int,
         read_placement: Callable[[ArchivedProgram], Placement],
-        find: Callable[[Shapes], ArchivedShapes | None] | None = None,
+        find: Callable[[Shapes], ArchivedProgram | None] | None = None,
     ) -> None:
         self.graph = graph
-        self._load_whole = load_whole
         self._limit_bytes = memory_limit_bytes
         self._read_placement = read_placement
         self._find = find
@@ -126,21 +219,21 @@ class ArchivedNetwork:
         pairs = zip(self.graph.inputs, shapes, strict=True)
         return tuple([InputSlot(v.name, v.info, shape, self._limit_bytes) for v, shape in pairs])
 
-    def _keep(self, found: ArchivedShapes) -> BoundProgram:
-        """Make programs ready for calls."""
-        named = zip(self.graph.outputs, found.results, strict=True)
+    def _keep(self, program: ArchivedProgram) -> BoundProgram:
+        """Make a program ready for calls."""
+        named = zip(self.graph.outputs, program.results, strict=True)
         outputs = tuple([OutputSlot(value.name, info) for value, info in named])
-        plan: Any = found.program  # Any: nobody asks it for more than `run`
-        inputs = self._slots(found.shapes)
-        made = BoundProgram(found.shapes, plan, plan.run, _bind, True, inputs, outputs)
-        self._prepared[found.shapes] = made
+        plan: Any = program  # Any: nobody asks it for more than `run`
+        inputs = self._slots(program.shapes)
+        made = BoundProgram(program.shapes, plan, plan.run, _bind, True, inputs, outputs)
+        self._prepared[program.shapes] = made
         if len(self._prepared) > MOST_SHAPES:
             self._prepared.popitem(last=False)
         return made
 
     def invoke(self, asked: Invocation) -> dict[str, Array]:
         """Execute once; as of `LoadedNetwork`, which is loaded for what takes more than arrays."""
-        return asked.run(self) if asked.is_plain else self._load_whole().invoke(asked)
+        return asked.run(self) if asked.is_plain else self.load_whole().invoke(asked)
 
     def prepared_for(
         self, inputs: Sequence[Array], targets: Sequence[Array | None] = ()
@@ -153,7 +246,7 @@ class ArchivedNetwork:
         with self._lock:
             prepared = self._found(shapes)
         if prepared is None:
-            return self._load_whole().prepared_for(inputs, targets)
+            return self.load_whole().prepared_for(inputs, targets)
         self.latest = prepared
         return prepared
 
