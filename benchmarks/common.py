@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-EXAMPLE = ROOT / "backends" / "dynamic_examples" / "onnx_runtime"
-"""The backend that wraps ONNX Runtime, and exports networks for it."""
+EXAMPLE = ROOT / "backends" / "onnxruntime"
+"""The backend of ONNX Runtime, which exports networks for it."""
 
 OPEN_SIZE = 224
 """For sizes other than the batch that a model leaves to its caller."""

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 # The number of threads is set before anything is imported that has some.
 # ruff: noqa: PLC0415
 
-IDS = ("NumbaAcc", "OnnxRuntime", "CpuRef")
+IDS = ("NumbaAcc", "OrtCpu", "CpuRef")
 TURN_S = 1e-3
 FAR = 2.0
 
@@ -155,14 +155,15 @@ def measure_model(
 def runtime_of(threads: int) -> Runtime:
     """A runtime of the three backends."""
     from armpy_numba_acc import NumbaBackend
-    from armpy_onnxruntime import OnnxRuntimeBackend
+    from armpy_onnxruntime import OrtCpu
     from armpy_reference import ReferenceBackend
 
     from armpy import Runtime, RuntimeOptions
+    from armpy.backend import IBackendInternal
     from armpy.plugins import BackendRegistry
 
     registry = BackendRegistry()
-    kinds = (NumbaBackend, OnnxRuntimeBackend, ReferenceBackend)
+    kinds: tuple[type[IBackendInternal], ...] = (NumbaBackend, OrtCpu, ReferenceBackend)
     for backend_id, kind in zip(IDS, kinds, strict=True):
         registry.register(backend_id, kind)
     return Runtime(RuntimeOptions(registry=registry, backends=IDS, num_threads=threads))

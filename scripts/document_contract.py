@@ -52,6 +52,9 @@ from armpy.backend import (
     ICompletion,
     ICustomAllocator,
     IDeviceMemory,
+    IEngineBackend,
+    IEngineProgram,
+    IEnginePrograms,
     ILayerSupport,
     IMemoryManager,
     IMemoryOptimizerStrategy,
@@ -156,6 +159,7 @@ CHAPTERS: dict[str, tuple[Any, ...]] = {  # Any: classes and functions
         ExtensionOperand,
     ),
     "Compiling": (PreparationRequest, OptimizationViews, Substitution, postpone_compilation),
+    "Hosting an engine": (IEngineBackend, IEnginePrograms, IEngineProgram),
     "Graphs and their parts": (
         SubgraphView,
         Layer,

@@ -34,6 +34,11 @@ from armpy.backend.devices import (
     Numerics as Numerics,
     PerformanceFigures as PerformanceFigures,
 )
+from armpy.backend.hosting.engine import (
+    IEngineBackend as IEngineBackend,
+    IEngineProgram as IEngineProgram,
+    IEnginePrograms as IEnginePrograms,
+)
 from armpy.backend.memory.device_memory import (
     DeviceMemoryRequest as DeviceMemoryRequest,
     IDeviceMemory as IDeviceMemory,

@@ -34,7 +34,7 @@ NOT_RUN = {
     "opens a browser": 1,
     "needs tracefs, perf and the rights to use them": 1,
     "needs an engine, with which extensions/serving/tests runs the same": 9,
-    "runs the tests, as .ci/run does": 2,
+    "runs the tests, as .ci/run does": 1,
     "takes minutes": 2,
     "trains a model with TensorFlow": 1,
 }

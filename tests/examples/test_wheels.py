@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,16 +19,6 @@ for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)
 
 RUN = ("-m", "armpy", "run")
-NO_ENGINE = "import sys; sys.modules['onnxruntime'] = None\n"
-PLACEMENT = """
-import armpy
-from armpy.execution import Runtime
-print(*[(c.backend_id, c.reason) for c in Runtime().get_device_spec().candidates], sep="\\n")
-"""
-
-
-def has_engine() -> bool:
-    return all(importlib.util.find_spec(name) for name in ("onnxruntime", "onnx"))
 
 
 @pytest.fixture(scope="module")
@@ -45,11 +34,6 @@ def compiler_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def device_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return install("device", tmp_path_factory.mktemp("device"))
-
-
-@pytest.fixture(scope="module")
-def onnx_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return install("onnx_runtime", tmp_path_factory.mktemp("onnx"))
 
 
 @pytest.fixture(scope="module")
@@ -143,29 +127,8 @@ def test_the_device_example_runs_float_and_quantised_layers(
     assert "ExampleDevice 9" in placement(device_site, DIGITS)
 
 
-def test_the_wrapped_engine_takes_the_whole_network(
-    onnx_site: Path, float_model: Path, tmp_path: Path
-) -> None:
-    if not has_engine():
-        pytest.skip("onnxruntime and onnx are not installed")
-    chosen = ("--backends", "OnnxRuntime,CpuRef")  # of its kind, NumbaAcc comes first by its name
-    line = placement(onnx_site, float_model, *chosen)
-    assert line.startswith("4 layers: OnnxRuntime 4; 1 partition,")
-    expected = outputs(None, float_model, tmp_path / "a", "--backends", "CpuRef")
-    result = outputs(onnx_site, float_model, tmp_path / "b", *chosen)
-    np.testing.assert_allclose(result, expected, 1e-5)
-
-
-def test_without_its_engine_the_backend_is_left_out_and_names_the_package(onnx_site: Path) -> None:
-    done = run_beside(onnx_site, "-c", NO_ENGINE + PLACEMENT)
-    (line,) = (line for line in done.stdout.splitlines() if "'OnnxRuntime'" in line)
-    assert "Install it: pip install onnxruntime" in line
-
-
-@pytest.mark.parametrize("project", ["workloads", "compiler", "device", "onnx"])
+@pytest.mark.parametrize("project", ["workloads", "compiler", "device"])
 def test_an_example_passes_its_own_tests(project: str, request: pytest.FixtureRequest) -> None:
-    if project == "onnx" and not has_engine():
-        pytest.skip("onnxruntime and onnx are not installed")
     site: Path = request.getfixturevalue(f"{project}_site")
     done = own_tests(site)
     assert done.returncode == 0, done.stdout + done.stderr

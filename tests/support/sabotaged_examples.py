@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -45,7 +44,6 @@ CLASSES = {
     "workloads_style": "armpy_example_workloads:ExampleWorkloadsBackend",
     "compiler_style": "armpy_example_compiler:ExampleCompilerBackend",
     "device": "armpy_example_device:ExampleDeviceBackend",
-    "onnx_runtime": "armpy_onnxruntime:OnnxRuntimeBackend",
     "nnapi_extensions": "armpy_example_extensions:ExampleExtensionsBackend",
     "template_workloads": "kit_workloads_backend:Backend",
     "template_compiler": "kit_compiler_backend:Backend",
@@ -67,7 +65,7 @@ def importable(folder: Path) -> Iterator[dict[str, type[IBackendInternal]]]:
     known = set(sys.modules)
     sys.path[:0] = paths
     try:
-        yield {name: _load(place) for name, place in CLASSES.items() if _is_there(name)}
+        yield {name: _load(place) for name, place in CLASSES.items()}
     finally:
         del sys.path[: len(paths)]
         modules = {place.partition(":")[0] for place in CLASSES.values()}
@@ -90,12 +88,6 @@ def _make_pairs_only(folder: Path, style: str) -> None:
             return views
 """
     backend.write_text(text.replace(before, alone + before), "utf-8")
-
-
-def _is_there(example: str) -> bool:
-    """Whether an example's engine is installed."""
-    needed = ("onnxruntime", "onnx") if example == "onnx_runtime" else ()
-    return all(importlib.util.find_spec(name) for name in needed)
 
 
 def _load(place: str) -> type[IBackendInternal]:
@@ -397,7 +389,7 @@ EDITS = {
 _NOTHING_TO_SPOIL: dict[Callable[..., Any], tuple[str, ...]] = {
     # No example but these computes with 8 bits, or with more than one layer at a time.
     eight_bits: tuple(CLASSES.keys() - {"workloads_style", "device", "nnapi_extensions"}),
-    fused: tuple(CLASSES.keys() - {"compiler_style", "onnx_runtime", "template_compiler"}),
+    fused: tuple(CLASSES.keys() - {"compiler_style", "template_compiler"}),
     # The operations of the extensions are few, on few elements, in whole numbers.
     without_nan: ("nnapi_extensions",),
     large: ("nnapi_extensions",),

@@ -74,6 +74,7 @@ def print_devices(reports: Sequence[DeviceReport]) -> None:
         numerics = facts.device.numerics
         departures = {  # from IEEE 754
             "NaN may be lost": not numerics.keeps_nan,
+            "infinities may become the largest number": not numerics.keeps_infinity,
             "float16 sums are rounded to float16": numerics.sums_float16,
             "subnormal numbers are taken for zero": numerics.flushes_subnormals,
         }

@@ -157,7 +157,7 @@ def _wrong_answer(trial: DifferentialRun, answers: Sequence[Arrays]) -> str:
 
 def _difference(trial: DifferentialRun, wanted: Array, actual: Array, info: TensorInfo) -> str:
     """What is wrong with an output; empty if nothing is."""
-    actual = _allowing(trial.numerics, wanted, actual)
+    actual = allowed_answer(trial.numerics, wanted, actual)
     difference = compare(wanted, actual, info, tolerance_of(trial, info.data_type))
     if difference is not None:
         return str(difference)
@@ -169,12 +169,15 @@ def _difference(trial: DifferentialRun, wanted: Array, actual: Array, info: Tens
     return f"elements are off by {off:.3g} steps on average. Expected at most {_MOST_OFF:g}"
 
 
-def _allowing(numerics: Numerics, wanted: Array, actual: Array) -> Array:
+def allowed_answer(numerics: Numerics, wanted: Array, actual: Array) -> Array:
     """An answer with the right elements where a device declares that it gives others."""
     if wanted.dtype.kind != "f" or wanted.dtype != actual.dtype or wanted.shape != actual.shape:
         return actual
     if not numerics.keeps_nan:
         actual = np.where(np.isnan(wanted), wanted, actual)
+    if not numerics.keeps_infinity:
+        largest = np.copysign(np.finfo(wanted.dtype).max, wanted)
+        actual = np.where(np.isinf(wanted) & (actual == largest), wanted, actual)
     if numerics.flushes_subnormals:
         is_subnormal = np.abs(wanted) < np.finfo(wanted.dtype).tiny
         actual = np.where(is_subnormal & (actual == 0), wanted, actual)

@@ -69,6 +69,8 @@ class _Workload(IWorkload):
                 array[np.isnan(array)] = 0
             if self._loses == "subnormal":
                 array[np.abs(array) < np.finfo(np.float32).tiny] = 0
+            if self._loses == "infinity":
+                array[np.isposinf(array)] = np.finfo(np.float32).max
             if self._loses == "ones":
                 array[array == 1] = 0
             handle.unmap()
@@ -89,13 +91,18 @@ def case_of(values: Sequence[float]) -> Case:
         (Numerics(keeps_nan=False), "ones", Outcome.FAILED),
         (Numerics(flushes_subnormals=True), "ones", Outcome.FAILED),
         (Numerics(flushes_subnormals=True), "subnormal", Outcome.PASSED),
+        (Numerics(), "infinity", Outcome.FAILED),
+        (Numerics(keeps_infinity=False), "infinity", Outcome.PASSED),
+        (Numerics(keeps_infinity=False), "ones", Outcome.FAILED),
     ],
 )
 def test_what_is_declared_is_allowed(numerics: Numerics, loses: str, outcome: Outcome) -> None:
     backend = Careless(numerics, loses=loses)
     options = RuntimeOptions(registry=registry_of(backend, ReferenceBackend()))
     subject = BackendUnderTest("Careless", options)
-    result = judge(subject, case_of([float("nan"), 1.0, -1.0, SUBNORMAL, 2.0, 3.0, 4.0, 5.0]))
+    result = judge(
+        subject, case_of([float("nan"), 1.0, -1.0, SUBNORMAL, 2.0, 3.0, float("inf"), 5.0])
+    )
     assert result.outcome is outcome, result.text
 
 

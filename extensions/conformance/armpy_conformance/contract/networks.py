@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from armpy.backend import Numerics
 from armpy.errors import ArmpyError
 from armpy.execution import Runtime
 from armpy.graph import Graph, Value
@@ -19,7 +20,7 @@ from armpy_conformance.backend_under_test import BackendUnderTest, layers_of, sp
 from armpy_conformance.case import Case, CaseInput
 from armpy_conformance.cases import operation_cases
 from armpy_conformance.contract.case import NotApplicableError, ViolationError
-from armpy_conformance.differential_run import is_value, other_feeds
+from armpy_conformance.differential_run import allowed_answer, is_value, other_feeds
 from armpy_conformance.judge import examine
 from armpy_conformance.result import Outcome
 
@@ -36,6 +37,7 @@ class Bench:
     graph: Graph
     feeds: Mapping[str, Array]
     expected: Mapping[str, Array]
+    numerics: Numerics = field(default_factory=Numerics)  # what the device declares to do otherwise
 
     @property
     def operations(self) -> str:
@@ -46,7 +48,8 @@ class Bench:
         """Raise a `ViolationError` unless these are the right answers."""
         infos = dict(zip(self.graph.output_names, self.graph.outputs, strict=True))
         for name, wanted in self.expected.items():
-            difference = compare(wanted, outputs[name], infos[name].info)
+            actual = allowed_answer(self.numerics, wanted, outputs[name])
+            difference = compare(wanted, actual, infos[name].info)
             if difference is not None:
                 raise ViolationError(
                     f"{when}, the output '{name}' of {self.operations} is wrong: {difference}"
@@ -60,7 +63,8 @@ class Bench:
 
 def bench(subject: BackendUnderTest, graph: Graph, feeds: Mapping[str, Array]) -> Bench:
     """A network with CpuRef's answers."""
-    return Bench(graph, feeds, subject.expected(graph, feeds))
+    numerics = subject.backend.device.numerics
+    return Bench(graph, feeds, subject.expected(graph, feeds), numerics)
 
 
 def samples(subject: BackendUnderTest) -> tuple[Case, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from armpy.errors import InvalidArgumentError, UnimplementedError
 from armpy.frontends.tflite.metadata import METADATA_NAME, stored_metadata
 from armpy.frontends.tflite.packed_files import PackedFiles
 from armpy.frontends.tflite.reader import read_model
-from armpy.graph import Graph
+from armpy.graph import Graph, Layer, SubgraphView, Value
 from armpy.store.owned_files import replacing
 from armpy_tools.tflite_writer.operators import write_layer
 from armpy_tools.tflite_writer.writer import TfliteWriter
@@ -93,18 +93,10 @@ def tflite_bytes(graph: Graph, about: str = "armpy", extras: Extras | None = Non
             where=f"variable '{graph.variables[0].value.name}'",
             fix="Write a prepared file",
         )
-    writer = TfliteWriter()
-    inputs = {value.name: writer.value(value) for value in graph.inputs}
-    for name, value in zip(graph.output_names, graph.outputs, strict=True):
-        writer.value(value, name)
-    for layer in graph.layers:
-        write_layer(writer, layer)
-    outputs = {
-        name: writer.value(value)
-        for name, value in zip(graph.output_names, graph.outputs, strict=True)
-    }
+    inputs = {value.name: value for value in graph.inputs}
+    outputs = dict(zip(graph.output_names, graph.outputs, strict=True))
     extras = extras or Extras()
-    content = writer.file(inputs, outputs, about, extras.metadata)
+    content = _content(graph.layers, inputs, outputs, about, extras.metadata)
     if not extras.files:
         return content
     packed = io.BytesIO(content)
@@ -112,3 +104,31 @@ def tflite_bytes(graph: Graph, about: str = "armpy", extras: Extras | None = Non
         for name, data in extras.files.items():
             archive.writestr(zipfile.ZipInfo(name), data)
     return packed.getvalue()
+
+
+def view_bytes(view: SubgraphView) -> bytes:
+    """A part of a graph as the contents of a .tflite file; errors as of `write_tflite`.
+
+    Its inputs and outputs are those of the view, in order, named by their number.
+    """
+    inputs = {f"input_{i}": value for i, value in enumerate(view.inputs)}
+    outputs = {f"output_{i}": value for i, value in enumerate(view.outputs)}
+    return _content(view.layers, inputs, outputs, "armpy", {})
+
+
+def _content(
+    layers: Iterable[Layer],
+    inputs: Mapping[str, Value],
+    outputs: Mapping[str, Value],
+    about: str,
+    metadata: Mapping[str, bytes],
+) -> bytes:
+    """The contents of a file with one subgraph."""
+    writer = TfliteWriter()
+    sources = {name: writer.value(value, name) for name, value in inputs.items()}
+    for name, value in outputs.items():
+        writer.value(value, name)
+    for layer in layers:
+        write_layer(writer, layer)
+    results = {name: writer.value(value) for name, value in outputs.items()}
+    return writer.file(sources, results, about, metadata)

@@ -33,7 +33,7 @@ class ModelWriter:
     """
 
     def __init__(self) -> None:
-        self._onnx = require("onnx")
+        self._onnx = require("onnx", "armpy-onnxruntime")
         self._nodes: list[Any] = []  # Any: the package onnx has no types
         self._inputs: list[Any] = []
         self._weights: dict[str, Array] = {}

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from armpy import DataType, Model, Network, TensorInfo, load
+from armpy.errors import BackendUnavailableError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph, SubgraphView, Value
 from armpy.ops import (
@@ -34,10 +35,11 @@ from armpy.ops import (
 from armpy.ops.operation import Array
 from armpy_conformance import run_conformance
 
-BACKEND_ID = "OnnxRuntime"
+BACKEND_ID = "OrtCpu"
 
 pytest.importorskip("onnxruntime")
 onnx = pytest.importorskip("onnx")
+pytest.importorskip("armpy_onnxruntime")
 
 
 def weights(net: Network, *shape: int) -> Value:
@@ -109,6 +111,30 @@ def test_an_unknown_option_is_an_error() -> None:
         Runtime(options)
 
 
+def test_without_the_engine_the_backend_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    from armpy_onnxruntime import OrtCpu
+
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    backend = OrtCpu()
+    options = {option.name: option.default for option in backend.options}
+    with pytest.raises(BackendUnavailableError, match="pip install onnxruntime"):
+        backend.create_backend_context(options)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("OrtCuda", "built without CUDA"), ("OrtQnn", "pip install onnxruntime-qnn")]
+)
+def test_a_provider_that_is_not_there_is_named(name: str, text: str) -> None:
+    import armpy_onnxruntime
+
+    backend = getattr(armpy_onnxruntime, name)()
+    options = {option.name: option.default for option in backend.options}
+    with pytest.raises(BackendUnavailableError, match=text) as caught:
+        backend.create_backend_context(options)
+    assert caught.value.where == name
+
+
+@pytest.mark.slow
 def test_the_backend_keeps_to_the_contract_and_agrees_with_the_reference() -> None:
     with np.errstate(all="ignore"):
         result = run_conformance(BACKEND_ID)

@@ -1,0 +1,1 @@
+"""Backends that run whole subgraphs through another runtime, an engine."""

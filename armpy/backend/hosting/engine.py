@@ -1,0 +1,303 @@
+"""Parts that all backends share which run whole subgraphs through an engine, another runtime.
+
+Such a backend is a subclass of `IEngineBackend` and one of `IEnginePrograms`: it converts a
+subgraph to a model of the engine's format, has the engine compile it, and runs the result on
+arrays. What lies between that and the contract is here: layer support by asking the engine, the
+layer that stands for the subgraph, its workload, and its file.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from armpy.backend.interface import IBackendInternal
+from armpy.backend.layer_support import ILayerSupport, ReasonCode, Support
+from armpy.backend.memory.tensor_handle import ITensorHandle
+from armpy.backend.optimization_views import OptimizationViews, Substitution
+from armpy.backend.options import NO_OPTIONS, OptionValue, OptionValues
+from armpy.backend.preparation import PreparationRequest
+from armpy.backend.programs import IPrograms, ProgramCheck, ProgramFit, SavedProgram
+from armpy.backend.workload import IWorkload, IWorkloadFactory, WorkloadInfo
+from armpy.errors import ArmpyError, UnimplementedError
+from armpy.graph import SubgraphView, Value
+from armpy.graph.network import Network
+from armpy.ops.backend_internal import PreCompiled
+from armpy.ops.operation import OperandInfos, Operation
+from armpy.tensor import TensorInfo
+from armpy.types import BackendId
+
+if TYPE_CHECKING:
+    from armpy.backend.resources import NetworkResources
+    from armpy.ops.operation import Array
+
+_MODEL = "model"
+
+
+class IEngineProgram(ABC):
+    """A subgraph that an engine has compiled."""
+
+    @property
+    @abstractmethod
+    def model(self) -> bytes:
+        """What it can be compiled from again: the converted model, or the engine's own form."""
+
+    @abstractmethod
+    def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Compute the outputs; several threads may do so at the same time.
+
+        Parameters
+        ----------
+        inputs, outputs : sequence of ndarray
+            Those of the subgraph, in its order; the outputs are to be written completely.
+        """
+
+
+class IEnginePrograms(IPrograms):
+    """Has an engine compile models, and keeps what was compiled in files."""
+
+    @abstractmethod
+    def describe(self, options: Mapping[str, object]) -> dict[str, OptionValue]:
+        """Name what a program depends on: options with their defaults, versions, the device.
+
+        Parameters
+        ----------
+        options : mapping of str to value
+            The backend's options, as far as the application gave them. Values may be of any type
+            where a file names them.
+        """
+
+    @abstractmethod
+    def compile(self, model: bytes, about: Mapping[str, OptionValue]) -> IEngineProgram:
+        """Compile a model.
+
+        Parameters
+        ----------
+        model : bytes
+            What `IEngineBackend.convert` made, or the `IEngineProgram.model` of a saved program.
+        about : mapping of str to value
+            What `describe` returned.
+
+        Raises
+        ------
+        ArmpyError
+            If the engine refuses it.
+        """
+
+    def save(self, program: object, options: OptionValues) -> SavedProgram | None:
+        """Write down the program's model, and what it depends on."""
+        assert isinstance(program, IEngineProgram)
+        return SavedProgram(self.describe(options), {_MODEL: program.model})
+
+    def check(self, about: Mapping[str, object], options: OptionValues) -> ProgramCheck:
+        """Compare what the program depends on with what is here."""
+        for name, wanted in self.describe({**about, **options}).items():
+            if about.get(name) != wanted:
+                reason = f"it was made for {name} {about.get(name)!r}, and here that is {wanted!r}"
+                return ProgramCheck(ProgramFit.REBUILD, reason)
+        return ProgramCheck(ProgramFit.ACCEPTED)
+
+    def load(self, saved: SavedProgram) -> IEngineProgram:
+        """Compile the saved model again."""
+        return self.compile(bytes(saved.parts[_MODEL]), self.describe(saved.about))
+
+    def create_workload(
+        self, program: object, info: WorkloadInfo, options: OptionValues
+    ) -> IWorkload:
+        """Make what runs the program on host memory."""
+        assert isinstance(program, IEngineProgram)
+        return _EngineWorkload(program)
+
+
+class _EngineWorkload(IWorkload):
+    """Runs an `IEngineProgram` on the memory of tensor handles."""
+
+    def __init__(self, program: IEngineProgram) -> None:
+        self._program = program
+
+    def execute(
+        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
+    ) -> None:
+        """Run the program on mapped handles."""
+        sources = [handle for handle in inputs if handle is not None]
+        mapped: list[ITensorHandle] = []
+        try:
+            arrays = []
+            for handle in (*sources, *outputs):
+                reads = len(mapped) < len(sources)
+                arrays.append(handle.map(read=reads, write=not reads))
+                mapped.append(handle)
+            self._program.run(arrays[: len(sources)], arrays[len(sources) :])
+        finally:
+            for handle in mapped:
+                handle.unmap()
+
+
+class _EngineWorkloadFactory(IWorkloadFactory):
+    """Makes workloads of the layers that `IEngineBackend.optimize_subgraph_view` put in."""
+
+    def __init__(self, backend_id: BackendId) -> None:
+        self._backend_id = backend_id
+
+    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
+        """Make the workload of one program; single layers are compiled, too."""
+        program = operation.program if isinstance(operation, PreCompiled) else None
+        if not isinstance(program, IEngineProgram):
+            raise UnimplementedError(
+                f"{self._backend_id} runs only what it has compiled, and this is {operation.name}",
+                where=info.name,
+            )
+        return _EngineWorkload(program)
+
+
+class IEngineBackend(IBackendInternal):
+    """A backend that converts each subgraph to a model and has an engine compile it.
+
+    Write `get_id`, `get_api_version`, `get_engine` and `convert`, and `find_difference` where
+    the engine computes a layer otherwise than armpy defines it.
+    """
+
+    runtime_options: OptionValues = NO_OPTIONS
+    """Options of scope RUNTIME, where there is a runtime."""
+
+    @abstractmethod
+    def get_engine(self) -> IEnginePrograms:
+        """Return what has the engine compile models."""
+
+    def get_programs(self) -> IPrograms | None:
+        """Return what keeps compiled models: the engine."""
+        return self.get_engine()
+
+    @abstractmethod
+    def convert(self, view: SubgraphView) -> bytes:
+        """Convert a subgraph to a model in the engine's format.
+
+        Parameters
+        ----------
+        view : SubgraphView
+            All its layers are supported.
+
+        Returns
+        -------
+        bytes
+            The model's inputs and outputs are those of the view, in order.
+
+        Raises
+        ------
+        ArmpyError
+            If there is no such model; the layers go to the next backend, with this reason.
+        """
+
+    def find_difference(
+        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+    ) -> str:
+        """Say how the engine's answer to a layer differs; empty, as by default, if it does not.
+
+        Parameters
+        ----------
+        operation : Operation
+        inputs : sequence of (TensorInfo or None)
+        outputs : sequence of TensorInfo
+            All shapes are known.
+        """
+        return ""
+
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
+        """Ask the engine: what it compiles alone and does not compute otherwise is supported."""
+        return _EngineLayerSupport(self, {**self.runtime_options, **request.model_options})
+
+    def for_runtime(self, options: OptionValues) -> IBackendInternal:
+        """Make a backend that has the runtime's options."""
+        backend = copy(self)
+        backend.runtime_options = options
+        return backend
+
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
+        """Make the factory of programs."""
+        return _EngineWorkloadFactory(self.get_id())
+
+    def optimize_subgraph_view(
+        self, view: SubgraphView, request: PreparationRequest
+    ) -> OptimizationViews:
+        """Compile the whole subgraph; what the engine refuses goes to the next backend."""
+        engine = self.get_engine()
+        about = engine.describe({**self.runtime_options, **request.model_options})
+        program = engine.compile(self.convert(view), about)
+        shapes = tuple(value.info.known_shape for value in view.outputs)
+        substitution = Substitution.by_operation(view, PreCompiled(program, shapes))
+        return OptimizationViews([substitution])
+
+
+class _EngineLayerSupport(ILayerSupport):
+    """Supports the layers that an engine compiles one by one."""
+
+    def __init__(self, backend: IEngineBackend, options: OptionValues) -> None:
+        self._backend = backend
+        self._about = tuple(backend.get_engine().describe(options).items())
+
+    def is_layer_supported(
+        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+    ) -> Support:
+        """Have the engine compile a layer, unless an equal one has been asked about before."""
+        for info in (*inputs, *outputs):
+            if info is not None and (not info.is_fully_shaped or 0 in info.known_shape):
+                text = f"a tensor is {info}; dimensions have to be known and not 0"
+                return Support.no(ReasonCode.SHAPE, text)
+        if text := self._backend.find_difference(operation, inputs, outputs):
+            return Support.no(ReasonCode.ATTRIBUTE, text)
+        backend = self._backend
+        layer = operation, tuple(inputs), tuple(outputs)
+        return _answer(_Question(backend.get_id(), self._about, layer, backend))
+
+
+@dataclass(frozen=True)
+class _Question:
+    """One layer, and what it would be compiled for."""
+
+    backend_id: BackendId
+    about: tuple[tuple[str, OptionValue], ...]
+    layer: tuple[Operation, tuple[TensorInfo | None, ...], tuple[TensorInfo, ...]]
+    backend: IEngineBackend = field(compare=False)
+
+
+@lru_cache(maxsize=4096)
+def _answer(question: _Question) -> Support:
+    """Compile a network of one layer, and run it; all of its elements are zeros."""
+    backend = question.backend
+    operation, inputs, outputs = question.layer
+    net = Network("layer")
+    values: list[Value | None] = []
+    for i, info in enumerate(inputs):
+        if info is None:
+            values.append(None)
+        elif info.is_constant:
+            kind, scaling = info.data_type, info.quantization
+            values.append(net.constant(_zeros(info), data_type=kind, quantization=scaling))
+        else:
+            values.append(net.input(f"input_{i}", info))
+    try:
+        layer = net.add_layer(operation, values, outputs=outputs)
+        for i, value in enumerate(layer.outputs):
+            net.output(f"output_{i}", value)
+        graph = net.build()
+        model = backend.convert(SubgraphView.of(graph, graph.layers))
+    except ArmpyError as error:
+        return Support.no(ReasonCode.OPERATION, error.failed)
+    try:
+        program = backend.get_engine().compile(model, dict(question.about))
+        # Engines find out as late as this that a kernel lacks a type.
+        program.run([_zeros(value.info) for value in graph.inputs], [_zeros(o) for o in outputs])
+    except ArmpyError as error:
+        return Support.no(ReasonCode.COMPILATION, error.failed)
+    return Support.yes()
+
+
+def _zeros(info: TensorInfo) -> Array:
+    """Elements of a tensor."""
+    return np.zeros(info.known_shape, info.data_type.dtype)

@@ -1,0 +1,80 @@
+"""Imports LiteRT's interpreter and loads delegates, or says what is missing."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import json
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+from armpy.errors import BackendUnavailableError, InvalidArgumentError
+
+MODULES = ("ai_edge_litert.interpreter", "tflite_runtime.interpreter")
+"""Packages that have the interpreter, the preferred one first."""
+
+
+@cache
+def interpreter_module(backend_id: str) -> ModuleType:
+    """Import the module of the interpreter.
+
+    Raises
+    ------
+    BackendUnavailableError
+        If no package has it; the text names them.
+    """
+    failures = []
+    for name in MODULES:
+        try:
+            return importlib.import_module(name)
+        except ImportError as error:
+            failures.append(str(error))
+    raise BackendUnavailableError(
+        f"no interpreter can be imported ({'; '.join(failures)})",
+        where=backend_id,
+        fix="Install it: pip install ai-edge-litert",
+    )
+
+
+def delegate_options(text: str, where: str) -> dict[str, str]:
+    """Options of a delegate, of the JSON object that names them.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is no such object.
+    """
+    try:
+        options = json.loads(text or "{}")
+    except ValueError as error:
+        raise InvalidArgumentError(
+            f"delegate_options is not JSON ({error})",
+            where=where,
+            expected="an object",
+            actual=text,
+        ) from error
+    if not isinstance(options, dict):
+        raise InvalidArgumentError(
+            "delegate_options is not an object", where=where, expected="an object", actual=text
+        )
+    return {str(name): str(value) for name, value in options.items()}
+
+
+def load_delegate(library: str, options: dict[str, str], where: str) -> Any:  # Any: the engine's
+    """Load a delegate's library.
+
+    Raises
+    ------
+    BackendUnavailableError
+        If it cannot be loaded, or refuses its options or the machine.
+    """
+    try:
+        ctypes.CDLL(library)  # where this fails, the engine's object would fail again when it dies
+        return interpreter_module(where).load_delegate(library, options)
+    except (AttributeError, OSError, ValueError, RuntimeError) as error:
+        raise BackendUnavailableError(
+            f"the delegate '{library}' cannot be loaded ({error})",
+            where=where,
+            fix="Install the vendor's runtime, and see that the loader finds the library",
+        ) from error

@@ -1,0 +1,119 @@
+"""The backends: subgraphs as ONNX models in memory, run by one of ONNX Runtime's providers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from armpy.backend import (
+    BackendOption,
+    DeviceInfo,
+    IBackendContext,
+    IEngineBackend,
+    Numerics,
+    OptionScope,
+    OptionValues,
+)
+from armpy.errors import BackendUnavailableError
+from armpy.graph import SubgraphView
+from armpy.ops.operation import OperandInfos, Operation
+from armpy.tensor import TensorInfo
+from armpy.types import BackendId
+from armpy_onnxruntime.differences import find_difference
+from armpy_onnxruntime.engine import PROVIDERS, Provider, devices_of, require
+from armpy_onnxruntime.export import export_model
+from armpy_onnxruntime.programs import OnnxPrograms
+
+
+class OnnxRuntimeBackend(IEngineBackend):
+    """Runs whole subgraphs with one execution provider; by default ONNX Runtime's own, the CPU."""
+
+    _provider: Provider = PROVIDERS[0]
+
+    def get_id(self) -> BackendId:
+        """The provider's, such as ``"OrtCpu"``."""
+        return self._provider.backend_id
+
+    def get_api_version(self) -> str:
+        """The version of the contract that it is written for."""
+        return "2.2"
+
+    @property
+    def version(self) -> str:
+        """That of this package."""
+        return "0.1.0"
+
+    def get_devices(self) -> Sequence[DeviceInfo]:
+        """What the provider drives."""
+        # Its maxima drop NaN, as comparisons of the processor do.
+        numerics = Numerics(keeps_nan=False)
+        return (DeviceInfo(device_type=self._provider.device_type, numerics=numerics),)
+
+    @property
+    def options(self) -> Sequence[BackendOption]:
+        """Threads, and where the provider's library lies."""
+        return (
+            BackendOption(
+                "num_threads",
+                0,
+                "Threads that one execution uses; 0 is one per core.",
+                OptionScope.MODEL,
+                minimum=0,
+                maximum=256,
+            ),
+            BackendOption(
+                "library",
+                "",
+                "Path of the provider's shared library; that of its Python package if empty.",
+            ),
+        )
+
+    def create_backend_context(self, options: OptionValues) -> IBackendContext | None:
+        """Check that the engine, its provider and a device are there.
+
+        Raises
+        ------
+        BackendUnavailableError
+            If one of them is not.
+        """
+        provider = self._provider
+        runtime = require("onnxruntime", provider.backend_id)
+        require("onnx", provider.backend_id)
+        if provider.plugin:
+            devices_of(provider, str(options["library"]))
+        elif provider.name not in runtime.get_available_providers():
+            raise BackendUnavailableError(
+                f"the installed ONNX Runtime was built without {provider.name}",
+                where=provider.backend_id,
+                fix="Install the package of ONNX Runtime that has it",
+            )
+        return None
+
+    def get_engine(self) -> OnnxPrograms:
+        """What makes sessions of models."""
+        return OnnxPrograms(self._provider)
+
+    def find_difference(
+        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+    ) -> str:
+        """Why a layer is not written as ONNX."""
+        return find_difference(operation, inputs, outputs)
+
+    def convert(self, view: SubgraphView) -> bytes:
+        """An ONNX model of the subgraph."""
+        return export_model(view)
+
+
+def _provider_backend(provider: Provider) -> type[OnnxRuntimeBackend]:
+    """The backend of one provider."""
+
+    class ProviderBackend(OnnxRuntimeBackend):
+        """ONNX Runtime with one execution provider."""
+
+        _provider = provider
+
+    return ProviderBackend
+
+
+OrtCpu, OrtCuda, OrtTensorRt, OrtCoreMl, OrtDirectMl, OrtWebGpu, OrtQnn, OrtOpenVino = map(
+    _provider_backend, PROVIDERS
+)

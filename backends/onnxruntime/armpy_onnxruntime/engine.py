@@ -1,0 +1,97 @@
+"""Imports ONNX Runtime and what builds its models, and knows its execution providers."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from armpy.errors import BackendUnavailableError
+from armpy.types import DeviceType
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """An execution provider, as a backend."""
+
+    backend_id: str
+    name: str  # ONNX Runtime's
+    device_type: DeviceType
+    plugin: str = ""  # the package with its library, where it is not built into ONNX Runtime
+
+
+PROVIDERS = (
+    Provider("OrtCpu", "CPUExecutionProvider", DeviceType.CPU_COMPILED),
+    Provider("OrtCuda", "CUDAExecutionProvider", DeviceType.GPU),
+    Provider("OrtTensorRt", "TensorrtExecutionProvider", DeviceType.GPU),
+    Provider("OrtCoreMl", "CoreMLExecutionProvider", DeviceType.ACCELERATOR),
+    Provider("OrtDirectMl", "DmlExecutionProvider", DeviceType.GPU),
+    Provider("OrtWebGpu", "WebGpuExecutionProvider", DeviceType.GPU, "onnxruntime_ep_webgpu"),
+    Provider("OrtQnn", "QNNExecutionProvider", DeviceType.ACCELERATOR, "onnxruntime_qnn"),
+    Provider(
+        "OrtOpenVino",
+        "OpenVINOExecutionProvider",
+        DeviceType.ACCELERATOR,
+        "onnxruntime_ep_openvino",
+    ),
+)
+
+
+def require(module: str, where: str) -> ModuleType:
+    """Import a module of the engine.
+
+    Raises
+    ------
+    BackendUnavailableError
+        If it is not installed or cannot be imported; the text names the package.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0].replace("_", "-")
+        raise BackendUnavailableError(
+            f"the Python module '{module}' cannot be imported ({error})",
+            where=where,
+            fix=f"Install it: pip install {package}",
+        ) from error
+
+
+def devices_of(provider: Provider, library: str) -> list[Any]:  # Any: OrtEpDevice
+    """Devices of a provider that comes in a library of its own; registers the library once.
+
+    Parameters
+    ----------
+    provider : Provider
+    library : str
+        Path of the library; that of the provider's package if empty.
+
+    Raises
+    ------
+    BackendUnavailableError
+        If the library cannot be registered, or finds no device.
+    """
+    runtime = require("onnxruntime", provider.backend_id)
+    found = _registered(runtime, provider.name)
+    if not found:
+        path = library or str(require(provider.plugin, provider.backend_id).get_library_path())
+        try:
+            runtime.register_execution_provider_library(provider.backend_id, os.fspath(path))
+        except RuntimeError as error:
+            raise BackendUnavailableError(
+                f"ONNX Runtime does not take the library '{path}' ({error})",
+                where=provider.backend_id,
+            ) from error
+        found = _registered(runtime, provider.name)
+    if not found:
+        raise BackendUnavailableError(
+            f"the provider {provider.name} finds no device on this machine",
+            where=provider.backend_id,
+        )
+    return found
+
+
+def _registered(runtime: ModuleType, name: str) -> list[Any]:
+    """Devices of a provider whose library is registered."""
+    return [device for device in runtime.get_ep_devices() if device.ep_name == name]

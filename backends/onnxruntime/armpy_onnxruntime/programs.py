@@ -1,0 +1,90 @@
+"""Compiled subgraphs: sessions, and the ONNX models in files that they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from armpy.backend import IEngineProgram, IEnginePrograms, OptionValue
+from armpy.errors import BackendError, BackendUnavailableError, UnimplementedError
+from armpy.ops.operation import Array
+from armpy_onnxruntime.engine import PROVIDERS, Provider, devices_of, require
+
+_FORMAT = 2
+
+
+class OnnxProgram(IEngineProgram):
+    """An ONNX Runtime session; several executions run at the same time."""
+
+    def __init__(self, model: bytes, session: Any, runtime: Any) -> None:  # Any: the engine's own
+        self._model = model
+        self._session = session
+        self._value = runtime.OrtValue.ortvalue_from_numpy  # on the CPU it shares the memory
+        self._error = runtime.capi.onnxruntime_pybind11_state.RuntimeException
+        self._inputs = [tensor.name for tensor in session.get_inputs()]
+        self._outputs = [tensor.name for tensor in session.get_outputs()]
+
+    @property
+    def model(self) -> bytes:
+        """The model that it was compiled from."""
+        return self._model
+
+    def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Bind the arrays, so that the session reads and writes them in place, and run it."""
+        binding = self._session.io_binding()
+        for name, array in zip(self._inputs, inputs, strict=True):
+            binding.bind_ortvalue_input(name, self._value(array))
+        for name, array in zip(self._outputs, outputs, strict=True):
+            binding.bind_ortvalue_output(name, self._value(array))
+        try:
+            self._session.run_with_iobinding(binding)
+        except self._error as error:
+            raise BackendError(" ".join(str(error).split()), where="ONNX Runtime") from error
+
+
+class OnnxPrograms(IEnginePrograms):
+    """Makes sessions of ONNX models, without the package ``onnx``.
+
+    Parameters
+    ----------
+    provider : Provider
+        The one that computes; nothing is left to ONNX Runtime's own kernels.
+    """
+
+    def __init__(self, provider: Provider = PROVIDERS[0]) -> None:
+        self._provider = provider
+
+    def describe(self, options: Mapping[str, object]) -> dict[str, OptionValue]:
+        """Threads, and the provider's library."""
+        return {
+            "format": _FORMAT,
+            "num_threads": int(str(options.get("num_threads", 0))),
+            "library": str(options.get("library", "")),
+        }
+
+    def compile(self, model: bytes, about: Mapping[str, OptionValue]) -> OnnxProgram:
+        """Make the session, which packs weights and fuses layers."""
+        provider = self._provider
+        runtime: Any = require("onnxruntime", provider.backend_id)  # Any: it has no types
+        options = runtime.SessionOptions()
+        options.intra_op_num_threads = int(about["num_threads"])
+        options.log_severity_level = 4  # errors are raised
+        names = None
+        if provider.plugin:
+            devices = devices_of(provider, str(about["library"]))
+            options.add_provider_for_devices(devices[:1], {})
+        elif provider.name in runtime.get_available_providers():
+            names = [provider.name]
+        else:
+            raise BackendUnavailableError(
+                f"this ONNX Runtime has no {provider.name}", where=provider.backend_id
+            )
+        if provider.name != PROVIDERS[0].name:
+            options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+        try:
+            session = runtime.InferenceSession(model, sess_options=options, providers=names)
+        except Exception as error:  # its exceptions have no base class of their own
+            text = " ".join(str(error).split())
+            refusal = f"ONNX Runtime refuses it: {text}"
+            raise UnimplementedError(refusal, where=provider.backend_id) from error
+        return OnnxProgram(model, session, runtime)

@@ -1,0 +1,134 @@
+"""The backend: subgraphs as models in memory, compiled by OpenVINO for one of its devices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from armpy.backend import (
+    BackendOption,
+    DeviceInfo,
+    IBackendContext,
+    IEngineBackend,
+    Numerics,
+    OptionScope,
+    OptionValues,
+)
+from armpy.errors import BackendUnavailableError
+from armpy.graph import SubgraphView
+from armpy.ops.operation import OperandInfos, Operation
+from armpy.tensor import TensorInfo
+from armpy.types import BackendId, DeviceType
+from armpy_openvino.differences import find_difference
+from armpy_openvino.engine import BACKEND_ID, available_devices
+from armpy_openvino.programs import OpenVinoPrograms
+from armpy_tools.tflite_writer.tflite import view_bytes
+
+_TYPES = {"CPU": DeviceType.CPU_COMPILED, "GPU": DeviceType.GPU, "NPU": DeviceType.ACCELERATOR}
+
+
+class OpenVinoBackend(IEngineBackend):
+    """Runs whole subgraphs on one of OpenVINO's devices."""
+
+    def get_id(self) -> BackendId:
+        """``"OpenVino"``."""
+        return BACKEND_ID
+
+    def get_api_version(self) -> str:
+        """The version of the contract that it was written for."""
+        return "2.2"
+
+    @property
+    def version(self) -> str:
+        """That of this package."""
+        return "0.1.0"
+
+    def get_devices(self) -> Sequence[DeviceInfo]:
+        """Those that OpenVINO finds, the processor first."""
+        try:
+            names = available_devices()
+        except BackendUnavailableError:
+            names = ("CPU",)  # the context says what is missing
+        # Its maxima drop NaN, as comparisons of the processor do, and begin at finite numbers.
+        numerics = Numerics(keeps_nan=False, keeps_infinity=False)
+        return tuple(
+            DeviceInfo(
+                name=name,
+                device_type=_TYPES.get(name.partition(".")[0], DeviceType.OTHER),
+                numerics=numerics,
+            )
+            for name in names
+        )
+
+    @property
+    def options(self) -> Sequence[BackendOption]:
+        """Device, and how OpenVINO is to compile for it."""
+        model = OptionScope.MODEL
+        return (
+            BackendOption(
+                "device",
+                "CPU",
+                "The device, as 'armpy devices' lists them.",
+                choices=tuple(device.name for device in self.get_devices()),
+            ),
+            BackendOption(
+                "num_threads",
+                0,
+                "Threads that one execution uses on the processor; 0 leaves it to OpenVINO.",
+                model,
+                minimum=0,
+                maximum=256,
+            ),
+            BackendOption(
+                "hint",
+                "LATENCY",
+                "What OpenVINO compiles for.",
+                model,
+                choices=("LATENCY", "THROUGHPUT", "CUMULATIVE_THROUGHPUT"),
+            ),
+            BackendOption(
+                "precision",
+                "f32",
+                "The type that float32 is computed in.",
+                model,
+                choices=("f32", "f16", "bf16"),
+            ),
+            BackendOption(
+                "low_precision",
+                False,
+                "Whether 8-bit layers use 8-bit instructions on the processor: faster, but their "
+                "sums saturate where it has no VNNI.",
+                model,
+            ),
+        )
+
+    def create_backend_context(self, options: OptionValues) -> IBackendContext | None:
+        """Check that OpenVINO and the device are there.
+
+        Raises
+        ------
+        BackendUnavailableError
+            If one of them is not.
+        """
+        names = available_devices()
+        if options["device"] not in names:
+            raise BackendUnavailableError(
+                "OpenVINO does not find the device",
+                where=BACKEND_ID,
+                expected=f"one of {', '.join(names)}",
+                actual=str(options["device"]),
+            )
+        return None
+
+    def get_engine(self) -> OpenVinoPrograms:
+        """What compiles models."""
+        return OpenVinoPrograms()
+
+    def find_difference(
+        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+    ) -> str:
+        """How OpenVINO computes a layer otherwise."""
+        return find_difference(operation, inputs, outputs)
+
+    def convert(self, view: SubgraphView) -> bytes:
+        """A .tflite model of the subgraph."""
+        return view_bytes(view)

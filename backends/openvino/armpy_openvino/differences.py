@@ -1,0 +1,140 @@
+"""Layers that OpenVINO computes otherwise than armpy defines them, and are therefore refused.
+
+They were found by the conformance kit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from armpy.ops import (
+    ArgMinMax,
+    BinaryOperation,
+    Cast,
+    Comparison,
+    ElementwiseBinary,
+    ElementwiseUnary,
+    FusedActivation,
+    Pooling2d,
+    PoolingAlgorithm,
+    Quantize,
+    Reduce,
+    ReduceOperation,
+    Resize,
+    ResizeMethod,
+    TransposeConvolution2d,
+)
+from armpy.ops.operation import OperandInfos, Operation
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
+
+Infos = Sequence[TensorInfo]
+
+_REFUSED_TYPES = {
+    DataType.FLOAT64: "OpenVINO computes float64 as float32",
+    DataType.QSYMM_S16: "OpenVINO rounds 16-bit integers otherwise",
+}
+_WHOLE_NUMBERS = frozenset({DataType.SIGNED32, DataType.SIGNED64})
+
+
+def find_difference(
+    operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+) -> str:
+    """Say how OpenVINO's answer to a layer differs; empty if it does not."""
+    infos = [info for info in inputs if info is not None]
+    for info in (*infos, *outputs):
+        if info.data_type in _REFUSED_TYPES:
+            return _REFUSED_TYPES[info.data_type]
+    check = _CHECKS.get(type(operation))
+    return check(operation, infos, outputs) if check else ""
+
+
+def _arg_min_max(operation: Operation, infos: Infos, _: Infos) -> str:
+    return "OpenVINO gives another index where there is NaN" if infos[0].data_type.is_float else ""
+
+
+def _cast(operation: Operation, infos: Infos, outputs: Infos) -> str:
+    if infos[0].data_type.is_quantized:
+        return "OpenVINO casts the real numbers of a quantised tensor, not the stored ones"
+    if outputs[0].data_type not in (DataType.FLOAT32, *_WHOLE_NUMBERS):
+        return "OpenVINO saturates in casts where armpy wraps around"
+    return ""
+
+
+def _comparison(operation: Operation, infos: Infos, _: Infos) -> str:
+    return "OpenVINO compares rounded numbers" if infos[0].data_type.is_quantized else ""
+
+
+def _binary(operation: Operation, infos: Infos, _: Infos) -> str:
+    assert isinstance(operation, ElementwiseBinary)  # the table below says so
+    kind = infos[0].data_type
+    if operation.operation is BinaryOperation.FLOOR_MOD:
+        return "OpenVINO rounds FLOOR_MOD otherwise"
+    if operation.operation is BinaryOperation.DIV and kind in _WHOLE_NUMBERS:
+        return "OpenVINO divides integers as floats"
+    return _plain_bytes(infos)
+
+
+def _unary(operation: Operation, infos: Infos, _: Infos) -> str:
+    assert isinstance(operation, ElementwiseUnary)
+    if infos[0].data_type.is_quantized:
+        return f"OpenVINO rounds a quantised {operation.operation.name} otherwise"
+    return _plain_bytes(infos)
+
+
+def _plain_bytes(infos: Infos) -> str:
+    kind = infos[0].data_type
+    if kind.is_quantized or kind in (DataType.FLOAT32, *_WHOLE_NUMBERS):
+        return ""
+    return f"OpenVINO saturates in {kind.name} where armpy wraps around"
+
+
+def _pooling(operation: Operation, infos: Infos, _: Infos) -> str:
+    assert isinstance(operation, Pooling2d)
+    if infos[0].data_type.is_quantized and operation.algorithm is not PoolingAlgorithm.MAX:
+        return "OpenVINO rounds halves of a quantised mean otherwise"
+    return ""
+
+
+def _quantize(operation: Operation, _: Infos, __: Infos) -> str:
+    return "OpenVINO rounds halves otherwise"
+
+
+def _reduce(operation: Operation, infos: Infos, _: Infos) -> str:
+    assert isinstance(operation, Reduce)
+    if infos[0].data_type in _WHOLE_NUMBERS:
+        return "OpenVINO reduces integers as floats"
+    if operation.operation in (ReduceOperation.MIN, ReduceOperation.MAX):
+        return "OpenVINO's minimum and maximum with NaN differ"
+    return ""
+
+
+def _resize(operation: Operation, infos: Infos, _: Infos) -> str:
+    assert isinstance(operation, Resize)
+    if operation.method is ResizeMethod.BILINEAR and infos[0].data_type.is_float:
+        return "OpenVINO spreads NaN to other elements"
+    if operation.method is not ResizeMethod.BILINEAR and operation.half_pixel_centers:
+        return "OpenVINO takes another nearest pixel"
+    return ""
+
+
+def _transpose_convolution(operation: Operation, infos: Infos, _: Infos) -> str:
+    assert isinstance(operation, TransposeConvolution2d)
+    if operation.activation is not FusedActivation.NONE:
+        return "OpenVINO drops the activation of a TRANSPOSE_CONV"
+    return ""
+
+
+_CHECKS: Mapping[type[Operation], Callable[[Operation, Infos, Infos], str]] = {
+    ArgMinMax: _arg_min_max,
+    Cast: _cast,
+    Comparison: _comparison,
+    ElementwiseBinary: _binary,
+    ElementwiseUnary: _unary,
+    Pooling2d: _pooling,
+    Quantize: _quantize,
+    Reduce: _reduce,
+    Resize: _resize,
+    TransposeConvolution2d: _transpose_convolution,
+}
+"""What each operation asks for beyond its types; empty answers where nothing differs."""

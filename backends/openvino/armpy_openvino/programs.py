@@ -1,0 +1,103 @@
+"""Compiled subgraphs: infer requests, and OpenVINO's compiled blobs in files."""
+
+from __future__ import annotations
+
+import io
+import queue
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from armpy.backend import IEngineProgram, IEnginePrograms, OptionValue
+from armpy.errors import BackendError, UnimplementedError
+from armpy.ops.operation import Array
+from armpy_openvino.engine import BACKEND_ID, core, openvino
+
+_TFLITE = b"TFL3"
+
+
+class OpenVinoProgram(IEngineProgram):
+    """A compiled model; every execution has an infer request of its own.
+
+    Parameters
+    ----------
+    compiled : openvino.CompiledModel
+    blob : bytes
+        What it was imported from; exported when it is asked for if empty.
+    """
+
+    def __init__(self, compiled: Any, blob: bytes = b"") -> None:  # Any: it has no types
+        self._compiled = compiled
+        # What OpenVINO exports of an imported model, it does not always import again.
+        self._blob = blob
+        self._requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    @property
+    def model(self) -> bytes:
+        """OpenVINO's compiled blob."""
+        self._blob = self._blob or bytes(self._compiled.export_model().getvalue())
+        return self._blob
+
+    def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Have a request read and write the arrays in place."""
+        try:
+            request = self._requests.get_nowait()
+        except queue.Empty:
+            request = self._compiled.create_infer_request()
+        tensor = openvino().Tensor
+        try:
+            for i, array in enumerate(inputs):
+                request.set_input_tensor(i, tensor(array, shared_memory=True))
+            for i, array in enumerate(outputs):
+                request.set_output_tensor(i, tensor(array, shared_memory=True))
+            request.infer()
+        except RuntimeError as error:
+            raise BackendError(" ".join(str(error).split()), where=BACKEND_ID) from error
+        self._requests.put(request)
+
+
+class OpenVinoPrograms(IEnginePrograms):
+    """Compiles .tflite models, and imports blobs."""
+
+    def describe(self, options: Mapping[str, object]) -> dict[str, OptionValue]:
+        """Device, threads, precision, and OpenVINO's version."""
+        return {
+            "device": str(options.get("device", "CPU")),
+            "num_threads": int(str(options.get("num_threads", 0))),
+            "hint": str(options.get("hint", "LATENCY")),
+            "precision": str(options.get("precision", "f32")),
+            "low_precision": options.get("low_precision") is True,
+            "openvino": str(openvino().__version__),
+        }
+
+    def compile(self, model: bytes, about: Mapping[str, OptionValue]) -> OpenVinoProgram:
+        """Compile a .tflite model, or import a blob.
+
+        Raises
+        ------
+        UnimplementedError
+            If OpenVINO refuses it; the text is OpenVINO's.
+        """
+        device = str(about["device"])
+        config: dict[str, object] = {
+            "PERFORMANCE_HINT": about["hint"],
+            "INFERENCE_PRECISION_HINT": about["precision"],
+        }
+        if device == "CPU":
+            # Otherwise 8-bit products saturate on processors without VNNI, and answers are wrong.
+            config["LP_TRANSFORMS_MODE"] = about["low_precision"]
+            if about["num_threads"]:
+                config["INFERENCE_NUM_THREADS"] = about["num_threads"]
+        try:
+            if model[4:8] != _TFLITE:
+                compiled = core().import_model(io.BytesIO(model), device, config)
+                return OpenVinoProgram(compiled, model)
+            # Its front-end for .tflite reads files alone.
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder, "subgraph.tflite")
+                path.write_bytes(model)
+                return OpenVinoProgram(core().compile_model(path, device, config))
+        except RuntimeError as error:
+            text = " ".join(str(error).split())
+            raise UnimplementedError(f"OpenVINO refuses it: {text}", where=BACKEND_ID) from error

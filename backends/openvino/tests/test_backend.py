@@ -1,0 +1,59 @@
+"""The conformance kit on the backend, networks of several layers, and what it refuses."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import armpy
+from armpy.errors import BackendUnavailableError
+from armpy_conformance import run_conformance
+
+pytest.importorskip("openvino")
+pytest.importorskip("armpy_openvino")
+
+from armpy_openvino import OpenVinoBackend
+from armpy_openvino.engine import available_devices, core, openvino
+
+DIGITS = Path(__file__).parents[3] / "examples" / "digits" / "digits_int8.tflite"
+
+
+def test_a_quantised_network_is_one_partition_with_the_answers_of_the_reference() -> None:
+    model = armpy.load(DIGITS, backends=["OpenVino"], on_fallback="error")
+    reference = armpy.load(DIGITS, backends=["CpuRef"])
+    image = np.full((1, 16, 16, 1), -128, np.int8)  # noise would lie between classes
+    image[:, 2:14, 7:9] = 127
+    np.testing.assert_allclose(model(image), reference(image), atol=1)
+    assert "OpenVino 10; 1 partition" in str(model.placement)
+
+
+def test_a_compiled_model_holds_openvino_s_blob(tmp_path: Path) -> None:
+    image = np.zeros((1, 16, 16, 1), np.int8)
+    with armpy.load(DIGITS, backends=["OpenVino"]) as model:
+        expected = model(image)
+        model.save(tmp_path / "digits.armpy")
+    with armpy.load(tmp_path / "digits.armpy", backends=["OpenVino"]) as compiled:
+        np.testing.assert_array_equal(compiled(image), expected)
+        assert compiled.is_light
+
+
+def test_without_the_engine_the_backend_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    for function in (openvino, core):
+        function.cache_clear()
+    monkeypatch.setitem(sys.modules, "openvino", None)
+    with pytest.raises(BackendUnavailableError, match="pip install openvino"):
+        OpenVinoBackend().create_backend_context({"device": "CPU"})
+
+
+def test_a_device_that_is_not_there_is_named_with_those_that_are() -> None:
+    with pytest.raises(BackendUnavailableError, match=f"one of {', '.join(available_devices())}"):
+        OpenVinoBackend().create_backend_context({"device": "GPU.7"})
+
+
+@pytest.mark.slow
+def test_the_backend_keeps_to_the_contract_and_agrees_with_the_reference() -> None:
+    result = run_conformance("OpenVino")
+    assert result.is_passed, (result.shortcomings, result.problems)
