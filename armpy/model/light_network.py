@@ -1,6 +1,6 @@
 """Archived network: a compiled file's programs, which run without what compiles networks.
 
-It stands in for a `LoadedNetwork` because loading one takes four times as long as starting the
+It stands in for a `LoadedNetwork` because loading one takes seven times as long as starting the
 programs alone; see the decision on light models in docs/decisions.md.
 """
 
