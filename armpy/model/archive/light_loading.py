@@ -23,7 +23,7 @@ from armpy.model.light_network import (
 from armpy.model.load_request import LoadRequest, begins_prepared
 from armpy.model.model import Model
 from armpy.model.network_handle import NetworkHandle
-from armpy.model.provenance import Provenance
+from armpy.model.provenance import Derivation, Provenance
 from armpy.plugins.program_loaders import announced_programs, has_plugins
 from armpy.store.archive.checksum_cache import check_once
 from armpy.store.archive.magic import KIND_MODEL, KIND_SHAPES
@@ -108,9 +108,7 @@ def load_cached(
             # By now something else is where the original was.
             return archive.reload.load_ordinary(file)
 
-        if file.container.manifest.get("interface") is not None:
-            return _open_model(file, path, load_whole)
-        return light_model(file, load_whole)
+        return light_model(file, load_whole, path)
     except (ArmpyError, NeedsCompilerError) as reason:
         _say("%s is not used: %s", path, reason)
         return None
@@ -177,7 +175,9 @@ def _code_sections(file: PreparedFile) -> list[str]:
     return found
 
 
-def light_model(file: PreparedFile, load_original: Callable[[], Model] | None = None) -> Model:
+def light_model(
+    file: PreparedFile, load_original: Callable[[], Model] | None = None, path: str = ""
+) -> Model:
     """A model that runs at once.
 
     Parameters
@@ -185,40 +185,30 @@ def light_model(file: PreparedFile, load_original: Callable[[], Model] | None = 
     load_original : callable, optional
         Loads the model file that it was made from, where that is still what it was; the ordinary
         network is made from the prepared file if left out.
+    path : str
+        Of the file in the model cache, as `cached_path` gave it: the programs of one that takes
+        several shapes lie beside it.
     """
-    options, record = file.request.options, file.container.manifest.get("quick")
-    _check_request(options, file)
-    if not isinstance(record, dict):
+    _check_request(file.request.options, file)
+    manifest = file.container.manifest
+    quick, interface = manifest.get("quick"), manifest.get("interface") if path else None
+    if interface is None and not isinstance(quick, dict):
         raise NeedsCompilerError("more than programs are needed to run it")
-    graph, first = _parts(file, record, record)
+    graph, first = _parts(file, quick if interface is None else interface, quick)
+    kept = None if interface is None else _KeptShapes(path, file.request, interface)
 
     def load_whole() -> NetworkHandle:
         if load_original is not None:
             return load_original().handle
         return archive.reload.load_ordinary(file).handle
 
-    def placement(_: object) -> Placement:
-        return archive.metadata.read_placement(file, is_cached=load_original is not None)
-
-    network = ArchivedNetwork(graph, first, _limit_bytes(file), placement)
-    return _model(file, NetworkHandle.start(network, load_whole))
-
-
-def _open_model(file: PreparedFile, path: str, load_original: Callable[[], Model]) -> Model:
-    """A model of the cache that takes several shapes, whose programs lie beside it."""
-    _check_request(file.request.options, file)
-    interface = file.container.manifest["interface"]
-    graph, first = _parts(file, interface, file.container.manifest.get("quick"))
-    kept = _KeptShapes(path, file.request, interface)
-
-    def load_whole() -> NetworkHandle:
-        return load_original().handle
-
     def placement(program: object) -> Placement:
-        return archive.metadata.read_placement(kept.files.get(program, file), is_cached=True)
+        found = file if kept is None else kept.files.get(program, file)
+        return archive.metadata.read_placement(found, is_cached=load_original is not None)
 
-    network = ArchivedNetwork(graph, first, _limit_bytes(file), placement, kept.find)
-    return _model(file, NetworkHandle.start(network, load_whole))
+    find = None if kept is None else kept.find
+    network = ArchivedNetwork(graph, first, _limit_bytes(file), placement, find)
+    return model_of(file, NetworkHandle.start(network, load_whole), signatures_of(file))
 
 
 class _KeptShapes:
@@ -261,18 +251,21 @@ class _KeptShapes:
         return found
 
 
-def _model(file: PreparedFile, handle: NetworkHandle) -> Model:
+def model_of(
+    file: PreparedFile,
+    handle: NetworkHandle,
+    signatures: Signatures[Model],
+    derivation: Derivation | None = None,
+) -> Model:
+    """The model of a prepared file; `derivation` is of another signature than the first."""
     options = file.request.options
-
-    def open_one(name: str, signatures: Signatures[Model], first: Model) -> Model:
-        return archive.reload.open_signature(file, name, signatures, first)
-
     return Model(
         handle,
         quantize_inputs=options.quantize_inputs,
         dequantize_outputs=options.dequantize_outputs,
         provenance=Provenance(
-            signatures=signatures_of(file, open_one),
+            derivation=derivation,
+            signatures=signatures,
             read_metadata=lambda: archive.metadata.read_metadata(file.container),
         ),
     )

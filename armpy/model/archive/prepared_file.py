@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from armpy.backend.programs import SavedProgram
 from armpy.errors import ParserError
+from armpy.model import archive
 from armpy.model.related_models import Signatures
 from armpy.store.archive.container import Container
 from armpy.store.archive.trust import CodeVerdict
@@ -14,7 +15,7 @@ from armpy.store.archive.trust import CodeVerdict
 # What is imported here is paid for at every start of a prepared model.
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from armpy.backend.memory.packed_view import View
     from armpy.model.load_request import LoadRequest
@@ -95,21 +96,19 @@ class FileViews(Mapping[str, "Sequence[View]"]):
         return self._found
 
 
-def signatures_of(
-    file: PreparedFile,
-    open_one: Callable[[str, Signatures[Model], Model], Model],
-    name: str | None = None,
-) -> Signatures[Model]:
+def signatures_of(file: PreparedFile, name: str | None = None) -> Signatures[Model]:
     """The ways to call a prepared model.
 
     Parameters
     ----------
-    open_one : callable
-        Opens the model of another signature, given its name, all of them and the first model.
     name : str, optional
         The signature that the first model is for; the file's first network if left out.
     """
     records = signature_records(file.container)
+
+    def open_one(name: str, signatures: Signatures[Model], first: Model) -> Model:
+        return archive.reload.open_signature(file, name, signatures, first)
+
     names = tuple([str(one["name"]) for one in records if one["name"] is not None])
     return Signatures(lambda: names, open_one, records[0]["name"] if name is None else name)
 

@@ -15,12 +15,13 @@ from armpy.compiler.files.reading import NetworkContents, read_contents
 from armpy.errors import ParserError
 from armpy.execution.arrays.reshaping import with_names
 from armpy.execution.runtime import Runtime
-from armpy.model.archive.metadata import read_metadata, signature_record
+from armpy.model.archive.light_loading import model_of
+from armpy.model.archive.metadata import signature_record
 from armpy.model.archive.prepared_file import WRONG_FORM, PreparedFile, signatures_of
 from armpy.model.load_options import differing_options
 from armpy.model.model import Model
 from armpy.model.network_handle import NetworkHandle
-from armpy.model.provenance import Derivation, Provenance
+from armpy.model.provenance import Derivation
 from armpy.model.related_models import Signatures
 from armpy.store.archive.container import Container
 
@@ -46,8 +47,7 @@ def load_ordinary(file: PreparedFile) -> Model:
             file,
             record,
             runtime,
-            signatures_of(file, partial(open_signature, file), asked.signature),
-            asked.signature,
+            signatures_of(file, asked.signature),
             closes_runtime=is_own,
         )
     # An interrupt as well: nobody else knows the runtime.
@@ -61,6 +61,7 @@ def open_signature(
     file: PreparedFile, name: str, signatures: Signatures[Model], first: Model
 ) -> Model:
     """The model for another signature of the file, on the first one's runtime."""
+    derivation = Derivation(first, "signature", name)
     record, of_first = [signature_record(file, n) for n in (name, signatures.first_name)]
     is_same = record["section"] == of_first["section"] and "inputs" in record
     if is_same and first.handle.can_be_renamed:
@@ -72,8 +73,8 @@ def open_signature(
             read_source=lambda: read_signature(file.container, record).graph,
             original=first.handle,
         )
-        return _model(file, handle, signatures, name, first)
-    return _loaded(file, record, first.runtime, signatures, name, shares_state_with=first)
+        return model_of(file, handle, signatures, derivation)
+    return _loaded(file, record, first.runtime, signatures, derivation)
 
 
 def _loaded(
@@ -81,17 +82,16 @@ def _loaded(
     record: Mapping[str, Any],  # Any: a record of the file, checked
     runtime: Runtime,
     signatures: Signatures[Model],
-    name: str | None,
+    derivation: Derivation | None = None,
     *,
     closes_runtime: bool = False,
-    shares_state_with: Model | None = None,
 ) -> Model:
     asked = file.request.options
     graph, optimized = read_signature(file.container, record)
     network = graph
     if optimized is not None and graph.is_fully_shaped and keeps_places(file, runtime):
         network = optimized  # type: ignore[assignment]  # loaded as it is placed
-    first = shares_state_with
+    first: Model | None = None if derivation is None else derivation.model
     with (
         model_named(str(file.container.manifest.get("title", ""))),
         given_parts(archived_parts(file)),
@@ -108,7 +108,7 @@ def _loaded(
         # anew.
         if optimized is not None and handle.loaded.latest is None:
             _prepare_for_saved_shapes(handle, optimized)
-    return _model(file, handle, signatures, name, first)
+    return model_of(file, handle, signatures, derivation)
 
 
 def read_signature(
@@ -125,26 +125,6 @@ def read_signature(
         # Nothing else of it is looked at: it is prepared as it was placed.
         optimized = replace(optimized, source=with_names(optimized.source, *names))
     return NetworkContents(with_names(graph, *names), optimized)
-
-
-def _model(
-    file: PreparedFile,
-    handle: NetworkHandle,
-    signatures: Signatures[Model],
-    name: str | None,
-    first: Model | None,
-) -> Model:
-    asked = file.request.options
-    return Model(
-        handle,
-        quantize_inputs=asked.quantize_inputs,
-        dequantize_outputs=asked.dequantize_outputs,
-        provenance=Provenance(
-            derivation=None if first is None else Derivation(first, "signature", name),
-            signatures=signatures,
-            read_metadata=partial(read_metadata, file.container),
-        ),
-    )
 
 
 def _prepare_for_saved_shapes(handle: NetworkHandle, optimized: OptimizedNetwork) -> None:
