@@ -91,7 +91,7 @@ STARTS = [
     Start(
         "what is installed",
         "from armpy.plugins.discovery import entry_point_cache as c; "
-        "assert c.installed_entry_points()",
+        "assert c.installed().entry_points",
         6,
         HEAVY | {"numpy", "logging"},
     ),
@@ -186,7 +186,7 @@ def _file(package: str) -> str:
 @pytest.fixture(scope="module")
 def warm_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cache directory with what earlier starts keep there."""
-    if all(entry.group != PROGRAMS_GROUP for entry in installed.installed_entry_points()):
+    if all(entry.group != PROGRAMS_GROUP for entry in installed.installed().entry_points):
         pytest.skip("armpy's metadata is older than its code: install it again")
     cache = tmp_path_factory.mktemp("cache")
     with armpy.load(MODEL) as model:

@@ -116,7 +116,7 @@ def _plugin_commands(taken: frozenset[str], *, with_own: bool) -> dict[str, clic
     from armpy.plugins.discovery import entry_point_cache  # not for own commands  # noqa: PLC0415
 
     is_asked_for = any(os.environ.get(name) for name in _PLUGIN_VARIABLES)
-    entries = () if is_asked_for else entry_point_cache.installed_entry_points()
+    entries = () if is_asked_for else entry_point_cache.installed().entry_points
     hooks = {
         entry_point_cache.HOOK_OF_GROUP.get(entry.group)
         for entry in entries

@@ -10,7 +10,7 @@ from armpy.cli.load_request import CliLoadRequest
 from armpy.errors import InvalidArgumentError
 from armpy.model import archive
 from armpy.model.load_request import LoadRequest, begins_prepared
-from armpy.plugins.discovery.entry_point_cache import installed_entry_points
+from armpy.plugins.discovery.entry_point_cache import installed
 from armpy.plugins.program_loaders import has_plugins
 
 if TYPE_CHECKING:
@@ -70,4 +70,4 @@ def _needs_registry(request: CliLoadRequest) -> bool:
     """
     said = request.backend_options or request.dynamic_backends_path or request.front_end_options
     is_chosen = request.options.signature is not None or request.options.front_end is not None
-    return bool(said) or is_chosen or has_plugins(installed_entry_points())
+    return bool(said) or is_chosen or has_plugins(installed().entry_points)

@@ -263,11 +263,11 @@ class HookPlugins:
     def _probe(
         self, records: Iterable[_PluginRecord], examine: str = ""
     ) -> list[tuple[Candidate, ProbeResult]]:
-        results = probe_records(records, self._options.probe_timeout_s, examine)
-        for record, result in results:
+        def note(record: _PluginRecord, result: ProbeResult) -> None:
             if not result.passed:
                 leave_out(record.candidate, result.status, result.failure)
-        return [(record.candidate, result) for record, result in results]
+
+        return probe_records(records, self._options.probe_timeout_s, examine, note)
 
     def _add(self, candidate: Candidate) -> _PluginRecord:
         """Take up one candidate, if it may be loaded and its name is free."""

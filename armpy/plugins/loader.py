@@ -137,10 +137,7 @@ class BackendLoader:
     ) -> list[tuple[Candidate, ProbeResult]]:
         """Probe candidates, as far as that can tell something new, and record the outcome."""
         chosen = [r for r in records if r.opened is None]
-        results = probe_records(chosen, self._options.probe_timeout_s, examine)
-        for record, result in results:
-            self._note(record, result)
-        return [(record.candidate, result) for record, result in results]
+        return probe_records(chosen, self._options.probe_timeout_s, examine, self._note)
 
     def _note(self, record: BackendRecord, result: ProbeResult) -> None:
         candidate = record.candidate

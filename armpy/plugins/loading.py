@@ -57,9 +57,12 @@ RecordT = TypeVar("RecordT", bound=CandidateRecord)
 
 
 def probe_records(
-    records: Iterable[RecordT], timeout_s: float, examine: str = ""
-) -> list[tuple[RecordT, ProbeResult]]:
-    """Probe candidates, as far as that can tell something new, and note which ones passed."""
+    records: Iterable[RecordT],
+    timeout_s: float,
+    examine: str,
+    note: Callable[[RecordT, ProbeResult], None],
+) -> list[tuple[Candidate, ProbeResult]]:
+    """Probe candidates, as far as that can tell something new, and note each result."""
     # Few processes probe, and it takes much of the standard library.
     from armpy.plugins.probe import probe_candidates  # noqa: PLC0415
 
@@ -68,7 +71,8 @@ def probe_records(
     results = probe_candidates(candidates, timeout_s=timeout_s, examine=examine)
     for record, result in zip(chosen, results, strict=True):
         record.has_passed_probe = result.passed
-    return list(zip(chosen, results, strict=True))
+        note(record, result)
+    return list(zip(candidates, results, strict=True))
 
 
 def open_candidate(

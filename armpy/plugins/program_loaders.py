@@ -11,7 +11,7 @@ from armpy.plugins.discovery.entry_point_cache import (
     PLUGINS_GROUP,
     PROGRAMS_GROUP,
     InstalledEntryPoint,
-    installed_entry_points,
+    installed,
 )
 
 _programs: dict[str, IPrograms | None] = {}
@@ -31,7 +31,7 @@ def announced_programs(
         What is installed; it is looked at if left out.
     """
     if backend_id not in _programs:
-        announced = installed_entry_points() if announced is None else announced
+        announced = installed().entry_points if announced is None else announced
         wanted = PROGRAMS_GROUP, backend_id
         value = next((e.value for e in announced if (e.group, e.name) == wanted), "")
         _programs[backend_id] = _loaded(backend_id, value) if value else None

@@ -20,8 +20,8 @@ from typing import Any
 
 import pytest
 
-from armpy.plugins.discovery import entry_point_cache as installed
-from armpy.plugins.discovery.entry_point_cache import InstalledEntryPoint, installed_entry_points
+from armpy.plugins.discovery import entry_point_cache
+from armpy.plugins.discovery.entry_point_cache import InstalledEntryPoint, installed
 
 Found = set[tuple[str, str, str]]
 """Name, distribution and version of each backend that is not armpy's."""
@@ -31,7 +31,7 @@ Found = set[tuple[str, str, str]]
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.delenv("ARMPY_COMPILED_CACHE", raising=False)
-    return tmp_path / "cache" / installed.FOLDER
+    return tmp_path / "cache" / entry_point_cache.FOLDER
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def write(path: Path, text: str) -> None:
 def found() -> Found:
     return {
         (entry.name, entry.distribution, entry.version)
-        for entry in installed_entry_points()
+        for entry in installed().entry_points
         if not entry.distribution.startswith("armpy")
     }
 
@@ -108,9 +108,9 @@ def asked() -> Found:
 @pytest.mark.usefixtures("later")
 def test_what_has_not_changed_is_not_looked_through_again(site: Path, looks: list[None]) -> None:
     write_distribution(site, "acme", "Acme")
-    first = installed_entry_points()
+    first = installed().entry_points
     assert len(looks) == 1
-    assert installed_entry_points() == first
+    assert installed().entry_points == first
     assert InstalledEntryPoint("armpy.backends", "Acme", "acme:Backend", "acme", "1.0") in first
     assert len(looks) == 1
 
@@ -122,7 +122,7 @@ def test_the_groups_are_those_of_backends_plugins_and_programs(site: Path) -> No
     groups = ("armpy.backends", *hooks, "armpy.programs", "other")
     write(info / "entry_points.txt", "".join(f"[{group}]\nx = {group}:y\n" for group in groups))
     for _ in range(2):
-        entries = [entry for entry in installed_entry_points() if entry.distribution == "acme"]
+        entries = [entry for entry in installed().entry_points if entry.distribution == "acme"]
         assert [entry.group for entry in entries] == [*groups[:5]]
 
 

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 import pytest
 from packaging.requirements import Requirement
 
-from armpy.plugins.discovery.entry_point_cache import installed_entry_points
+from armpy.plugins.discovery.entry_point_cache import installed
 from armpy.store import archive
 
 NEEDS_KIT = pytest.mark.skipif(
@@ -31,7 +31,7 @@ def skip_without(*requirements: str) -> None:
 
 def skip_without_commands_of_backends() -> None:
     """Skip a whole module of tests where the commands of armpy's own backends are not announced."""
-    announced = installed_entry_points()
+    announced = installed().entry_points
     if not any(e.group == "armpy.commands" and e.distribution == "armpy" for e in announced):
         reason = "armpy's metadata is older than its code: install it again"
         pytest.skip(reason, allow_module_level=True)

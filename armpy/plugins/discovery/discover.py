@@ -16,7 +16,7 @@ from armpy.plugins.discovery.entry_point_cache import (
     BACKENDS_GROUP,
     HOOK_OF_GROUP,
     InstalledEntryPoint,
-    installed_entry_points,
+    installed,
 )
 from armpy.plugins.discovery.references import find_top_module, is_own_file
 from armpy.plugins.options import PluginOptions
@@ -50,7 +50,7 @@ def find_entry_points() -> tuple[list[Candidate], list[Candidate]]:
     -----
     Sorted by id and distribution; armpy's own come first, so that none can take their ids.
     """
-    found = installed_entry_points()
+    found = installed().entry_points
     backends = [_candidate(entry) for entry in found if entry.group == BACKENDS_GROUP]
     plugins = [_candidate(entry) for entry in found if entry.group in HOOK_OF_GROUP]
     # The order of `sys.path` would make the winner of two equal ids depend on the installation.

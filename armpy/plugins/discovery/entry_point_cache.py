@@ -60,12 +60,9 @@ _INFOS = (".dist-info", "egg-info")
 class InstalledEntryPoint(NamedTuple):
     """One thing that an installed distribution announces."""
 
-    group: str
-    """One of `GROUPS`."""
-    name: str
-    """A backend's id, or a plugin's name."""
-    value: str
-    """Object reference."""
+    group: str  # one of `GROUPS`
+    name: str  # a backend's id, or a plugin's name
+    value: str  # object reference
     # Of what brings it; empty if its metadata is damaged.
     distribution: str
     version: str
@@ -74,15 +71,8 @@ class InstalledEntryPoint(NamedTuple):
 class InstalledEntryPoints(NamedTuple):
     """Installed entry points, and the distributions beside them."""
 
-    entry_points: tuple[InstalledEntryPoint, ...]
-    """In the order of `importlib.metadata.entry_points`."""
-    distributions: str
-    """Digest of the names and versions of all distributions, and of where they are."""
-
-
-def installed_entry_points() -> tuple[InstalledEntryPoint, ...]:
-    """Entry points of installed distributions in armpy's groups; see `installed`."""
-    return installed().entry_points
+    entry_points: tuple[InstalledEntryPoint, ...]  # as `importlib.metadata.entry_points` has them
+    distributions: str  # digest of the names and versions of all, and of where they are
 
 
 def installed() -> InstalledEntryPoints:
@@ -127,16 +117,14 @@ def _look_through() -> tuple[InstalledEntryPoint, ...]:
     # It knows folders by times in seconds, and so may not see what was just installed.
     MetadataPathFinder().invalidate_caches()
     announced = entry_points()
-    known: dict[int, tuple[str, str]] = {}
-    found = []
-    for group in GROUPS:
-        for entry in announced.select(group=group):
-            # The entry points keep them alive, so that no identity is given twice.
-            identity = id(entry.dist)
-            if identity not in known:  # to read it takes as long as to find it
-                known[identity] = _described(entry.dist)
-            found.append(InstalledEntryPoint(group, entry.name, entry.value, *known[identity]))
-    return tuple(found)
+    found = [(group, entry) for group in GROUPS for entry in announced.select(group=group)]
+    # Once each: to read a distribution's metadata takes as long as to find it.
+    brought = {id(entry.dist): entry.dist for _, entry in found}
+    described = {identity: _described(each) for identity, each in brought.items()}
+    return tuple(
+        InstalledEntryPoint(group, entry.name, entry.value, *described[id(entry.dist)])
+        for group, entry in found
+    )
 
 
 def _described(distribution: object) -> tuple[str, str]:
