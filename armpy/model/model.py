@@ -418,16 +418,16 @@ class Model:
 
         await asyncio.to_thread(self.close)  # which may wait for executions
 
-    def __reduce__(self) -> tuple[Callable[..., Model], tuple[object]]:
+    def __reduce__(self) -> tuple[Callable[[], Model], tuple[()]]:
         """Pickle the recipe by which it is made again, without its state."""
-        from armpy.model.pickling import make, recipe_of  # noqa: PLC0415
+        from armpy.model.pickling import recipe_of  # noqa: PLC0415
 
-        return make, (recipe_of(self),)
+        return recipe_of(self), ()
 
     def __deepcopy__(self, memo: object) -> Model:
         """Make another model of the same, with state of its own."""
-        make, (recipe,) = self.__reduce__()
-        return make(recipe)
+        recipe, _ = self.__reduce__()
+        return recipe()
 
     def __repr__(self) -> str:
         from armpy.model.display import describe  # noqa: PLC0415

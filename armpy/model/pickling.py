@@ -186,8 +186,3 @@ def _digest(path: str) -> str:
         return content_digest(path)
     except OSError as error:
         raise ParserError(f"the model file cannot be read: {error}", where=path) from error
-
-
-def make(recipe: ModelRecipe) -> Any:
-    """Make a model again."""
-    return recipe()

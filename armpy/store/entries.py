@@ -9,7 +9,7 @@ import logging
 import os
 import struct
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -19,7 +19,7 @@ import numpy as np
 from armpy.backend import GroupedCacheEntry
 from armpy.core.file_ownership import make_own_folder
 from armpy.ops.operation import Array
-from armpy.store.forgetting import IForgettingCache
+from armpy.store.folder_cache import FoundFile, IFolderCache, files_in
 from armpy.store.locks import locked
 from armpy.store.owned_files import UNFINISHED_SUFFIX, UnusableError, opened, refuse, write_whole
 
@@ -74,7 +74,7 @@ class LookupResult:
     reason: str = ""  # why there is nothing; empty if there is something
 
 
-class Entries(IForgettingCache):
+class Entries(IFolderCache):
     """Entries in a folder, by kind and key; the one that was used longest ago goes first.
 
     Files appear whole, by renaming, so that processes need not know of each other. What is
@@ -197,26 +197,11 @@ class Entries(IForgettingCache):
         with locked(self._folder / f"{kind}-{key}{_LOCK}", deadline_s) as is_held:
             yield is_held
 
-    def list_entries(self) -> Sequence[GroupedCacheEntry]:
-        """What is there, as the files say themselves."""
-        return list(self._described(_peek))
-
-    def verify(self) -> Sequence[GroupedCacheEntry]:
-        """What is there, every file read and checked."""
-        return list(self._described(self._check))
-
     def clear(self) -> int:
         """Delete every entry, and what was left unfinished."""
-        found = [path for path, _ in self._files() if path.name.startswith(self._prefix)]
+        found = [path for path, _ in self.entry_files()]
         unfinished = [] if self._prefix else [path for path, _ in self._files(UNFINISHED_SUFFIX)]
         for path in [*found, *unfinished]:
-            path.unlink(missing_ok=True)
-        return len(found)
-
-    def forget(self, names: Collection[str]) -> int:
-        """Delete entries by their files' names; how many of them were there."""
-        found = [path for path, _ in self._files() if path.name in names]
-        for path in found:
             path.unlink(missing_ok=True)
         return len(found)
 
@@ -262,9 +247,7 @@ class Entries(IForgettingCache):
             return False
         return True
 
-    def _drop_beyond_shares(
-        self, files: Sequence[tuple[Path, os.stat_result]]
-    ) -> list[tuple[Path, os.stat_result]]:
+    def _drop_beyond_shares(self, files: Sequence[FoundFile]) -> list[FoundFile]:
         """Drop what models have beyond their shares; the files that are left."""
         used: dict[str, int] = {}
         seen: set[tuple[str, str, str]] = set()
@@ -304,14 +287,9 @@ class Entries(IForgettingCache):
                     path.unlink(missing_ok=True)
         return min(max(room, 0), slack)
 
-    def _files(self, suffix: str = _SUFFIX) -> list[tuple[Path, os.stat_result]]:
+    def _files(self, suffix: str = _SUFFIX) -> list[FoundFile]:
         """Files in the folder, the last used first."""
-        found = []
-        with contextlib.suppress(OSError), os.scandir(self._folder) as listing:
-            for item in listing:
-                if item.name.endswith(suffix):
-                    with contextlib.suppress(OSError):  # another process may have dropped it
-                        found.append((Path(item.path), item.stat(follow_symlinks=False)))
+        found = files_in(self._folder, suffix)
         # Of equal times by name, so that all processes would drop the same ones.
         return sorted(found, key=lambda pair: (-pair[1].st_mtime_ns, pair[0]))
 
@@ -322,22 +300,23 @@ class Entries(IForgettingCache):
             refuse("it is another entry")
         return header
 
-    def _described(self, look: Callable[[Path], _Header]) -> Iterator[GroupedCacheEntry]:
-        """Files for people, without those that another process drops meanwhile."""
-        for path, info in self._files():
-            if not path.name.startswith(self._prefix):
-                continue
-            description = group = problem = ""
-            try:
-                header = look(path)
-                description, group = header.description, header.group
-            except FileNotFoundError:
-                continue
-            except (OSError, MemoryError, UnusableError) as error:
-                problem = str(error) or type(error).__name__
-            yield GroupedCacheEntry(
-                path.name, info.st_size, info.st_mtime, description, problem, group
-            )
+    def entry_files(self) -> Sequence[FoundFile]:
+        """The files of the kinds that are listed, the last used first."""
+        return [file for file in self._files() if file[0].name.startswith(self._prefix)]
+
+    def describe(self, file: FoundFile, *, verify: bool) -> GroupedCacheEntry | None:
+        """An entry as its file says itself."""
+        path, info = file
+        description = group = problem = ""
+        try:
+            header = self._check(path) if verify else _peek(path)
+            description, group = header.description, header.group
+        except FileNotFoundError:
+            return None
+        except (OSError, MemoryError, UnusableError) as error:
+            problem = str(error) or type(error).__name__
+        about = description, problem, group
+        return GroupedCacheEntry(path.name, info.st_size, info.st_mtime, *about)
 
 
 def _pieces(header: _Header, parts: Sequence[Array]) -> list[bytes | memoryview]:

@@ -15,7 +15,7 @@ from armpy.plugins import BackendRegistry, preferred_backends
 from armpy.plugins.placers import Placers
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import ask_method, call_backend, read_backend
-from armpy.store.forgetting import IForgettingCache
+from armpy.store.folder_cache import IFolderCache
 from armpy.types import BackendId
 
 # `backend_ids` are those of the backends whose caches are meant; None is every backend.
@@ -31,7 +31,7 @@ def list_caches(
             name,
             read_backend(backend_id, cache, "location", str),
             read_backend(backend_id, cache, "limit_bytes", int),
-            cache.model_limit_bytes if isinstance(cache, IForgettingCache) else 0,
+            cache.model_limit_bytes if isinstance(cache, IFolderCache) else 0,
             _entries(backend_id, cache, "verify" if verify else "list_entries"),
         )
         for backend_id, name, cache in _caches(registry, backend_ids)
@@ -86,7 +86,7 @@ def forget_models(
         if not names:
             continue
         count = 0
-        if isinstance(cache, IForgettingCache):
+        if isinstance(cache, IFolderCache):
             count = ask_method(backend_id, int, cache, "forget", names)
         found.append((backend_id, name, count, len(names) - count))
     return found

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
 import weakref
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,7 +33,7 @@ from armpy.model.save import (
     takes_many_shapes,
 )
 from armpy.store.archive.container import open_container
-from armpy.store.forgetting import IForgettingCache
+from armpy.store.folder_cache import FoundFile, IFolderCache, files_in
 from armpy.store.owned_files import UNFINISHED_SUFFIX
 
 if TYPE_CHECKING:
@@ -155,7 +154,12 @@ def _write(path: str, key: str, request: LoadRequest, save: Callable[..., int]) 
                 unfinished.replace(place)
         finally:
             unfinished.unlink(missing_ok=True)
-        _make_room(place.parent)
+        # What was used longest ago goes where the limit is exceeded.
+        left = LIMIT_BYTES
+        for found, info in _files(place.parent):
+            left -= info.st_size
+            if left < 0:
+                found.unlink(missing_ok=True)
     except (ArmpyError, OSError) as error:
         _log.info("%s is not kept: %s", path, error)
 
@@ -171,29 +175,15 @@ def _drop_shapes(path: str) -> None:
             found.unlink(missing_ok=True)
 
 
-def _make_room(folder: Path) -> None:
-    """Drop what was used longest ago, if the limit is exceeded."""
-    left = LIMIT_BYTES
-    for path, info in _files(folder):
-        left -= info.st_size
-        if left < 0:
-            path.unlink(missing_ok=True)
-
-
-def _files(folder: Path) -> list[tuple[Path, os.stat_result]]:
+def _files(folder: Path) -> list[FoundFile]:
     """Models, prepared or as they were sent, the last used first."""
-    found = []
-    with contextlib.suppress(OSError), os.scandir(folder) as listing:
-        for item in listing:
-            if item.name.endswith((SUFFIX, SENT_SUFFIX, UNFINISHED_SUFFIX)):
-                with contextlib.suppress(OSError):  # another process may have dropped it
-                    found.append((Path(item.path), item.stat(follow_symlinks=False)))
+    found = files_in(folder, SUFFIX, SENT_SUFFIX, UNFINISHED_SUFFIX)
     # To set a time would look like a change of the file.
     return sorted(found, key=lambda pair: (-max(pair[1].st_atime_ns, pair[1].st_mtime_ns), pair[0]))
 
 
-class ModelCache(IForgettingCache):
-    """Models that are kept, for people; parameters of `list_entries` and so on as there.
+class ModelCache(IFolderCache):
+    """Models that are kept, for people.
 
     Parameters
     ----------
@@ -222,14 +212,6 @@ class ModelCache(IForgettingCache):
         """Of all of them together."""
         return self._limit_bytes
 
-    def list_entries(self) -> Sequence[GroupedCacheEntry]:
-        """What is there, as the files say themselves."""
-        return list(self._described(verify=False))
-
-    def verify(self) -> Sequence[GroupedCacheEntry]:
-        """What is there, every file read and checked."""
-        return list(self._described(verify=True))
-
     def clear(self) -> int:
         """Delete every file."""
         found = _files(Path(self.location))
@@ -237,24 +219,23 @@ class ModelCache(IForgettingCache):
             path.unlink(missing_ok=True)
         return len([path for path, _ in found if path.suffix != UNFINISHED_SUFFIX])
 
-    def forget(self, names: Collection[str]) -> int:
-        """Delete files by their names; how many of them were there."""
-        found = [path for path, _ in _files(Path(self.location)) if path.name in names]
-        for path in found:
-            path.unlink(missing_ok=True)
-        return len(found)
+    def entry_files(self) -> Sequence[FoundFile]:
+        """The files that are whole, the last used first."""
+        found = _files(Path(self.location))
+        return [file for file in found if file[0].suffix != UNFINISHED_SUFFIX]
 
-    def _described(self, *, verify: bool) -> Iterator[GroupedCacheEntry]:
-        """Files for people."""
-        for path, info in _files(Path(self.location)):
-            if path.suffix == UNFINISHED_SUFFIX:
-                continue
-            if path.suffix == SENT_SUFFIX:
-                problem = "contents have changed" if verify and not _is_as_sent(path) else ""
-                about = "model as it was sent"
-                yield GroupedCacheEntry(path.name, info.st_size, info.st_mtime, about, problem)
-                continue
-            title = problem = ""
+    def describe(self, file: FoundFile, *, verify: bool) -> GroupedCacheEntry | None:
+        """A model as its file says itself."""
+        path, info = file
+        title = problem = ""
+        if path.suffix == SENT_SUFFIX:
+            about = "model as it was sent"
+            try:
+                is_sound = not verify or content_digest(os.fspath(path)) == path.stem
+            except OSError:
+                is_sound = False
+            problem = "" if is_sound else "contents have changed"
+        else:
             try:
                 container = open_container(path)
                 title = str(container.manifest.get("title", ""))
@@ -263,12 +244,4 @@ class ModelCache(IForgettingCache):
             except ArmpyError as error:
                 problem = str(error)
             about = f"prepared model {title}".strip()
-            yield GroupedCacheEntry(path.name, info.st_size, info.st_mtime, about, problem, title)
-
-
-def _is_as_sent(path: Path) -> bool:
-    """Whether a file holds what its name says."""
-    try:
-        return content_digest(os.fspath(path)) == path.stem
-    except OSError:
-        return False
+        return GroupedCacheEntry(path.name, info.st_size, info.st_mtime, about, problem, title)

@@ -1,0 +1,65 @@
+"""Caches that are folders: files are listed, checked, and deleted one by one."""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeAlias
+
+from armpy.backend import GroupedCacheEntry, IBackendCache
+
+FoundFile: TypeAlias = tuple[Path, os.stat_result]
+
+
+def files_in(folder: str | os.PathLike[str], *suffixes: str) -> Iterator[FoundFile]:
+    """Files with these suffixes in a folder, in no order; none if it cannot be listed."""
+    with suppress(OSError), os.scandir(folder) as listing:
+        for item in listing:
+            if item.name.endswith(suffixes):
+                with suppress(OSError):  # another process may have dropped it
+                    yield Path(item.path), item.stat(follow_symlinks=False)
+
+
+class IFolderCache(IBackendCache):
+    """A cache with a file for each entry."""
+
+    @property
+    def model_limit_bytes(self) -> int:
+        """How much of it one model may take for different shapes; 0 if there is no such limit."""
+        return 0
+
+    @abstractmethod
+    def entry_files(self) -> Sequence[FoundFile]:
+        """The entries' files, the last used first."""
+
+    @abstractmethod
+    def describe(self, file: FoundFile, *, verify: bool) -> GroupedCacheEntry | None:
+        """An entry, for people; None if another process drops it meanwhile.
+
+        Parameters
+        ----------
+        verify : bool
+            Whether all of the file is read and checked.
+        """
+
+    def list_entries(self) -> Sequence[GroupedCacheEntry]:
+        """List what is there, as the files say themselves."""
+        return self._described(verify=False)
+
+    def verify(self) -> Sequence[GroupedCacheEntry]:
+        """List what is there, every file read and checked."""
+        return self._described(verify=True)
+
+    def forget(self, names: Collection[str]) -> int:
+        """Delete entries by their files' names; returns how many of them were there."""
+        found = [path for path, _ in self.entry_files() if path.name in names]
+        for path in found:
+            path.unlink(missing_ok=True)
+        return len(found)
+
+    def _described(self, *, verify: bool) -> list[GroupedCacheEntry]:
+        described = (self.describe(file, verify=verify) for file in self.entry_files())
+        return [entry for entry in described if entry is not None]
