@@ -15,6 +15,7 @@ from armpy.ops import (
     ElementwiseBinary,
     ElementwiseUnary,
     FusedActivation,
+    LogSoftmax,
     Pooling2d,
     PoolingAlgorithm,
     Quantize,
@@ -56,8 +57,9 @@ def _arg_min_max(operation: Operation, infos: Infos, _: Infos) -> str:
 def _cast(operation: Operation, infos: Infos, outputs: Infos) -> str:
     if infos[0].data_type.is_quantized:
         return "OpenVINO casts the real numbers of a quantised tensor, not the stored ones"
-    if outputs[0].data_type not in (DataType.FLOAT32, *_WHOLE_NUMBERS):
-        return "OpenVINO saturates in casts where armpy wraps around"
+    exact = (DataType.FLOAT32, *_WHOLE_NUMBERS)
+    if infos[0].data_type not in _WHOLE_NUMBERS or outputs[0].data_type not in exact:
+        return "OpenVINO casts numbers otherwise that the output cannot hold"
     return ""
 
 
@@ -70,8 +72,11 @@ def _binary(operation: Operation, infos: Infos, _: Infos) -> str:
     kind = infos[0].data_type
     if operation.operation is BinaryOperation.FLOOR_MOD:
         return "OpenVINO rounds FLOOR_MOD otherwise"
-    if operation.operation is BinaryOperation.DIV and kind in _WHOLE_NUMBERS:
-        return "OpenVINO divides integers as floats"
+    if operation.operation in (BinaryOperation.DIV, BinaryOperation.FLOOR_DIV):
+        if kind in _WHOLE_NUMBERS:
+            return "OpenVINO divides integers as floats"
+        if kind.is_quantized:
+            return "OpenVINO's quotients of quantised zeros differ"
     return _plain_bytes(infos)
 
 
@@ -89,6 +94,12 @@ def _plain_bytes(infos: Infos) -> str:
     return f"OpenVINO saturates in {kind.name} where armpy wraps around"
 
 
+def _log_softmax(operation: Operation, infos: Infos, _: Infos) -> str:
+    if infos[0].data_type.is_quantized:
+        return "OpenVINO rounds a quantised LogSoftmax otherwise"
+    return ""
+
+
 def _pooling(operation: Operation, infos: Infos, _: Infos) -> str:
     assert isinstance(operation, Pooling2d)
     if infos[0].data_type.is_quantized and operation.algorithm is not PoolingAlgorithm.MAX:
@@ -104,15 +115,15 @@ def _reduce(operation: Operation, infos: Infos, _: Infos) -> str:
     assert isinstance(operation, Reduce)
     if infos[0].data_type in _WHOLE_NUMBERS:
         return "OpenVINO reduces integers as floats"
-    if operation.operation in (ReduceOperation.MIN, ReduceOperation.MAX):
-        return "OpenVINO's minimum and maximum with NaN differ"
+    if operation.operation in (ReduceOperation.MIN, ReduceOperation.MAX, ReduceOperation.PROD):
+        return f"OpenVINO's {operation.operation.name} of NaN and infinities differs"
     return ""
 
 
 def _resize(operation: Operation, infos: Infos, _: Infos) -> str:
     assert isinstance(operation, Resize)
-    if operation.method is ResizeMethod.BILINEAR and infos[0].data_type.is_float:
-        return "OpenVINO spreads NaN to other elements"
+    if operation.method is ResizeMethod.BILINEAR:
+        return "OpenVINO spreads NaN to other elements, and rounds quantised means otherwise"
     if operation.method is not ResizeMethod.BILINEAR and operation.half_pixel_centers:
         return "OpenVINO takes another nearest pixel"
     return ""
@@ -131,6 +142,7 @@ _CHECKS: Mapping[type[Operation], Callable[[Operation, Infos, Infos], str]] = {
     Comparison: _comparison,
     ElementwiseBinary: _binary,
     ElementwiseUnary: _unary,
+    LogSoftmax: _log_softmax,
     Pooling2d: _pooling,
     Quantize: _quantize,
     Reduce: _reduce,
