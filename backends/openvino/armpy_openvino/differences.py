@@ -14,6 +14,7 @@ from armpy.ops import (
     Comparison,
     ElementwiseBinary,
     ElementwiseUnary,
+    Fill,
     FusedActivation,
     LogSoftmax,
     Pooling2d,
@@ -94,6 +95,10 @@ def _plain_bytes(infos: Infos) -> str:
     return f"OpenVINO saturates in {kind.name} where armpy wraps around"
 
 
+def _fill(operation: Operation, infos: Infos, outputs: Infos) -> str:
+    return "" if outputs[0].known_shape else "OpenVINO ends the process for a Fill of a scalar"
+
+
 def _log_softmax(operation: Operation, infos: Infos, _: Infos) -> str:
     if infos[0].data_type.is_quantized:
         return "OpenVINO rounds a quantised LogSoftmax otherwise"
@@ -142,6 +147,7 @@ _CHECKS: Mapping[type[Operation], Callable[[Operation, Infos, Infos], str]] = {
     Comparison: _comparison,
     ElementwiseBinary: _binary,
     ElementwiseUnary: _unary,
+    Fill: _fill,
     LogSoftmax: _log_softmax,
     Pooling2d: _pooling,
     Quantize: _quantize,
