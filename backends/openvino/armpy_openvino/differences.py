@@ -129,7 +129,7 @@ def _resize(operation: Operation, infos: Infos, _: Infos) -> str:
     assert isinstance(operation, Resize)
     if operation.method is ResizeMethod.BILINEAR:
         return "OpenVINO spreads NaN to other elements, and rounds quantised means otherwise"
-    if operation.method is not ResizeMethod.BILINEAR and operation.half_pixel_centers:
+    if operation.half_pixel_centers:
         return "OpenVINO takes another nearest pixel"
     return ""
 
