@@ -174,17 +174,6 @@ class ArchivedNetwork:
 
     It has what `armpy.execution.calls.run` asks of a `LoadedNetwork`.
 
-    Parameters
-    ----------
-    first : ArchivedProgram, optional
-        What is prepared at once.
-    memory_limit_bytes : int
-        The most that a converted input may take.
-    read_placement : callable
-        Returns the placement report of a program.
-    find : callable, optional
-        Finds the program for other shapes; gives None where there is none.
-
     Attributes
     ----------
     load_whole : callable
@@ -196,15 +185,15 @@ class ArchivedNetwork:
     def __init__(
         self,
         graph: ArchivedGraph,
-        first: ArchivedProgram | None,
+        first: ArchivedProgram | None,  # what is prepared at once
         memory_limit_bytes: int,
         read_placement: Callable[[ArchivedProgram], Placement],
         find: Callable[[Shapes], ArchivedProgram | None] | None = None,
     ) -> None:
         self.graph = graph
-        self._limit_bytes = memory_limit_bytes
-        self._read_placement = read_placement
-        self._find = find
+        self._limit_bytes = memory_limit_bytes  # the most that a converted input may take
+        self._read_placement = read_placement  # returns the placement report of a program
+        self._find = find  # finds the program for other shapes; gives None where there is none
         # In the order of use; `_lock` keeps two threads from reading the same programs.
         self._prepared: OrderedDict[Shapes, BoundProgram] = OrderedDict()
         self._lock = RLock()  # a signal handler may call the model on the same thread

@@ -20,27 +20,7 @@ if TYPE_CHECKING:
 
 
 class NetworkHandle:
-    """The network behind a model: loaded, made whole when a call needs that, closed.
-
-    Parameters
-    ----------
-    current : LoadedNetwork or ArchivedNetwork, optional
-        What runs; None once the model is closed.
-    runtime : Runtime, optional
-        The one that it is loaded on; none yet for an archived one.
-    network_id : int, optional
-        Its id there.
-    properties : NetworkProperties, optional
-        How it is loaded.
-    closes_runtime : bool
-        Whether the runtime is closed with it.
-    read_source : callable, optional
-        Returns the graph as the model's file has it.
-    load_whole : callable, optional
-        Loads the network that takes the place of an archived one.
-    in_background : bool
-        Whether calls are answered before all is compiled, also those of models made of this one.
-    """
+    """The network behind a model: loaded, made whole when a call needs that, closed."""
 
     __slots__ = (
         "_closes_runtime",
@@ -57,8 +37,9 @@ class NetworkHandle:
     def __init__(
         self,
         current: LoadedNetwork | ArchivedNetwork | None,
+        # The one that it is loaded on; none yet for an archived one.
         runtime: Runtime | None = None,
-        network_id: int | None = None,
+        network_id: int | None = None,  # its id there
         properties: NetworkProperties | None = None,
         *,
         closes_runtime: bool = True,
@@ -66,15 +47,16 @@ class NetworkHandle:
         load_whole: Callable[[], NetworkHandle] | None = None,
         in_background: bool = False,
     ) -> None:
+        # Whether calls are answered before all is compiled, also those of models made of this one.
         self.in_background = in_background
         # Every call reads it, and none takes the lock for that: it is replaced at once, and a call
         # that has read the former one ends on it.
-        self.current = current
+        self.current = current  # what runs; None once the model is closed
         self._runtime, self._network_id = runtime, network_id
-        self._properties = properties
-        self._closes_runtime = closes_runtime
-        self._read_source = read_source
-        self._load_whole = load_whole
+        self._properties = properties  # how it is loaded
+        self._closes_runtime = closes_runtime  # whether the runtime is closed with it
+        self._read_source = read_source  # returns the graph as the model's file has it
+        self._load_whole = load_whole  # loads the network that takes the place of an archived one
         # Two threads that need the whole network load it once; closing waits for that.
         self._lock = threading.Lock()
 

@@ -48,17 +48,10 @@ def input_shapes(
 def warm_up(
     network: LoadedNetwork,
     several: Sequence[Mapping[str, tuple[int, ...]] | None],
-    most: int,
-    timeout_s: float | None = None,
+    most: int,  # so many plans does the network keep
+    timeout_s: float | None = None,  # how long to wait for what is compiled in the background
 ) -> None:
     """Prepare a network for some shapes each, and run it once for each.
-
-    Parameters
-    ----------
-    most : int
-        So many plans does the network keep.
-    timeout_s : float, optional
-        How long to wait for what is compiled in the background.
 
     Raises
     ------

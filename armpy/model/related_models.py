@@ -20,17 +20,7 @@ ModelT = TypeVar("ModelT", bound=Any)  # Any: `armpy.Model`, which has them
 
 
 class Signatures(Generic[ModelT]):
-    """Opens a file's signatures, each once, when they are first asked for.
-
-    Parameters
-    ----------
-    read_names : callable, optional
-        Returns the names, in the file's order; a model that is no file has none.
-    open_model : callable, optional
-        Makes the model for a name; it is told these signatures and the file's first model.
-    first_name : str, optional
-        The signature that the first model is for; None if it is the main subgraph.
-    """
+    """Opens a file's signatures, each once, when they are first asked for."""
 
     def __init__(
         self,
@@ -38,8 +28,11 @@ class Signatures(Generic[ModelT]):
         open_model: Callable[[str, Signatures[ModelT], ModelT], ModelT] | None = None,
         first_name: str | None = None,
     ) -> None:
+        # Returns the names, in the file's order; a model that is no file has none.
         self._read_names = read_names
+        # Makes the model for a name; it is told these signatures and the file's first model.
         self._open_model = open_model
+        # The signature that the first model is for; None if it is the main subgraph.
         self.first_name = first_name
         # The first model has these signatures: it is kept from when another one is asked for, so
         # that most models are freed with the last reference to them.

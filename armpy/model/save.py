@@ -84,17 +84,10 @@ def save_model(
     *,
     targets: Sequence[str] = (),
     sign: Callable[[bytes], FileSignature] | None = None,
-    shares: bool = True,
-    entry: str | None = None,
+    shares: bool = True,  # whether constants are read out of what programs have packed
+    entry: str | None = None,  # name of the file in the model cache, if it is one of those
 ) -> int:
     """Write a model with all that preparing it has made; see `armpy.Model.save`.
-
-    Parameters
-    ----------
-    shares : bool
-        Whether constants are read out of what programs have packed.
-    entry : str, optional
-        Name of the file in the model cache, if it is one of those.
 
     Returns
     -------
@@ -207,21 +200,12 @@ def save_interface(contents: ModelContents, path: str | os.PathLike[str], entry:
 
 def save_shapes(
     network: LoadedNetwork,
-    prepared: BoundProgram,
+    prepared: BoundProgram,  # for which `can_be_light` holds
     path: str | os.PathLike[str],
-    entry: str,
-    most_bytes: int,
+    entry: str,  # name of the file in the model cache
+    most_bytes: int,  # that programs may have
 ) -> int:
     """Write what a network runs for some input shapes, without the network itself.
-
-    Parameters
-    ----------
-    prepared : BoundProgram
-        For which `can_be_light` holds.
-    entry : str
-        Name of the file in the model cache.
-    most_bytes : int
-        That programs may have.
 
     Returns
     -------

@@ -78,11 +78,6 @@ class _PluginRecord(CandidateRecord):
 class HookPlugins:
     """Plugins that implement hooks, loaded when the first hook is called.
 
-    Parameters
-    ----------
-    candidates : iterable of Candidate
-        In the order in which they count. armpy's own plugin comes before them.
-
     Notes
     -----
     What a plugin raises or answers in error never reaches another one, nor the caller: it is logged
@@ -96,6 +91,7 @@ class HookPlugins:
 
     def __init__(
         self,
+        # In the order in which they count. armpy's own plugin comes before them.
         candidates: Iterable[Candidate] = (),
         options: PluginOptions | None = None,
         trust: Trust | None = None,
@@ -155,25 +151,14 @@ class HookPlugins:
 
     def ask(
         self,
-        hook: str,
-        kind: type[T],
+        hook: str,  # name of a method of `HookSpecifications`
+        kind: type[T],  # what is answered: nothing (None), one, or a list or tuple of them
         *,
-        exactly: bool = False,
-        own_alone: bool = False,
+        exactly: bool = False,  # refuse subclasses, whose attributes may be code
+        own_alone: bool = False,  # call armpy's own plugin alone, and load no other
         **arguments: object,
     ) -> list[Answer[T]]:
         """Call a hook of every plugin.
-
-        Parameters
-        ----------
-        hook : str
-            Name of a method of `HookSpecifications`.
-        kind : type
-            What is answered: nothing (None), one, or a list or tuple of them.
-        exactly : bool
-            Refuse subclasses, whose attributes may be code.
-        own_alone : bool
-            Call armpy's own plugin alone, and load no other.
 
         Returns
         -------

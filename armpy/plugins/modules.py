@@ -75,20 +75,11 @@ def group_of(name: str) -> str:
 
 def open_module(
     candidate: Candidate,
-    name: str,
-    pinned: PinnedCode = NOT_PINNED,
-    core: str = BACKEND_API_VERSION,
+    name: str,  # from `private_name`
+    pinned: PinnedCode = NOT_PINNED,  # what to import instead of what is there now
+    core: str = BACKEND_API_VERSION,  # API version that the module's has to fit
 ) -> OpenedCandidate:
     """Import a directory's module or package and read its three entry points.
-
-    Parameters
-    ----------
-    name : str
-        From `private_name`.
-    pinned : PinnedCode
-        What to import instead of what is there now.
-    core : str
-        API version that the module's has to fit.
 
     Raises
     ------

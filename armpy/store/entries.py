@@ -92,26 +92,16 @@ class Entries(IFolderCache):
     a fourth of the limit. A large entry beyond that is not written, unless it takes the place of
     others that have not been used for a day; of small ones, those go that were used longest ago,
     when the folder is listed.
-
-    Parameters
-    ----------
-    folder : Path
-        Made when something is written.
-    limit_bytes : int
-        Of all entries together.
-    name : str
-        What they are, for people.
-    prefix : str
-        Which of them are listed, checked and cleared: those of kinds that begin so.
     """
 
     def __init__(
         self, folder: Path, limit_bytes: int, name: str = "compiled", prefix: str = ""
     ) -> None:
-        self._folder = folder
-        self._name = name
+        self._folder = folder  # made when something is written
+        self._name = name  # what they are, for people
+        # Which of them are listed, checked and cleared: those of kinds that begin so.
         self._prefix = prefix
-        self._limit_bytes = limit_bytes
+        self._limit_bytes = limit_bytes  # of all entries together
         # At random, or of many processes that write little, none would ever list the folder.
         self._unlisted_bytes = limit_bytes // _SLACK * os.urandom(1)[0] // 256
 

@@ -79,26 +79,16 @@ def keep_shapes(path: str, model: Model, request: LoadRequest) -> None:
 
 
 class ShapesKeeper:
-    """Keeps programs of an open model for the shapes that it is prepared for, and what calls see.
-
-    Parameters
-    ----------
-    path : str
-        Of the model's own file.
-    request : LoadRequest
-        What it was loaded for.
-    replaces : bool
-        Whether the file takes the place of one that is there.
-    """
+    """Keeps what an open model is prepared for, its programs and what calls see of it."""
 
     def __init__(
         self, path: str, model: Model, request: LoadRequest, *, replaces: bool = False
     ) -> None:
-        self._path = path
-        self._replaces = replaces
+        self._path = path  # of the model's own file
+        self._replaces = replaces  # whether the file takes the place of one that is there
         # Weak, as the model's network has the keeper.
         self._model = weakref.ref(model)
-        self._request = request
+        self._request = request  # what it was loaded for
         # A process that comes upon ever new shapes is not to write for ever.
         self._left = MOST_SHAPES
 
@@ -183,19 +173,11 @@ def _files(folder: Path) -> list[FoundFile]:
 
 
 class ModelCache(IFolderCache):
-    """Models that are kept, for people.
-
-    Parameters
-    ----------
-    folder : str
-        Of armpy's cache directory.
-    limit_bytes : int
-        Of all of them together.
-    """
+    """Models that are kept, for people."""
 
     def __init__(self, folder: str = FOLDER, limit_bytes: int = LIMIT_BYTES) -> None:
-        self._folder = folder
-        self._limit_bytes = limit_bytes
+        self._folder = folder  # of armpy's cache directory
+        self._limit_bytes = limit_bytes  # of all of them together
 
     @property
     def name(self) -> str:

@@ -82,18 +82,12 @@ def load_light(request: LoadRequest) -> Model | None:
 def load_cached(
     request: LoadRequest,
     path: str,
+    # Loads the model file, for whatever a light model does not do.
     load_original: Callable[[], Model],
+    # Whether the model file is what it was; the entry's own graph is loaded if it is not.
     is_original: Callable[[], bool],
 ) -> Model | None:
-    """Load a model from the model cache; None if it cannot be used.
-
-    Parameters
-    ----------
-    load_original : callable
-        Loads the model file, for whatever a light model does not do.
-    is_original : callable
-        Whether the model file is what it was; the entry's own graph is loaded if it is not.
-    """
+    """Load a model from the model cache; None if it cannot be used."""
     try:
         file = _open_entry(request, path, KIND_MODEL)
 
@@ -214,13 +208,6 @@ def light_model(
 class _KeptShapes:
     """Programs of a model in the cache, by the shapes that they are for.
 
-    Parameters
-    ----------
-    path : str
-        Of the model itself, as `cached_path` gave it.
-    interface : object
-        Record of its inputs and outputs.
-
     Attributes
     ----------
     files : mapping of object to PreparedFile
@@ -228,9 +215,9 @@ class _KeptShapes:
     """
 
     def __init__(self, path: str, request: LoadRequest, interface: object) -> None:
-        self._path = path
+        self._path = path  # of the model itself, as `cached_path` gave it
         self._request = request
-        self._interface = interface
+        self._interface = interface  # record of its inputs and outputs
         # Weak: programs of shapes that are not used any more go.
         self.files: WeakKeyDictionary[object, PreparedFile] = WeakKeyDictionary()
 

@@ -57,17 +57,11 @@ class PreparedFile(NamedTuple):
 
 
 class FileViews(Mapping[str, "Sequence[View]"]):
-    """Views of a program's parts, read out of the file's networks when somebody asks.
-
-    Parameters
-    ----------
-    parts : mapping of str to str
-        Sections by the parts' names.
-    """
+    """Views of a program's parts, read out of the file's networks when somebody asks."""
 
     def __init__(self, file: PreparedFile, parts: Mapping[str, str]) -> None:
         self._file = file
-        self._parts = parts
+        self._parts = parts  # sections by the parts' names
         self._found: dict[str, list[View]] | None = None
 
     def __getitem__(self, name: str) -> Sequence[View]:

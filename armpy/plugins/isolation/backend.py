@@ -272,7 +272,7 @@ class _Factory(IWorkloadFactory):
 
 def choose(
     registry: BackendRegistry,
-    named: Sequence[BackendId] | None,
+    named: Sequence[BackendId] | None,  # ids in order; None for all there are, in any order
     isolation: Isolation,
     limits: IsolationLimits,
     caching: CompilationCaching,
@@ -281,11 +281,6 @@ def choose(
 
     Raises BackendUnavailableError if a named backend without a process of its own cannot be used;
     InvalidArgumentError if the list of names is empty.
-
-    Parameters
-    ----------
-    named : sequence of str, optional
-        Ids in order; None for all there are, in any order.
 
     Notes
     -----

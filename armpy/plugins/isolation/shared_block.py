@@ -71,11 +71,6 @@ def map_block(descriptor: int, *, writable: bool = True) -> mmap.mmap:
 class TensorLayout:
     """Layout of tensors in shared memory, in order, behind a header.
 
-    Parameters
-    ----------
-    infos : sequence of TensorInfo
-        Fully shaped.
-
     Notes
     -----
     The header is one cache line, of which the first int64 tells the worker to stop, and the second
@@ -83,7 +78,7 @@ class TensorLayout:
     """
 
     def __init__(self, infos: Sequence[TensorInfo]) -> None:
-        self._infos = infos
+        self._infos = infos  # fully shaped
         self._offsets: list[int] = []
         # A line of its own, as one side may set the flag while the other writes tensors.
         position = ALIGNMENT_BYTES

@@ -58,13 +58,6 @@ class IsolatedPart:
 class Supervisor(IBackendContext):
     """Keeps a backend's worker running, and ends it with the runtime.
 
-    Parameters
-    ----------
-    options : mapping
-        Of scope RUNTIME.
-    first : WorkerProcess, optional
-        A worker to begin with, which is not configured yet.
-
     Attributes
     ----------
     current : WorkerProcess or None
@@ -75,8 +68,8 @@ class Supervisor(IBackendContext):
         self,
         source: BackendSource,
         limits: IsolationLimits,
-        options: OptionValues,
-        first: WorkerProcess | None = None,
+        options: OptionValues,  # of scope RUNTIME
+        first: WorkerProcess | None = None,  # a worker to begin with, which is not configured yet
     ) -> None:
         self.backend_id = source.backend_id
         self.limits = limits

@@ -217,20 +217,14 @@ class Place:
 
 
 class IsolatedWorkload(IWorkload):
-    """A part that is executed in whichever worker its supervisor has.
-
-    Parameters
-    ----------
-    taken : sequence of int, optional
-        Which of the layer's inputs the part's are; all if left out.
-    """
+    """A part that is executed in whichever worker its supervisor has."""
 
     def __init__(
         self, part: IsolatedPart, supervisor: Supervisor, taken: Sequence[int] | None = None
     ) -> None:
         self._part = part
         self._supervisor = supervisor
-        self._taken = taken
+        self._taken = taken  # which of the layer's inputs the part's are; all if left out
         self._idle: list[Place] = []
 
     def execute(self, inputs: Handles, outputs: Sequence[ITensorHandle]) -> None:

@@ -48,7 +48,7 @@ def call_backend(
 
 def ask_backend(
     backend_id: BackendId,
-    kind: type[T] | tuple[type[T], ...],
+    kind: type[T] | tuple[type[T], ...],  # what the answer has to be
     method: Callable[P, object],
     *args: P.args,
     **kwargs: P.kwargs,
@@ -57,11 +57,6 @@ def ask_backend(
 
     Raises BackendError if it raises, or returns something else, or an object with a method that is
     nearly one of the contract's.
-
-    Parameters
-    ----------
-    kind : type, or tuple of types
-        What the answer has to be.
     """
     answer = call_backend(backend_id, method, *args, **kwargs)
     if is_a(answer, kind):

@@ -99,14 +99,6 @@ class SnapshotSourceLoader(SourceFileLoader):
 class SnapshotFinder:
     """Finds modules in a snapshot, and nowhere else.
 
-    Parameters
-    ----------
-    package : str
-        Private name of the module or package that the snapshot is; a distribution has none.
-    common : Snapshot, optional
-        The vendor's common code. Copies of shared libraries lie to its copies as the originals do
-        to each other, so that they find each other by a ``RUNPATH`` with ``$ORIGIN``.
-
     Notes
     -----
     It answers for the snapshot's outermost modules and packages and all that is in them. A part
@@ -117,7 +109,10 @@ class SnapshotFinder:
         self, snapshot: Snapshot, package: str = "", common: Snapshot | None = None
     ) -> None:
         self.snapshot = snapshot
+        # Private name of the module or package that the snapshot is; a distribution has none.
         self.package = package
+        # The vendor's common code. Copies of shared libraries lie to its copies as the originals do
+        # to each other, so that they find each other by a ``RUNPATH`` with ``$ORIGIN``.
         self._common = common
         names = snapshot.modules
         self._roots = {package} if package else {n for n in names if not _is_part(n, names)}

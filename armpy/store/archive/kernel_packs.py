@@ -149,21 +149,12 @@ class FoundPack(NamedTuple):
 
 
 def write_pack(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str],  # packs in folders are found by the ending `SUFFIX`
     backend_id: BackendId,
-    about: Mapping[str, object],
-    kernels: Mapping[str, bytes],
+    about: Mapping[str, object],  # what the backend needs to know of them; what JSON can hold
+    kernels: Mapping[str, bytes],  # code by name
 ) -> int:
     """Write a kernel pack; it appears whole, by renaming.
-
-    Parameters
-    ----------
-    path : path
-        Packs in folders are found by the ending `SUFFIX`.
-    about : mapping of str to object
-        What the backend needs to know of them; what JSON can hold.
-    kernels : mapping of str to bytes
-        Code by name.
 
     Returns
     -------

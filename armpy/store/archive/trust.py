@@ -55,8 +55,8 @@ class CodeVerdict(NamedTuple):
 
 
 def judge(
-    container: Container,
-    trusted_keys: Sequence[bytes] = (),
+    container: Container,  # the file, as it was opened
+    trusted_keys: Sequence[bytes] = (),  # Ed25519 public keys
     code: str = TRUSTED,
 ) -> CodeVerdict:
     """Judge whether the code in a file may be used.
@@ -65,13 +65,6 @@ def judge(
     what its signer has made, and it is not. One by another key says nothing, as everybody can make
     keys. Without one, files in the user's own places are still taken: keys add places that files
     may come from, and take none away unless `code` is "signed".
-
-    Parameters
-    ----------
-    container : Container
-        The file, as it was opened.
-    trusted_keys : sequence of (bytes, 32)
-        Ed25519 public keys.
 
     Raises
     ------
