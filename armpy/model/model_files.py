@@ -141,12 +141,8 @@ class ModelOrigin:
     ) -> ModelOrigin:
         """Choose the front-end for a file.
 
-        Raises
-        ------
-        InvalidArgumentError
-            If there is no such front-end, or it has no such option.
-        ParserError
-            If none takes the file.
+        Raises InvalidArgumentError if there is no such front-end, or it has no such option;
+        ParserError if none takes the file.
         """
         chosen = FrontEnds(registry.plugins).choose(file, front_end)
         given = chosen.check_options(options or {})

@@ -75,12 +75,8 @@ class NetworkHandle:
     ) -> NetworkHandle:
         """Load a network; parameters as of `armpy.Model`, of the class, and of `LoadedNetwork`.
 
-        Raises
-        ------
-        InvalidArgumentError
-            If the network whose variables it shares is on another runtime.
-        ArmpyError
-            As from `Runtime.load_network`.
+        Raises InvalidArgumentError if the network whose variables it shares is on another runtime;
+        ArmpyError as from `Runtime.load_network`.
         """
         from armpy.core.arguments import check_instance  # noqa: PLC0415
         from armpy.execution.properties import NetworkProperties  # noqa: PLC0415

@@ -88,12 +88,8 @@ class ModelRecipe:
 def recipe_of(model: Any) -> ModelRecipe:
     """Say how a model is made again: of its file or network, with options; not its state.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If the model is closed, or has something that cannot be copied.
-    ParserError
-        If its file has changed since it was loaded, or is gone.
+    Raises InvalidArgumentError if the model is closed, or has something that cannot be copied;
+    ParserError if its file has changed since it was loaded, or is gone.
     """
     network, provenance = model.handle, model.provenance
     network.check_open()

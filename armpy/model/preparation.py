@@ -53,12 +53,8 @@ def warm_up(
 ) -> None:
     """Prepare a network for some shapes each, and run it once for each.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If there are more, or one does not fit what the network leaves open.
-    ArmpyError
-        As from `LoadedNetwork.wait_compiled`.
+    Raises InvalidArgumentError if there are more, or one does not fit what the network leaves open;
+    ArmpyError as from `LoadedNetwork.wait_compiled`.
     """
     if len(several) > most:
         raise InvalidArgumentError(

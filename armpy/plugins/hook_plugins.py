@@ -82,11 +82,6 @@ class HookPlugins:
     -----
     What a plugin raises or answers in error never reaches another one, nor the caller: it is logged
     once, kept in `problems`, and left out. All methods may be called from several threads.
-
-    Attributes
-    ----------
-    around_calls : callable
-        Makes what is entered around all code of plugins; the command line keeps its stdout there.
     """
 
     def __init__(
@@ -101,6 +96,7 @@ class HookPlugins:
         self._manager = pluggy.PluginManager(PROJECT)
         specifications: Any = HookSpecifications()  # Any: not only modules and classes will do
         self._manager.add_hookspecs(specifications)
+        # Makes what is entered around all code of plugins; the command line keeps its stdout there.
         self.around_calls: Callable[[], AbstractContextManager[object]] = nullcontext
         # May be taken again by its own thread: a plugin may use armpy while it is imported.
         self._lock = threading.RLock()
@@ -133,10 +129,7 @@ class HookPlugins:
     def register(self, name: str, plugin: object, source: str = "code") -> None:
         """Add a plugin by hand: a module or object whose methods are marked with `hookimpl`.
 
-        Raises
-        ------
-        InvalidArgumentError
-            If the name is taken, or the plugin cannot be used; it says why.
+        Raises InvalidArgumentError if the name is taken, or the plugin cannot be used; it says why.
         """
         with self._lock:
             record = self._add(Candidate(name, source, is_plugin=True))

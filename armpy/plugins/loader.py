@@ -53,20 +53,13 @@ class BackendRecord(CandidateRecord):
 
 
 class BackendLoader:
-    """Candidates of a registry, under whose lock all methods are called.
-
-    Attributes
-    ----------
-    records : list of BackendRecord
-        In the order in which they were added.
-    owners : dict of str to BackendRecord
-        By the backend id that they have and no other can take.
-    """
+    """Candidates of a registry, under whose lock all methods are called."""
 
     def __init__(self, options: PluginOptions, trust: Trust) -> None:
         self._options = options
         self._trust = trust
-        self.records: list[BackendRecord] = []
+        self.records: list[BackendRecord] = []  # in the order in which they were added
+        # By the backend id that they have and no other can take.
         self.owners: dict[BackendId, BackendRecord] = {}
         self._groups: dict[tuple[str, bool], str] = {}
         self._modules: set[str] = set()

@@ -157,18 +157,12 @@ _ENTRY_POINTS = ("get_backend_id", "get_version", "backend_factory")
 
 
 class _PrivateFinder:
-    """Finds private modules and their parts: what is pinned in snapshots, all else by its source.
-
-    Attributes
-    ----------
-    pinned : dict of str to SnapshotFinder
-        By the private name of a module or of common code.
-    commons : dict of str to str
-        The place of common code that has no pin, by its private name.
-    """
+    """Finds private modules and their parts: pinned ones in snapshots, all else by its source."""
 
     def __init__(self) -> None:
+        # By the private name of a module or of common code.
         self.pinned: dict[str, SnapshotFinder] = {}
+        # The place of common code that has no pin, by its private name.
         self.commons: dict[str, str] = {}
 
     def find_spec(

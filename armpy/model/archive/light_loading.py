@@ -206,19 +206,14 @@ def light_model(
 
 
 class _KeptShapes:
-    """Programs of a model in the cache, by the shapes that they are for.
-
-    Attributes
-    ----------
-    files : mapping of object to PreparedFile
-        Where a program was found.
-    """
+    """Programs of a model in the cache, by the shapes that they are for."""
 
     def __init__(self, path: str, request: LoadRequest, interface: object) -> None:
         self._path = path  # of the model itself, as `cached_path` gave it
         self._request = request
         self._interface = interface  # record of its inputs and outputs
         # Weak: programs of shapes that are not used any more go.
+        # Where a program was found.
         self.files: WeakKeyDictionary[object, PreparedFile] = WeakKeyDictionary()
 
     def find(self, shapes: Shapes) -> ArchivedProgram | None:

@@ -154,16 +154,6 @@ class Snapshot:
         Whether it is a module in one file, whose digest is that of its contents.
     root : str
         Name of the package's folder; a module in one file and a distribution have none.
-
-    Attributes
-    ----------
-    digest : str
-        SHA-256 of the lines that ``sha256sum`` prints for the files, so that it can be checked by
-        hand; of a module in one file, the file's.
-    paths : dict of str to str
-        Path of each source and shared library by its name; other files are hashed and let go.
-    contents : dict of str to bytes
-        By path.
     """
 
     def __init__(
@@ -171,8 +161,9 @@ class Snapshot:
     ) -> None:
         self._is_single = is_single
         self.root = root
+        # Path of each source and shared library by its name; other files are hashed and let go.
         self.paths: dict[str, str] = {}
-        self.contents: dict[str, bytes] = {}
+        self.contents: dict[str, bytes] = {}  # by path
         lines = hashlib.sha256()
         digest = ""
         for name, path in files:
@@ -186,6 +177,8 @@ class Snapshot:
             if is_single or is_source(name) or is_library:
                 self.paths[name] = path
                 self.contents[path] = content
+        # SHA-256 of the lines that ``sha256sum`` prints for the files, so that it can be checked by
+        # hand; of a module in one file, the file's.
         self.digest = digest if is_single else lines.hexdigest()
 
     @cached_property

@@ -34,16 +34,11 @@ class IsolatedPart:
     ----------
     relaxed : bool
         Whether float32 may be computed less exactly.
-
-    Attributes
-    ----------
-    infos : tuple of TensorInfo
-        Of inputs and outputs.
     """
 
     def __init__(self, graph: Graph, model_options: OptionValues, *, relaxed: bool) -> None:
         self.number = next(_numbers)
-        self.infos = tuple(v.info for v in (*graph.inputs, *graph.outputs))
+        self.infos = tuple(v.info for v in (*graph.inputs, *graph.outputs))  # of inputs and outputs
         self.num_inputs = len(graph.inputs)
         self.layout = TensorLayout(self.infos)
         self.description = f"{len(graph.layers)} layers from {graph.layers[0].where}"

@@ -36,11 +36,6 @@ class HandleFactoryProxy(ITensorHandleFactory):
     """A backend's tensor handle factory, behind the plugin boundary.
 
     Raises BackendError if a property raises, or is of the wrong type or no number that it can be.
-
-    Attributes
-    ----------
-    block_bytes : int
-        In an arena, each tensor begins at a multiple of it and has the memory to the next one.
     """
 
     # Plain attributes in the place of the contract's properties.
@@ -57,6 +52,7 @@ class HandleFactoryProxy(ITensorHandleFactory):
         self.export_sources = read_backend(backend_id, factory, "export_sources", MemorySource)
         self.alignment_bytes = self._read_multiple("alignment_bytes")
         self.padding_bytes = self._read_multiple("padding_bytes")
+        # In an arena, each tensor begins at a multiple of it and has the memory to the next one.
         self.block_bytes = max(ALIGNMENT_BYTES, self.alignment_bytes, self.padding_bytes)
         kind, host = type(factory), HostTensorHandleFactory
         own = getattr(kind, "import_memory", None)
@@ -214,17 +210,11 @@ class ArenaProxy(ITensorArena):
 
 
 class DeviceMemoryProxy(IDeviceMemory):
-    """A backend's own buffer, behind the plugin boundary.
-
-    Attributes
-    ----------
-    unguarded : IDeviceMemory
-        For the backend, which knows its own.
-    """
+    """A backend's own buffer, behind the plugin boundary."""
 
     def __init__(self, backend_id: BackendId, memory: IDeviceMemory) -> None:
         self.backend_id = backend_id
-        self.unguarded = memory
+        self.unguarded = memory  # for the backend, which knows its own
 
     def copy_in_from(self, source: Array) -> None:
         """Tell the buffer."""

@@ -39,12 +39,8 @@ def public_key(pem: bytes) -> bytes:
 def sign(message: bytes, pem: bytes, password: bytes | None) -> tuple[bytes, bytes]:
     """The public key, 32 bytes, and the signature, 64, that a private key makes of a message.
 
-    Raises
-    ------
-    PasswordError
-        If the key is encrypted and there is no password, or the other way round.
-    UnreadableKeyError, OtherKeyError
-        If it is no such key, or has another password.
+    Raises PasswordError if the key is encrypted and there is no password, or the other way round;
+    UnreadableKeyError, OtherKeyError if it is no such key, or has another password.
     """
     try:
         key = serialization.load_pem_private_key(pem, password)
