@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from armpy.backend import (
 )
 from armpy.cli.run.run_model import random_inputs
 from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
+from armpy.execution.programs import state
 from armpy.execution.scheduling.executors import default_num_executors
 from armpy.graph import graphs_of
 from armpy.model import Model
@@ -213,20 +215,41 @@ def test_times_that_a_backend_has_wrong_are_still_counted_once(odd: ProfilingEve
     assert us(summary.layers)["Reshape 'a'"] == 4.0
 
 
+class AnnouncedLock:
+    """A lock that tells when somebody begins to wait for it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._is_waited_for = threading.Event()
+        self.locked = self._lock.locked
+        self.release = self._lock.release
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        if blocking:
+            self._is_waited_for.set()
+        return self._lock.acquire(blocking, timeout)
+
+    def release_when_waited_for(self) -> None:
+        """Release it 20 ms after somebody began to wait, however long that took."""
+        assert self._is_waited_for.wait(60)
+        time.sleep(0.02)
+        self.release()
+
+
 def test_waiting_for_a_lock_is_measured_only_where_there_is_a_wait() -> None:
     profiler = Profiler()
-    lock = threading.Lock()
+    lock = AnnouncedLock()
     watched = WatchedLock(lock, "the lock")
     with armpy.profiling.profiled_by(profiler):
         with watched:
             assert lock.locked()
         assert not profiler.events
-        lock.acquire()
-        timer = threading.Timer(0.02, lock.release)
-        timer.start()
+        lock.acquire(blocking=False)
+        other = threading.Thread(target=lock.release_when_waited_for)
+        other.start()
         with watched:
             pass
-        timer.join()
+        other.join()
     (wait,) = profiler.events
     assert (wait.kind, wait.name) == (EventKind.WAITING, "the lock")
     assert wait.duration_us >= 10_000
@@ -398,16 +421,19 @@ def test_waits_for_a_backends_memory_are_named() -> None:
     assert us(summary.waiting)["the memory of Npu"] >= 10_000
 
 
-def test_waits_for_variables_are_named() -> None:
+def test_waits_for_variables_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "threading", SimpleNamespace(Lock=AnnouncedLock))
     runtime = runtime_of(profiling=True)
     network = runtime.load_network(counting_up())
     loaded = runtime.get_network(network)
     profiler = runtime.get_profiler(network)
     assert profiler is not None
-    with loaded.shared_state.lock:
-        other = threading.Thread(target=runtime.enqueue_workload, args=(network, {"x": floats(1)}))
-        other.start()
-        time.sleep(0.05)
+    lock = loaded.shared_state.lock
+    assert isinstance(lock, AnnouncedLock)
+    lock.acquire(blocking=False)
+    other = threading.Thread(target=runtime.enqueue_workload, args=(network, {"x": floats(1)}))
+    other.start()
+    lock.release_when_waited_for()
     other.join()
     summary = profiler.summary()
     check_sums(summary)
