@@ -239,13 +239,16 @@ class ArchivedNetwork:
         self.latest = prepared
         return prepared
 
-    def warm_up(self, named: Mapping[str, Sequence[int]]) -> bool:
-        """Run once with zeros of some shapes, if they are archived; parameters as of `choose`."""
-        prepared = self.choose(named)
-        if prepared is None:
+    def warm_up(self, several: Sequence[Mapping[str, Sequence[int]] | None]) -> bool:
+        """Run once with zeros of each of some shapes, named as for `choose`; whether it could."""
+        if len(several) > MOST_SHAPES:
             return False
-        pairs = zip(self.graph.inputs, prepared.shapes, strict=True)
-        prepared.run([value.info.data_type.zeros(shape) for value, shape in pairs])
+        for named in several:
+            prepared = self.choose(named or {})
+            if prepared is None:
+                return False
+            pairs = zip(self.graph.inputs, prepared.shapes, strict=True)
+            prepared.run([value.info.data_type.zeros(shape) for value, shape in pairs])
         return True
 
     def choose(self, named: Mapping[str, Sequence[int]]) -> BoundProgram | None:

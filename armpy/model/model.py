@@ -217,14 +217,14 @@ class Model:
     def prepare(self, shapes: Shapes | None = None) -> None:
         """Make all that a call needs now, so that no call compiles or plans unexpectedly.
 
-        `RuntimeOptions.plan_cache_size` says how many shapes a model stays prepared for. What is
-        compiled in the background is not waited for, which `warm_up` does. Where shapes depend on
-        elements, what follows these is prepared when a call knows them. `shapes` has every input's
-        shape, or those that differ from the default.
+        `shapes` has every input's shape, or those that differ from the default;
+        `RuntimeOptions.plan_cache_size` says how many a model stays prepared for. It does not wait
+        for what is compiled in the background, as `warm_up` does, nor prepare what elements decide.
         """
         from armpy.model.preparation import input_shapes  # noqa: PLC0415
 
-        if not self.handle.choose(shapes or {}):
+        light = self.handle.light
+        if light is None or light.choose(shapes or {}) is None:
             network = self.handle.loaded
             network.prepare(input_shapes(network.graph, shapes))
 
@@ -236,15 +236,16 @@ class Model:
         """Prepare, take working memory and run once, so that no call takes longer than others.
 
         It is run with zeros; a model with variables is not, as that would change them. Memory that
-        is not used for 10 to 20 seconds is given back, and the next call takes it again; what
-        `create_working_memory` makes stays. Several shapes may be given, as many as the model stays
-        prepared for. For what is compiled in the background it waits, and raises what that raises;
-        after `timeout_s`, PreparationTimeoutError is raised, and compiling goes on.
+        is not used for 10 to 20 seconds is given back until the next call, but not that of
+        `create_working_memory`. There may be as many shapes as the model stays prepared for. What
+        is compiled in the background is waited for, and what it raises is raised; after `timeout_s`
+        PreparationTimeoutError is raised, and compiling goes on.
         """
         from armpy.model.preparation import warm_up  # noqa: PLC0415
 
         several = [shapes] if shapes is None or isinstance(shapes, Mapping) else [*shapes]
-        if not self.handle.warm_up(several):
+        light = self.handle.light
+        if light is None or not light.warm_up(several):
             most = self.runtime.options.plan_cache_size
             warm_up(self.handle.loaded, several, most, timeout_s)
 
@@ -305,10 +306,9 @@ class Model:
         """Write the model with all that preparing it has made; returns the bytes of the file.
 
         `armpy.load` starts from it. It appears whole, or not at all. `targets` are the machines
-        that it is compiled for: ``host`` (this one; the only one if left out) and the names that
-        ``armpy compile --target`` lists; the first one's constants are packed in the file. `sign`
-        signs it; see `armpy.store.archive.signing`. An operation that is not one of armpy's own
-        raises UnimplementedError.
+        that it is for: ``host`` (this one; the only one if left out) and what ``armpy compile
+        --target`` lists; the first one's constants are packed in it. `sign` signs it; see
+        `armpy.store.archive.signing`. Operations other than armpy's raise UnimplementedError.
         """
         from armpy.model.save import contents_of, save_model  # noqa: PLC0415
 
@@ -317,7 +317,7 @@ class Model:
     @property
     def is_light(self) -> bool:
         """Whether it runs from a compiled model, and nothing else has been loaded."""
-        return self.handle.is_light
+        return self.handle.light is not None
 
     @property
     def runtime(self) -> Runtime:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
 from armpy.errors import InvalidArgumentError
-from armpy.model.light_network import MOST_SHAPES, ArchivedNetwork
+from armpy.model.light_network import ArchivedNetwork
 
 if TYPE_CHECKING:
     from armpy.compiler import OptimizedNetwork
@@ -21,18 +21,6 @@ if TYPE_CHECKING:
 
 class NetworkHandle:
     """The network behind a model: loaded, made whole when a call needs that, closed."""
-
-    __slots__ = (
-        "_closes_runtime",
-        "_load_whole",
-        "_lock",
-        "_network_id",
-        "_properties",
-        "_read_source",
-        "_runtime",
-        "current",
-        "in_background",
-    )
 
     def __init__(
         self,
@@ -160,30 +148,17 @@ class NetworkHandle:
             self.check_open()
             return self.current  # type: ignore[return-value]  # a whole one by now
 
-    def choose(self, shapes: Mapping[str, Sequence[int]]) -> bool:
-        """Prepare an archived network for some shapes, if it has programs for them; whether so."""
+    @property
+    def light(self) -> ArchivedNetwork | None:
+        """What runs from a compiled model; None once anything else has been loaded."""
         network = self.current
-        return isinstance(network, ArchivedNetwork) and network.choose(shapes) is not None
-
-    def warm_up(self, several: Sequence[Mapping[str, Sequence[int]] | None]) -> bool:
-        """Run an archived network once for each of some shapes, if it has programs; whether so."""
-        network = self.current
-        return (
-            isinstance(network, ArchivedNetwork)
-            and len(several) <= MOST_SHAPES
-            and all(network.warm_up(shapes or {}) for shapes in several)
-        )
+        return network if isinstance(network, ArchivedNetwork) else None
 
     @property
     def is_compiling(self) -> bool:
         """Whether something else runs until all is compiled."""
-        tiers = None if self.is_light or self.current is None else self.loaded.tiers
+        tiers = None if self.light or self.current is None else self.loaded.tiers
         return tiers is not None and tiers.is_pending
-
-    @property
-    def is_light(self) -> bool:
-        """Whether it runs from a compiled model, and nothing else has been loaded."""
-        return isinstance(self.current, ArchivedNetwork)
 
     @property
     def runtime(self) -> Runtime:

@@ -40,18 +40,6 @@ class Provenance:
         Returns what the model's file says of itself.
     """
 
-    __slots__ = (
-        "_metadata",
-        "are_all",
-        "data_files",
-        "derivation",
-        "files",
-        "load",
-        "read_metadata",
-        "request",
-        "signatures",
-    )
-
     def __init__(
         self,
         files: FileState | None = None,
