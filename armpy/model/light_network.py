@@ -1,7 +1,7 @@
 """Archived network: a compiled file's programs, which run without what compiles networks.
 
 It stands in for a `LoadedNetwork` because loading one takes seven times as long as starting the
-programs alone; see the decision on light models in docs/decisions.md.
+programs alone; see docs/decisions/0123-a-light-model-is-not-another-runtime.md.
 """
 
 from __future__ import annotations
