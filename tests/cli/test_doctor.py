@@ -125,6 +125,7 @@ def test_the_true_cause_is_named(name: str, visit: tuple[int, dict[str, Any]]) -
     assert found["remedy"]
 
 
+@pytest.mark.slow
 def test_good_ones_beside_broken_ones_are_well(visit: tuple[int, dict[str, Any]]) -> None:
     code, document = visit
     well = [c["id"] for c in document["candidates"] if c["status"] == "ok"]
@@ -135,6 +136,7 @@ def test_good_ones_beside_broken_ones_are_well(visit: tuple[int, dict[str, Any]]
     assert code == 1
 
 
+@pytest.mark.slow
 def test_a_missing_module_names_the_package_to_install(visit: tuple[int, dict[str, Any]]) -> None:
     found = of(visit[1], "Broken_MissingDependency_backend")
     assert found["missing"] == "module acme_accelerator_runtime"
