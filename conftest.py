@@ -111,10 +111,22 @@ def _leaves_slow_out(config: pytest.Config) -> bool:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out single slow tests; files of slow tests are not even imported."""
+    _mark_cases(items)
     slow = [item for item in items if item.get_closest_marker("slow")]
     if slow and _leaves_slow_out(config):
         config.hook.pytest_deselected(items=slow)
         items[:] = [item for item in items if not item.get_closest_marker("slow")]
+
+
+def _mark_cases(items: list[pytest.Item]) -> None:
+    """Have tests marked as `sampled` repeat themselves in slow cases alone."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for item in items:
+        if sampled := item.get_closest_marker("sampled"):
+            test = str(item.path), getattr(item, "originalname", item.name)
+            if counts[test] % sampled.args[0]:
+                item.add_marker("slow")
+            counts[test] += 1
 
 
 def pytest_configure(config: pytest.Config) -> None:

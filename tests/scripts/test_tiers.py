@@ -12,6 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 OF_A_SLOW_FILE = "tests/scripts/test_mutate.py::"
 SLOW_FUNCTION = "tests/scripts/test_structure.py::test_this_tree_is_at_its_ceilings"
+SAMPLED = "tests/scripts/test_tiers.py::test_all_tests_are_run_where_a_variable_asks_for_them"
 QUICK = "tests/scripts/test_tiers.py::test_ci_runs_slow_tests"
 
 
@@ -31,12 +32,16 @@ def test_folders_are_run_without_slow_tests() -> None:
     assert SLOW_FUNCTION not in listed
     assert "files of slow tests, which ARMPY_SLOW_TESTS=1 runs" in listed
     assert "deselected" in listed
+    assert f"{SAMPLED}[ARMPY_SLOW_TESTS]" in listed
+    assert f"{SAMPLED}[ARMPY_FULL_TESTS]" not in listed
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("variable", ["ARMPY_SLOW_TESTS", "ARMPY_FULL_TESTS"])
 def test_all_tests_are_run_where_a_variable_asks_for_them(variable: str) -> None:
     listed = collected("tests/scripts", **{variable: "1"})
     assert all(name in listed for name in (QUICK, OF_A_SLOW_FILE, SLOW_FUNCTION))
+    assert f"{SAMPLED}[ARMPY_FULL_TESTS]" in listed
 
 
 def test_slow_tests_that_are_named_are_run() -> None:
@@ -44,6 +49,8 @@ def test_slow_tests_that_are_named_are_run() -> None:
     listed = collected("tests/scripts", "-m", "slow")
     assert OF_A_SLOW_FILE in listed
     assert SLOW_FUNCTION in listed
+    assert f"{SAMPLED}[ARMPY_FULL_TESTS]" in listed
+    assert f"{SAMPLED}[ARMPY_SLOW_TESTS]" not in listed
     assert QUICK not in listed
 
 

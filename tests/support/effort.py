@@ -18,13 +18,18 @@ IS_FULL = os.environ.get("ARMPY_FULL_TESTS", "") == "1"
 RUNS_SLOW = IS_FULL or os.environ.get("ARMPY_SLOW_TESTS", "") == "1"
 
 
-def effort(part: Number, full: Number, variable: str = "") -> Number:
+def effort(
+    part: Number, full: Number, variable: str = "", *, quick: Number | None = None
+) -> Number:
     """How many of many like things to try, or for how long.
 
     `part`, `full`: of the shortened form, and of the full one.
+    `quick`: without slow tests, where that is less than `part`.
     `variable`: of the environment: a number there counts more than both.
     """
-    chosen = full if IS_FULL else part
+    if quick is None or RUNS_SLOW:
+        quick = part
+    chosen = full if IS_FULL else quick
     return type(chosen)(os.environ.get(variable, chosen))
 
 

@@ -16,6 +16,7 @@ from backends.numba_acc.tests.one_layer import check_layer
 F32 = DataType.FLOAT32
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("queries", "keys", "size", "value_size"),
     [(33, 33, 16, 16), (1, 300, 8, 8), (70, 5, 19, 23), (16, 129, 1, 3)],

@@ -92,6 +92,7 @@ def shapes_of(case: Case) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return (1, *case.kernel, channels), (channels,)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", CASES)
 def test_float32(name: str) -> None:
     case = CASES[name]

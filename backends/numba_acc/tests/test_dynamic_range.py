@@ -75,6 +75,7 @@ CONVOLUTIONS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", CONVOLUTIONS)
 @pytest.mark.parametrize("has_several", [False, True])
 def test_convolutions(name: str, has_several: bool) -> None:

@@ -52,6 +52,7 @@ def test_floats_and_bytes_are_clamped_by_the_activation(activation: ops.FusedAct
     check_layer(operation, infos, quantized(None, U8, 0.1, 128))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("data_type", [I32, I64], ids=lambda t: t.name)
 @pytest.mark.parametrize("operation", INTEGER_OPERATIONS, ids=lambda o: o.name)
 def test_binary_operations_of_integers_with_all_divisors(
@@ -85,6 +86,7 @@ def test_unary_operations_of_integers(data_type: DataType) -> None:
         check_layer(ops.ElementwiseUnary(ops.UnaryOperation[operation]), [info], typed(data_type))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("operation", ops.ComparisonOperation, ids=lambda o: o.name)
 def test_comparisons(operation: ops.ComparisonOperation) -> None:
     special = np.array([0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 3] * 3, np.float32)

@@ -94,6 +94,7 @@ def compiled(isa: Isa, families: Sequence[str]) -> subprocess.CompletedProcess[s
     return run_apart(COMPILE.format(given=given), 1200)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", AVAILABLE)
 def test_families_are_of_the_kernels_that_they_are_named_after(name: str) -> None:
     for family in FAMILIES:

@@ -49,6 +49,7 @@ def network_of(operation: Operation, values: TensorInfo, indices: TensorInfo) ->
     return network
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("data_type", INDICES, ids=lambda t: t.name)
 @pytest.mark.parametrize(("axis", "batch_dims"), [(0, 0), (1, 0), (2, 1), (-1, 2), (-1, -2)])
@@ -196,7 +197,7 @@ def test_random_lookups_give_what_the_reference_gives_or_the_same_error() -> Non
     random, failed = np.random.default_rng(4), 0
     types = {np.dtype(each.dtype): each for each in INDICES}
     kinds = {kind.data_type.dtype: kind for kind in (F32, S8, I64, BOOL)}
-    count = effort(40, 200, "ARMPY_NUM_NETWORKS")
+    count = effort(40, 200, "ARMPY_NUM_NETWORKS", quick=10)
     for number in range(count):
         operation, values, indices = random_lookup(random)
         infos = kinds[values.dtype].with_shape(values.shape), types[indices.dtype]

@@ -125,6 +125,7 @@ def test_conversions_saturate(data_type: DataType) -> None:
         check(ops.Quantize(), [HOSTILE], quantized(HOSTILE.shape, S8, scale, -3), None)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("algorithm", ops.PoolingAlgorithm, ids=lambda kind: kind.name)
 @pytest.mark.parametrize("number", HUGE)
 def test_pooling(algorithm: ops.PoolingAlgorithm, number: float) -> None:
@@ -152,6 +153,7 @@ def test_rows_of_infinities_and_no_numbers() -> None:
         check(operation, [rows], info, SUMS)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("number", HUGE)
 def test_images_that_are_normalised_and_resized(number: float) -> None:
     image = unlike(number, 2, 5, 6, 37)
@@ -162,6 +164,7 @@ def test_images_that_are_normalised_and_resized(number: float) -> None:
         check(resize, [image], TensorInfo(None, F32), SUMS)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("number", HUGE)
 @pytest.mark.parametrize("where", ["input", "weights", "bias"])
 def test_weighted_layers(number: float, where: str) -> None:

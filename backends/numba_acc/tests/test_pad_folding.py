@@ -38,6 +38,7 @@ def joined(network: Network) -> list[Operation]:
     return [la.operation for la in with_folded_padding(SubgraphView.of(graph, graph.layers)).layers]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", [FLOAT32, QASYMM_U8])
 @pytest.mark.parametrize(
     "convolution",

@@ -98,6 +98,7 @@ def test_transposed_convolution_may_be_cut_to_a_size(isa: str) -> None:
         _check_weighted(operation, (1, 4, 5, 3), (4, 3, 3, 3), DataType.FLOAT32, isa)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("is_constant", [False, True])
 @pytest.mark.parametrize(("transpose_x", "transpose_y"), [(False, False), (True, True)])
@@ -138,6 +139,7 @@ SIZES = [
 """Batches of both operands, rows, depth, columns."""
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("is_constant", [False, True])
 @pytest.mark.parametrize("types", BYTES, ids=str)

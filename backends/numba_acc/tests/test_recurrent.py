@@ -63,6 +63,7 @@ def _check(
     check_against_reference(network, given, ISAS[ISA_NAMES.index(isa)])
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("shifts_first", [True, False])
 @pytest.mark.parametrize("activation", [ops.RecurrentActivation.RELU, ops.RecurrentActivation.TANH])
@@ -90,6 +91,7 @@ _STATES = {
 """What a Svdf of integers may remember, and the type of the weights that filter it."""
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("shifts_first", [True, False])
 @pytest.mark.parametrize("kind", _STATES)
@@ -180,6 +182,7 @@ def _lstm_operands(
     return shapes
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize(
     ("parts", "activation", "outputs", "time_major"),

@@ -61,6 +61,7 @@ def test_numbers_are_reduced_as_cpuref_does(operation: ops.ReduceOperation, isa:
             _check(layer, I32.with_shape(shape), isa)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("kind", [U8, S8], ids=lambda kind: kind.data_type.name)
 def test_quantised_numbers_are_reduced_and_requantised(kind: TensorInfo, isa: str) -> None:
@@ -102,6 +103,7 @@ def test_nan_is_the_extreme_and_zeros_are_alike(name: str, isa: str) -> None:
         check_against_reference(network, {"x": values}, _isa(isa))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("output_type", [DataType.SIGNED32, DataType.SIGNED64])
 @pytest.mark.parametrize("function", ops.ArgMinMaxFunction)

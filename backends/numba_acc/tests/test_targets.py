@@ -64,6 +64,7 @@ def has_by_llvm(triple: str, cpu: str, feature: str) -> bool:
     return "@inner" not in str(module)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", PROCESSORS)
 def test_targets_need_what_llvm_says_that_the_processor_has(name: str) -> None:
     target = named_target(name)
@@ -239,6 +240,7 @@ def test_code_for_this_machine_is_what_it_compiles_anyway() -> None:
     assert {*layer.operation.program.kernels} < objects.keys()
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", PROCESSORS)
 def test_code_runs_on_processors_that_have_what_it_needs(name: str) -> None:
     aim = ahead.target(name, {"num_threads": 2})

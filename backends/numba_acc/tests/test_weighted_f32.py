@@ -101,6 +101,7 @@ def kernels_of(network: Network, isa: Isa) -> set[str]:
     return {kernel.name for kernel in program.kernels}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", POINTWISE)
 def test_convolutions_of_all_sizes(name: str) -> None:
     network, inputs = network_of(POINTWISE[name])

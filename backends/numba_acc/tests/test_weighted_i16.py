@@ -104,6 +104,7 @@ def convolution(case: Case) -> tuple[Network, dict[str, Array]]:
     return network(operation, case, (case.filters, *case.kernel, case.depth or case.shape[3]), 0)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("isa", ISAS, ids=ISA_NAMES)
 @pytest.mark.parametrize("name", CONVOLUTIONS)
 def test_convolution(name: str, isa: Isa) -> None:
@@ -121,6 +122,7 @@ DEPTHWISE = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("isa", ISAS, ids=ISA_NAMES)
 @pytest.mark.parametrize("name", DEPTHWISE)
 def test_depthwise(name: str, isa: Isa) -> None:
@@ -250,6 +252,7 @@ def test_threads_share_the_work(name: str) -> None:
     np.testing.assert_array_equal(made, expected)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("rounding", ["plain", "signed", "real"])
 def test_kernels_compile_for_arm(rounding: str) -> None:
     neon = make_isa("neon", "aarch64-linux-gnu", "cortex-a76", frozenset({"neon", "dotprod"}))

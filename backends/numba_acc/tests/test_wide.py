@@ -32,6 +32,7 @@ def test_floats_are_quantized_to_words(data_type: DataType, scale: float) -> Non
     check_layer(ops.Quantize(), [TensorInfo(values.shape, F32)], target, EXACT, [values])
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("source", [S16, U16], ids=lambda t: t.name)
 @pytest.mark.parametrize("target", [S8, U8, S16, U16, I32], ids=lambda t: t.name)
 @pytest.mark.parametrize("ratio", [1.0, 0.5, 2.0, 1 / 257.3, 0.71, 3.3e-9, 90000.0])
@@ -82,6 +83,7 @@ FIXED = [BinaryOperation.ADD, BinaryOperation.SUB, BinaryOperation.MUL]
 BINARY = [kind for kind in FLOAT_OPERATIONS if not kind.name.startswith(("POWER", "DIV"))]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("kind", BINARY, ids=lambda kind: kind.name)
 @pytest.mark.parametrize("activation", [ops.FusedActivation.NONE, ops.FusedActivation.RELU])
 @pytest.mark.parametrize("scales", [(0.01, 0.02, 0.015), (0.25, 0.25, 0.25)], ids=str)

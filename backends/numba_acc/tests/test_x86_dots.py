@@ -20,6 +20,7 @@ def loop_of(instruction: str, isa: Isa, rows: int, vectors: int) -> list[str]:
     return max(blocks, key=lambda block: block.count(instruction)).splitlines()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("name", "cpu", "instruction", "tile"),
     [

@@ -201,6 +201,7 @@ def theirs(file: bytes, inputs: Mapping[str, Array]) -> Array:
     return np.asarray(session.run(None, dict(inputs))[0])
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8])
 @pytest.mark.parametrize("case", CASES)
 def test_what_lies_between_pairs_is_computed_with_integers(case: str, dtype: type) -> None:
@@ -338,6 +339,7 @@ def test_a_network_that_onnx_runtime_has_quantised_is_one_region_of_integers(
     assert [layer.backend for layer in model.placement.layers] == ["NumbaAcc"]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", ["QInt8", "QUInt8"])
 @pytest.mark.parametrize("per_channel", [False, True])
 @pytest.mark.parametrize("backends", [["CpuRef"], ["NumbaAcc", "CpuRef"]])

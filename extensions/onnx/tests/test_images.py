@@ -91,6 +91,7 @@ def _name(case: NodeCase) -> str:
     return "-".join(parts).replace(" ", "")
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("case", [*_convolutions(), *_transposed(), *_pools()], ids=_name)
 def test_windows_are_as_onnx_runtime_has_them(case: NodeCase) -> None:
     assert_agree(case)
@@ -226,6 +227,7 @@ def _resizes() -> Iterator[NodeCase]:
     yield NodeCase("Resize", (integers, None, np.array([1, 1, 2, 2], np.float32)), {}, 13, (2,))
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("case", list(_resizes()), ids=_name)
 def test_images_are_resized_as_onnx_runtime_does(case: NodeCase) -> None:
     assert_agree(case)
@@ -324,6 +326,7 @@ def _deformed() -> Iterator[NodeCase]:
             yield NodeCase("DeformConv", inputs[:3], numbers, 19)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", list(_deformed()), ids=_name)
 def test_moved_convolutions_are_as_onnx_reference_has_them(case: NodeCase) -> None:
     assert_agree(case, reference=run_reference)

@@ -20,6 +20,7 @@ def _reals(*shape: int) -> Array:
     return _RNG.uniform(-1, 1, shape).astype(np.float32)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("backend", ["CpuRef", "NumbaAcc"])
 @pytest.mark.parametrize(
     ("equation", "shapes"),
@@ -84,6 +85,7 @@ def test_wrong_equations_name_the_node(
         run_armpy(case)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("backend", ["CpuRef", "NumbaAcc"])
 @pytest.mark.parametrize("constants", [(), (1,), (1, 2)])
 @pytest.mark.parametrize("bias", [(5,), (1, 5), (3, 1), (1,), (), (3, 5), None])
