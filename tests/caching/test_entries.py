@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from armpy.store import entries as entries_module
 from armpy.store import owned_files as own_files
 from armpy.store.entries import Entries
+from tests.support.effort import effort
 
 LIMIT = 1 << 20
 needs_posix = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no owners here")
@@ -79,7 +80,7 @@ def test_writing_again_replaces(entries: Entries) -> None:
     assert len(entries.list_entries()) == 1
 
 
-@settings(max_examples=80)
+@settings(max_examples=effort(80, 80, quick=20))
 @given(st.data())
 def test_a_damaged_file_is_never_believed(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from armpy.backend import packed_view
 from armpy.errors import ParserError
 from armpy.store.archive.packed_views import DTYPES, read_view
+from tests.support.effort import effort
 
 
 def _floats(*shape: int) -> np.ndarray:
@@ -225,7 +226,7 @@ _JUNK = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=effort(300, 300, quick=60))
 @given(data=st.data(), value=_JUNK)
 def test_a_changed_recipe_is_refused_or_reads_among_the_bytes(data: Any, value: Any) -> None:
     recipe: Any = copy.deepcopy(_SOUND)

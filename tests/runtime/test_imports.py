@@ -24,6 +24,7 @@ from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import BinaryOperation, ElementwiseBinary, Reshape
 from armpy.ops.operation import Array
+from tests.support.effort import effort
 from tests.support.fake_backends import CountingManager, FakeBackend, runtime_of
 from tests.support.importing_device import ImportingDevice, raising, shared
 from tests.support.networks import ADD, RELU, chain, f32, floats, i32
@@ -549,7 +550,7 @@ def graphs(draw: st.DrawFn) -> Graph:
 
 
 @given(graphs(), st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=effort(150, 150, quick=40), deadline=None)
 def test_results_are_those_of_plain_arrays_whatever_is_imported(
     graph: Graph, data: st.DataObject
 ) -> None:

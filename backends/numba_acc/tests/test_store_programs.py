@@ -28,6 +28,7 @@ from armpy.ops import Convolution2d, FullyConnected
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from backends.numba_acc.tests.support import note_compiled
+from tests.support.effort import effort
 
 ISA = host_isas()[0]
 KERNELS = [Kernel("first", (1, "a")), Kernel("second"), Kernel("third", (2,))]
@@ -196,7 +197,7 @@ def test_programs_for_a_single_turn_are_not_kept(folder: Path) -> None:
 DAMAGES = ("flip", "cut", "empty", "swap", "remove", "grow", "exchange")
 
 
-@settings(max_examples=40)
+@settings(max_examples=effort(40, 40, quick=10))
 @given(st.data())
 def test_a_damaged_store_gives_what_an_empty_one_gives(data: st.DataObject) -> None:
     with pytest.MonkeyPatch.context() as patch:

@@ -31,6 +31,7 @@ from armpy import (
 )
 from armpy_serving import KernelCounter, ServedModel, status_of
 from armpy_serving.requests import read_request
+from tests.support.effort import effort
 
 SCALE = Quantization.per_tensor(0.5, -3)
 
@@ -250,7 +251,10 @@ JSON = st.recursive(
 
 
 @given(data=st.data())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    max_examples=effort(300, 300, quick=60),
+)
 def test_hostile_requests_are_never_the_servers_fault(
     served: ServedModel, data: st.DataObject
 ) -> None:
