@@ -11,6 +11,7 @@ The tree::
     ├── LayerValidationError          one layer breaks a rule of its operation
     ├── GraphValidationError          a graph as a whole is not well formed
     ├── BackendUnavailableError       a backend cannot be used on this machine
+    │   └── DeviceNotFoundError       because what it drives is not there, as on most machines
     ├── BackendCapabilityError        no allowed backend can do what was asked
     ├── CompilationPostponedError     a backend leaves for later what it would have to compile
     ├── BackendError                  a backend failed, or broke its contract
@@ -144,6 +145,16 @@ class GraphValidationError(ArmpyError):
 
 class BackendUnavailableError(ArmpyError):
     """A backend is not there, or cannot be used on this machine."""
+
+
+class DeviceNotFoundError(BackendUnavailableError):
+    """The device or driver of a backend is not on this machine, and need not be.
+
+    Notes
+    -----
+    For backends of a package that has several, one for each kind of device. An application that
+    does not name the backend is not warned; ``armpy doctor`` has the reason.
+    """
 
 
 class BackendCapabilityError(ArmpyError):

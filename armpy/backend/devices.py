@@ -63,16 +63,16 @@ class Numerics:
     """Whether a result is NaN wherever the definition of the operation says so. Comparisons that
     drop NaN, as in the maximum of many processors, make it False.
     """
-    keeps_infinity: bool = True
-    """Whether a result is infinite wherever the definition of the operation says so. Devices whose
-    maxima begin at the smallest finite number give that instead, and make it False.
-    """
     sums_float16: bool = False
     """Whether sums of float16 products are rounded to float16 at each step, and not kept in float32
     until the end.
     """
     flushes_subnormals: bool = False
     """Whether numbers below the smallest normal one are taken for zero, or become zero."""
+    keeps_infinity: bool = True
+    """Whether a result is infinite wherever the definition of the operation says so. Devices whose
+    maxima begin at the smallest finite number give that instead, and make it False.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from armpy.errors import (
     BackendCapabilityError,
     BackendError,
     BackendUnavailableError,
+    DeviceNotFoundError,
     InvalidArgumentError,
 )
 from armpy.execution.backend_contexts import BackendContexts
@@ -137,7 +138,9 @@ class BackendSetup:
                 # Who names a backend wants it; of all that there are, the others will do.
                 if named is not None:
                     raise refusal.cause from refusal.cause.__cause__
-                _log.warning("backend '%s' is left out: %s", backend_id, refusal)
+                is_expected = isinstance(refusal.cause, DeviceNotFoundError)
+                level = logging.INFO if is_expected else logging.WARNING
+                _log.log(level, "backend '%s' is left out: %s", backend_id, refusal)
                 vlog("manager", "backend '%s' is left out: %s", backend_id, refusal)
                 self.left_out[backend_id] = str(refusal)
         if not usable:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import count
 from typing import TYPE_CHECKING
@@ -15,33 +14,29 @@ from armpy.errors import (
     ArmpyError,
     InvalidArgumentError,
     LayerValidationError,
-    ParserError,
-    UnsupportedOperatorError,
 )
 from armpy.execution import background
 from armpy.execution.arrays.imported_tensor import ImportedTensor
 from armpy.execution.calls.binding import Binding
 from armpy.execution.calls.execution import Execution
-from armpy.execution.programs.graph_split import is_shaped, split_at_unknown
 from armpy.execution.programs.held_memory import HeldMemory
 from armpy.execution.programs.imports import Importer, import_by_name, import_given, imports_in
 from armpy.execution.programs.loop_timeout import UNSET, Unset, loop_timeout
+from armpy.execution.programs.plan_cache import PlanCache
 from armpy.execution.programs.planning import Planner
 from armpy.execution.programs.program import BoundProgram, PlanKey
-from armpy.execution.programs.staged_program import NetworkProgram, StagedProgram
+from armpy.execution.programs.staged_program import NetworkProgram
 from armpy.execution.programs.state import SharedState
 from armpy.execution.programs.symbolic_programs import SymbolicPrograms
 from armpy.execution.settings import NetworkSettings
 from armpy.execution.steps.control_flow import Shapes
-from armpy.execution.steps.session import SessionError
-from armpy.execution.steps.step import PreparationError
 from armpy.execution.subgraph_networks import SubgraphNetworks
 from armpy.execution.wrappers.all_wrappers import ExecutionWrappers
 from armpy.graph import Graph, graphs_of, nested_graphs, verify_graph
 from armpy.ops.operation import Array
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.profiling import phase, profiled_by
-from armpy.tensor import TensorInfo, check_shape_fits, format_shape
+from armpy.tensor import TensorInfo, format_shape
 from armpy.types import BackendId
 
 if TYPE_CHECKING:
@@ -49,9 +44,6 @@ if TYPE_CHECKING:
     from armpy.execution.calls.invocation import Invocation
     from armpy.execution.calls.network_memory import NetworkMemory
     from armpy.execution.wrappers.debugging import DebugCallback, DebugWrapper
-
-_DEBUG = "debug"
-"""Begins the keys of plans in which every value is a result."""
 
 _log = logging.getLogger("armpy.execution")
 
@@ -134,26 +126,30 @@ class LoadedNetwork:
         self.backends = tuple(backends)
         self._evaluator = evaluator
         self._settings = settings
-        # In the order of use, as the one that was used longest ago goes first.
-        self._plans: OrderedDict[PlanKey, NetworkProgram] = OrderedDict()
-        self._ready: dict[PlanKey, BoundProgram] = {}  # of the plans that are for the whole network
         if original is not None:  # what backends prepared, and which failed, is common to both
             subgraphs = original._subgraphs
         self._subgraphs: SubgraphNetworks[LoadedNetwork] = subgraphs or SubgraphNetworks(
             backends, evaluator, settings, _load_inner
         )
         name = self._subgraphs.graph_names.get(graph, "")
-        self._planner = Planner(self._subgraphs, LoadedNetwork, name, wanted, is_inner=is_inner)
-        about_symbolic = self.graph, self.backends, evaluator, settings
-        self._symbolic = SymbolicPrograms(*about_symbolic, is_possible=not wanted)
+        planner = Planner(self._subgraphs, LoadedNetwork, name, wanted, is_inner=is_inner)
+        about = self.graph, self.backends, evaluator, settings
+        symbolic = SymbolicPrograms(*about, is_possible=not wanted)
         # One for the outer network and those inside, which make plans from each other's calls: with
         # a lock each, two threads could wait for each other.
         self._lock = self._subgraphs.lock
+        self.plan_cache = PlanCache(self.graph, evaluator, settings, planner, symbolic, self._lock)
         self.shared_state = shared_state or SharedState()
-        about = settings, self.shared_state, self.shared_state.open(self.graph.variables)
+        states = self.shared_state.open(self.graph.variables)
         self.number = next(_numbers)
         self._wrappers = ExecutionWrappers(
-            self.graph, *about, self.backends, self.number, is_inner=is_inner
+            self.graph,
+            settings,
+            self.shared_state,
+            states,
+            self.backends,
+            self.number,
+            is_inner=is_inner,
         )
         self.inputs = self._wrappers.input_slots([None] * len(self.graph.inputs))
         self.latest: BoundProgram | None = None
@@ -234,9 +230,9 @@ class LoadedNetwork:
         for number, shapes in enumerate(several):
             with self._lock:
                 self._check_open()
-                if number and self._symbolic.has_failed:
+                if number and self.plan_cache.symbolic.has_failed:
                     return number
-                self._symbolic.trace_at_once()
+                self.plan_cache.symbolic.trace_at_once()
                 self._find(tuple(map(tuple, shapes)))
         return len(several)
 
@@ -253,7 +249,7 @@ class LoadedNetwork:
     @property
     def tracing_error(self) -> ArmpyError | None:
         """How a backend's program for traced sizes has broken the contract; None if it has not."""
-        return self._symbolic.error
+        return self.plan_cache.symbolic.error
 
     @property
     def optimized(self) -> OptimizedNetwork | None:
@@ -274,7 +270,7 @@ class LoadedNetwork:
     @property
     def plans(self) -> tuple[NetworkProgram, ...]:
         """What it is prepared for, the latest last."""
-        return tuple(self._plans.values())
+        return tuple(self.plan_cache.plans.values())
 
     @property
     def placement(self) -> Placement | None:
@@ -382,7 +378,7 @@ class LoadedNetwork:
 
     def find_prepared(self, inputs: Sequence[Array]) -> BoundProgram | None:
         """The network prepared for the shapes of some inputs, if it is already."""
-        return self._ready.get(tuple([array.shape for array in inputs]))
+        return self.plan_cache.ready.get(tuple([array.shape for array in inputs]))
 
     def bind(self, asked: Invocation) -> Execution:
         """Prepare many executions with the same arrays.
@@ -457,14 +453,7 @@ class LoadedNetwork:
 
     def free_own_memory(self) -> None:
         """`free_working_memory` without the networks that control flow runs."""
-        latest = self.latest
-        # The latest may have dropped out of the cache, and calls use it without looking there.
-        plans = [*self._plans.values(), *([] if latest is None else [latest.plan])]
-        for plan in dict.fromkeys(plans):
-            plan.free_idle()
-        for prepared in self._ready.values():
-            for importing in prepared.importing.values():
-                importing.plan.free_idle()
+        self.plan_cache.free_idle(self.latest)
 
     def close(self) -> None:
         """Give prepared memory back; executions under way come to their end, others fail."""
@@ -513,7 +502,7 @@ class LoadedNetwork:
         with self._lock:
             # By what is imported and who does it, and not by the tensors: equal ones share a plan.
             if key not in prepared.importing:
-                planner = self._maker_of(prepared)._planner
+                planner = self._maker_of(prepared).plan_cache.planner
                 plan = planner.importing_program(prepared.plan, inputs, targets)
                 prepared.importing[key] = self._wrappers.prepared(prepared.shapes, plan)
             return prepared.importing[key]
@@ -568,10 +557,10 @@ class LoadedNetwork:
             return latest
         self._check_open()
         # Without the lock, which may be held until all is compiled.
-        known = None if self.tiers is None else self._ready.get(key)
+        known = None if self.tiers is None else self.plan_cache.ready.get(key)
         prepared = self.latest = known or self._find(key)
         if self.tiers is not None:  # it may have been exchanged before it was the latest
-            prepared = self.latest = self._ready.get(key, prepared)
+            prepared = self.latest = self.plan_cache.ready.get(key, prepared)
         if self._is_closed:  # by another thread, meanwhile
             self.latest = None
         return prepared
@@ -586,8 +575,9 @@ class LoadedNetwork:
         """The network prepared for some input shapes, with a wrapper that tells every value."""
         with self._lock:
             self._check_open()
-            graph = self._bound(shapes)
-            plan, key = self._debug_plan(shapes, graph), (_DEBUG, shapes)
+            graph = self.plan_cache.specialized(shapes)
+            plan = self._debug_plan(shapes, graph)
+            key = self.plan_cache.debug_key(shapes)
             return self._wrappers.prepared(
                 shapes,
                 plan,
@@ -597,13 +587,9 @@ class LoadedNetwork:
 
     def _debug_plan(self, shapes: Shapes, graph: Graph) -> NetworkProgram:
         """The plan in which every value is a result."""
-        key = _DEBUG, shapes
-        plan = self._plans.get(key)
-        if plan is None:
-            from armpy.execution.wrappers.debugging import with_every_value  # noqa: PLC0415 - few debug
+        from armpy.execution.wrappers.debugging import with_every_value  # noqa: PLC0415 - few debug
 
-            plan = self._make_plan(with_every_value(graph))
-        return self._keep(key, plan)
+        return self.plan_cache.debugging(shapes, lambda: with_every_value(graph))
 
     def plan_without(
         self, backend_id: BackendId, error: ArmpyError, key: PlanKey
@@ -648,17 +634,15 @@ class LoadedNetwork:
 
     def _plan_for(self, key: PlanKey) -> NetworkProgram:
         """The plan for some input shapes, be it that for debugging."""
-        if key[:1] == (_DEBUG,):
-            shapes: Shapes = key[1]  # type: ignore[assignment]  # as `prepared_to_debug` has it
-            return self._debug_plan(shapes, self._bound(shapes))
+        shapes = self.plan_cache.debugged_shapes(key)
+        if shapes is not None:
+            return self._debug_plan(shapes, self.plan_cache.specialized(shapes))
         return self.plan(key)  # type: ignore[arg-type]  # what is left are shapes
 
     def _forget_plans(self) -> None:
         """Make plans anew when they are needed next."""
         self.free_own_memory()
-        self._plans.clear()
-        self._symbolic.forget()
-        self._ready.clear()
+        self.plan_cache.forget()
         self.latest = None
 
     def _check_open(self) -> None:
@@ -680,21 +664,21 @@ class LoadedNetwork:
     def _find(self, shapes: Shapes) -> BoundProgram:
         """The network prepared for some input shapes, which is done if need be."""
         with self._lock:
-            prepared = self._ready.get(shapes)
+            prepared = self.plan_cache.ready.get(shapes)
             if prepared is None:
                 with profiled_by(self.profiler), phase("prepare"):
                     # With the lock, or threads with the same shapes would do it all again.
-                    resized = self._plan_from_symbolic(shapes)
+                    resized = self.plan_cache.resized(shapes)
                     if resized is None and self.tiers is not None:
                         prepared = self.tiers.prepared(self, shapes)
                     else:
                         prepared = self._prepared(shapes, resized or self._first_plan(shapes))
-                self._ready[shapes] = prepared
+                self.plan_cache.ready[shapes] = prepared
                 # What runs until all is compiled is nothing to keep: who compiles keeps that.
                 is_whole = resized is None and self._maker_of(prepared) is self
                 if is_whole and self.keeper is not None:
                     self.keeper(self, prepared)
-            self._keep(shapes, prepared.plan)
+            self.plan_cache.keep(shapes, prepared.plan)
             return prepared
 
     def compiled(self, shapes: Shapes) -> BoundProgram:
@@ -709,8 +693,8 @@ class LoadedNetwork:
             self._check_open()
             # First, for calls that have found the former one and are about to note it as the
             # latest: they look here behind that.
-            self._ready[prepared.shapes] = prepared
-            self._keep(prepared.shapes, prepared.plan)
+            self.plan_cache.ready[prepared.shapes] = prepared
+            self.plan_cache.keep(prepared.shapes, prepared.plan)
             latest = self.latest
             if latest is not None and latest.shapes == prepared.shapes:
                 self.latest = prepared
@@ -740,76 +724,7 @@ class LoadedNetwork:
             # Not by `plan`, after which it would be the original's latest.
             plan: NetworkProgram = self.original._find(shapes).plan
             return plan
-        made = self._make_plan(self._bound(shapes))
-        self._symbolic.add(made)
-        return made
-
-    def _plan_from_symbolic(self, shapes: Shapes) -> NetworkProgram | None:
-        """The plan for some input shapes, if others say what it is."""
-        self._check_shapes(shapes)
-        try:
-            network = self._symbolic.network(shapes)
-            return None if network is None else self._planner.resized_program(network)
-        except (PreparationError, SessionError) as error:
-            _log.info("the plan for %s is made from the network: %s", shapes, error)
-            return None
-
-    def _check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> None:
-        """Check some input shapes against the graph's."""
-        for value, shape in zip(self.graph.inputs, shapes, strict=True):
-            check_shape_fits(value.name, value.info.shape, shape)
-
-    def _bound(self, shapes: Sequence[tuple[int, ...]]) -> Graph:
-        """The graph for some input shapes."""
-        self._check_shapes(shapes)
-        if self.graph.is_fully_shaped:
-            return self.graph
-        try:
-            return specialize(self.graph, shapes, (), self._evaluator)
-        except UnsupportedOperatorError:
-            raise
-        except ParserError as error:
-            # Parts of a file that wait for shapes are read now: its other parts have been before.
-            told = str(error).rstrip(".")
-            raise LayerValidationError(f"the inputs' shapes do not fit: {told}") from error
-
-    def _keep(self, key: PlanKey, plan: NetworkProgram) -> NetworkProgram:
-        """Put a plan at the fresh end of the cache."""
-        self._plans[key] = plan
-        self._plans.move_to_end(key)
-        while len(self._plans) > self._settings.plan_cache_size:
-            oldest, _ = self._plans.popitem(last=False)
-            # Keys of rests and of debugging have nothing there.
-            self._ready.pop(oldest, None)
-        return plan
-
-    def _rest_plan(
-        self,
-        key: PlanKey,
-        graph: Graph,
-        shapes: Sequence[tuple[int, ...]],
-        values: Sequence[Array | None],
-    ) -> NetworkProgram:
-        """The plan for what is left of a network once some values are known."""
-        with self._lock:
-            plan = self._plans.get(key)
-            if plan is None:
-                # The plan keeps the values, and the caller may be handed the same arrays.
-                kept = [None if value is None else value.copy() for value in values]
-                with profiled_by(self.profiler), phase("prepare"):
-                    plan = self._make_plan(specialize(graph, shapes, kept, self._evaluator))
-            return self._keep(key, plan)
-
-    def _make_plan(self, graph: Graph) -> NetworkProgram:
-        """Prepare a specialised graph."""
-        if is_shaped(graph):
-            return self._planner.program(graph)
-        split = split_at_unknown(graph)
-        dynamic = (
-            None if split.dynamic is None else self._planner.dynamic_layers(split.dynamic.graph)
-        )
-        head = self._planner.program(split.head.graph)
-        return StagedProgram(split, head, dynamic, self._rest_plan)
+        return self.plan_cache.first(shapes)
 
     def describe_shapes(self) -> str:
         """Names and shapes of the inputs, for messages."""

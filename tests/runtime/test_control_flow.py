@@ -329,7 +329,7 @@ class TestMemory:
         model(ints(0), floats(0))
         inner = loaded(model)._inner_networks("", set())
         # The condition reads the counter only.
-        assert [len(network._plans) for _, network in inner] == [1, 3]
+        assert [len(network.plan_cache.plans) for _, network in inner] == [1, 3]
 
     def test_backends_know_what_is_planned_for_a_single_turn(
         self, monkeypatch: pytest.MonkeyPatch

@@ -285,7 +285,7 @@ def test_plans_for_shapes_that_came_out_are_kept_to_a_number() -> None:
     network: LoadedNetwork = model.runtime.get_network(model.network_id)
     for count in range(30):
         model(np.ones(count, np.float32))
-    assert len(network._plans) == 4
+    assert len(network.plan_cache.plans) == 4
 
 
 def test_such_layers_may_be_in_graphs_that_control_flow_runs() -> None:

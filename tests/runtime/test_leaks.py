@@ -67,7 +67,9 @@ def test_nothing_outlives_many_models(name: str) -> None:
         model = Model(graph, runtime)
         run(model)
         network = runtime.get_network(model.network_id)
-        alive.extend(weakref.ref(thing) for thing in (model, network, *network._plans.values()))
+        alive.extend(
+            weakref.ref(thing) for thing in (model, network, *network.plan_cache.plans.values())
+        )
         model.close()
         if isinstance(backend, CompilingBackend):
             backend.offered.clear()  # it keeps what it was offered, for other tests
@@ -122,7 +124,7 @@ def test_memory_of_executions_is_used_again() -> None:
     model = Model(diamond(), runtime_of())
     x = np.zeros(4, np.float32)
     model(x)
-    (plan,) = model.runtime.get_network(model.network_id)._plans.values()
+    (plan,) = model.runtime.get_network(model.network_id).plan_cache.plans.values()
     idle = plan._idle  # type: ignore[union-attr]  # it is compiled
     before = list(idle)
     for _ in range(5):

@@ -14,6 +14,7 @@ from armpy.errors import (
     BackendCapabilityError,
     BackendError,
     BackendUnavailableError,
+    DeviceNotFoundError,
     GraphValidationError,
     InvalidArgumentError,
     LayerValidationError,
@@ -505,3 +506,15 @@ def test_a_runtime_of_another_kind_is_refused(runtime: object) -> None:
 def test_an_option_of_another_kind_is_refused(name: str, value: object, expected: str) -> None:
     with pytest.raises(InvalidArgumentError, match=rf"{name}: .*Expected {expected}; got"):
         armpy.RuntimeOptions(**{name: value})  # type: ignore[arg-type]  # on purpose
+
+
+def test_a_device_that_most_machines_lack_is_no_warning(caplog: pytest.LogCaptureFixture) -> None:
+    absent = FakeBackend("Npu", faults={"create_backend_context": DeviceNotFoundError("no NPU")})
+    registry = registry_of(absent, ReferenceBackend())
+    with caplog.at_level("INFO"):
+        runtime = Runtime(RuntimeOptions(registry=registry))
+    (record,) = [record for record in caplog.records if "is left out" in record.getMessage()]
+    assert record.levelname == "INFO"
+    assert [backend.get_id() for backend in runtime.backends] == ["CpuRef"]
+    with pytest.raises(DeviceNotFoundError, match="no NPU"):
+        Runtime(RuntimeOptions(["Npu"], registry=registry))

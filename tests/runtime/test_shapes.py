@@ -100,7 +100,7 @@ def test_resize_prepares_another_shape_now() -> None:
     net.output("y", net.add(ADD, a, net.input("b", f32(2))))
     model = Model(net, runtime_of())
     model.resize({"a": (2,)})
-    assert ((2,), (2,)) in loaded(model)._plans
+    assert ((2,), (2,)) in loaded(model).plan_cache.plans
     model.resize({})
     assert loaded(model).latest is not None
 
@@ -127,7 +127,7 @@ def test_the_least_recently_used_plan_goes_first() -> None:
     model = Model(chain(1, (None,)), runtime_of(plan_cache_size=2))
     for size in (1, 2, 1, 3):
         model(np.zeros(size, np.float32))
-    assert list(loaded(model)._plans) == [((1,),), ((3,),)]
+    assert list(loaded(model).plan_cache.plans) == [((1,),), ((3,),)]
 
 
 def test_memory_does_not_grow_over_200_shapes() -> None:
@@ -138,7 +138,7 @@ def test_memory_does_not_grow_over_200_shapes() -> None:
     try:
         for size in range(1, 201):
             model(np.zeros(size, np.float32))
-            plans.append(weakref.ref(network._plans[((size,),)]))
+            plans.append(weakref.ref(network.plan_cache.plans[((size,),)]))
             if size == 50:
                 gc.collect()
                 before = tracemalloc.get_traced_memory()[0]
@@ -146,7 +146,7 @@ def test_memory_does_not_grow_over_200_shapes() -> None:
         grown = tracemalloc.get_traced_memory()[0] - before
     finally:
         tracemalloc.stop()
-    assert len(network._plans) == 8
+    assert len(network.plan_cache.plans) == 8
     assert sum(plan() is not None for plan in plans) == 8
     # The compiler keeps what it was offered; that is a few hundred bytes per shape.
     assert grown < 2_000_000
@@ -221,7 +221,7 @@ def test_steps_can_be_nested_whatever_the_size_of_the_cache(plan_cache_size: int
         y, sizes = model(X, shape, ints(2))
         np.testing.assert_array_equal(y, X.reshape(shape))
         np.testing.assert_array_equal(sizes, shape)
-    assert len(loaded(model)._plans) <= plan_cache_size
+    assert len(loaded(model).plan_cache.plans) <= plan_cache_size
 
 
 def test_plans_of_the_rest_are_kept_by_value() -> None:
@@ -229,7 +229,7 @@ def test_plans_of_the_rest_are_kept_by_value() -> None:
     for _ in range(3):
         for shape in (ints(3, 2), ints(6, 1)):
             model(X, shape)
-    kinds = [type(plan) for plan in loaded(model)._plans.values()]
+    kinds = [type(plan) for plan in loaded(model).plan_cache.plans.values()]
     assert sorted(kind.__name__ for kind in kinds) == [
         "CompiledProgram",
         "CompiledProgram",
@@ -244,7 +244,7 @@ def test_many_different_values_keep_the_cache_bounded() -> None:
     model = Model(net, runtime_of(plan_cache_size=3))
     for number in range(60):
         model(X, ints(number % 2))
-    assert len(loaded(model)._plans) <= 3
+    assert len(loaded(model).plan_cache.plans) <= 3
 
 
 def test_changing_a_result_does_not_change_a_plan_that_was_made_from_it() -> None:
@@ -366,12 +366,12 @@ def test_an_unknown_rank_is_known_at_the_call() -> None:
 
 def test_the_kind_of_plan_follows_from_what_is_known() -> None:
     static, stepwise = Model(chain(), runtime_of()), Model(shape_given(), runtime_of())
-    assert isinstance(next(iter(loaded(static)._plans.values())), CompiledProgram)
+    assert isinstance(next(iter(loaded(static).plan_cache.plans.values())), CompiledProgram)
     for model, num_layers in ((static, 3), (stepwise, 2)):
         optimized = loaded(model).optimized
         assert optimized is not None
         assert len(optimized.graph.layers) == num_layers
-    assert isinstance(next(iter(loaded(stepwise)._plans.values())), StagedProgram)
+    assert isinstance(next(iter(loaded(stepwise).plan_cache.plans.values())), StagedProgram)
 
 
 def test_a_shaped_layer_behind_one_that_waits_for_a_value_waits_as_well() -> None:

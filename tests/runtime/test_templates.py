@@ -174,7 +174,7 @@ def test_shapes_that_are_computed_from_the_input_s_are_known_for_others() -> Non
     for size in range(40, 48):
         model(values(size, net))
         assert is_resized(model)
-    assert len(loaded(model)._symbolic._symbolic) == 1
+    assert len(loaded(model).plan_cache.symbolic._symbolic) == 1
 
 
 def test_sizes_that_leave_no_layer_are_met_as_any() -> None:
@@ -219,7 +219,7 @@ def test_constants_are_there_once_however_many_templates_there_are() -> None:
     before = len(sharing._known)
     for size in (20, 21, 40, 60, 80, 100):
         model(values(size, net))
-    programs = loaded(model)._symbolic._symbolic
+    programs = loaded(model).plan_cache.symbolic._symbolic
     held = {id(array) for one in programs for array in _held(one)}
     assert len(held) <= len(sharing._known) - before <= 3  # one for each width that is packed
     del programs, model
@@ -240,7 +240,7 @@ def test_few_rows_of_a_wide_layer_read_the_weights_that_one_row_does() -> None:
     model = load(net)
     offered = offered_constants()
     assert loaded(model).prepare_together([[(size, 640)] for size in (8, 4, 2)]) == 3
-    held = [array for one in loaded(model)._symbolic._symbolic for array in _held(one)]
+    held = [array for one in loaded(model).plan_cache.symbolic._symbolic for array in _held(one)]
     assert held
     for array in held:
         assert any(np.shares_memory(array, constants) for constants in offered)
@@ -282,8 +282,8 @@ def test_plans_and_templates_are_bounded() -> None:
     for size in range(4, 40):
         model(values(size, net))
     network = loaded(model)
-    assert len(network._plans) == len(network._ready) == DEFAULT_PLAN_CACHE_SIZE
-    assert 0 < len(network._symbolic._symbolic) <= MOST_SYMBOLIC
+    assert len(network.plan_cache.plans) == len(network.plan_cache.ready) == DEFAULT_PLAN_CACHE_SIZE
+    assert 0 < len(network.plan_cache.symbolic._symbolic) <= MOST_SYMBOLIC
 
 
 def test_sizes_are_not_traced_for_ever_where_templates_hold_for_single_shapes(

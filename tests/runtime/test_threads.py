@@ -89,7 +89,7 @@ class _JustTaken(deque[object]):
 
 def test_working_memory_that_another_thread_has_just_taken_is_made_anew() -> None:
     model = Model(diamond(), runtime_of())
-    (plan,) = model.runtime.get_network(model.network_id)._plans.values()
+    (plan,) = model.runtime.get_network(model.network_id).plan_cache.plans.values()
     plan._idle = _JustTaken()  # type: ignore[union-attr]  # it is compiled
     np.testing.assert_array_equal(model(floats(1, 1, 1, 1)), [5, 5, 5, 5])
 

@@ -49,7 +49,7 @@ class IEngineProgram(ABC):
         """What it can be compiled from again: the converted model, or the engine's own form."""
 
     @abstractmethod
-    def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+    def execute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Compute the outputs; several threads may do so at the same time.
 
         Parameters
@@ -133,7 +133,7 @@ class _EngineWorkload(IWorkload):
                 reads = len(mapped) < len(sources)
                 arrays.append(handle.map(read=reads, write=not reads))
                 mapped.append(handle)
-            self._program.run(arrays[: len(sources)], arrays[len(sources) :])
+            self._program.execute(arrays[: len(sources)], arrays[len(sources) :])
         finally:
             for handle in mapped:
                 handle.unmap()
@@ -163,7 +163,7 @@ class IEngineBackend(IBackendInternal):
     the engine computes a layer otherwise than armpy defines it.
     """
 
-    runtime_options: OptionValues = NO_OPTIONS
+    _runtime_options: OptionValues = NO_OPTIONS
     """Options of scope RUNTIME, where there is a runtime."""
 
     @abstractmethod
@@ -210,12 +210,12 @@ class IEngineBackend(IBackendInternal):
 
     def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         """Ask the engine: what it compiles alone and does not compute otherwise is supported."""
-        return _EngineLayerSupport(self, {**self.runtime_options, **request.model_options})
+        return _EngineLayerSupport(self, {**self._runtime_options, **request.model_options})
 
     def for_runtime(self, options: OptionValues) -> IBackendInternal:
         """Make a backend that has the runtime's options."""
         backend = copy(self)
-        backend.runtime_options = options
+        backend._runtime_options = options
         return backend
 
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
@@ -227,7 +227,7 @@ class IEngineBackend(IBackendInternal):
     ) -> OptimizationViews:
         """Compile the whole subgraph; what the engine refuses goes to the next backend."""
         engine = self.get_engine()
-        about = engine.describe({**self.runtime_options, **request.model_options})
+        about = engine.describe({**self._runtime_options, **request.model_options})
         program = engine.compile(self.convert(view), about)
         shapes = tuple(value.info.known_shape for value in view.outputs)
         substitution = Substitution.by_operation(view, PreCompiled(program, shapes))
@@ -292,7 +292,9 @@ def _answer(question: _Question) -> Support:
     try:
         program = backend.get_engine().compile(model, dict(question.about))
         # Engines find out as late as this that a kernel lacks a type.
-        program.run([_zeros(value.info) for value in graph.inputs], [_zeros(o) for o in outputs])
+        program.execute(
+            [_zeros(value.info) for value in graph.inputs], [_zeros(o) for o in outputs]
+        )
     except ArmpyError as error:
         return Support.no(ReasonCode.COMPILATION, error.failed)
     return Support.yes()

@@ -34,7 +34,7 @@ class LiteRtBackend(IEngineBackend):
 
     _backend_id: BackendId = BACKEND_ID
     _library: str = ""  # the delegate's, unless the option names another; XNNPACK if empty
-    _device_type = DeviceType.CPU_COMPILED
+    _device_type = DeviceType.OTHER  # after compiled code of armpy's own, which is faster
 
     def get_id(self) -> BackendId:
         """``"LiteRt"``, or the id that `delegate_backend` was given."""
@@ -42,7 +42,7 @@ class LiteRtBackend(IEngineBackend):
 
     def get_api_version(self) -> str:
         """The version of the contract that it was written for."""
-        return "2.2"
+        return "2.3"
 
     @property
     def version(self) -> str:

@@ -67,7 +67,7 @@ class LiteRtProgram(IEngineProgram):
         """The model that it was compiled from."""
         return self._model
 
-    def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+    def execute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Copy the inputs into the interpreter, invoke it, and copy the outputs."""
         interpreter = self._interpreter
         with self._lock:

@@ -73,7 +73,7 @@ class NumbaBackend(IBackendInternal):
 
     def get_api_version(self) -> str:
         """The version of the contract that it is written for."""
-        return "2.2"
+        return "2.3"
 
     def get_devices(self) -> Sequence[DeviceInfo]:
         """A processor with compiled code."""

@@ -13,7 +13,7 @@ from armpy.backend import (
     OptionScope,
     OptionValues,
 )
-from armpy.errors import BackendUnavailableError
+from armpy.errors import DeviceNotFoundError
 from armpy.graph import SubgraphView
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
@@ -35,7 +35,7 @@ class OnnxRuntimeBackend(IEngineBackend):
 
     def get_api_version(self) -> str:
         """The version of the contract that it is written for."""
-        return "2.2"
+        return "2.3"
 
     @property
     def version(self) -> str:
@@ -73,7 +73,7 @@ class OnnxRuntimeBackend(IEngineBackend):
         Raises
         ------
         BackendUnavailableError
-            If one of them is not.
+            If one of them is not; a DeviceNotFoundError for all providers but the CPU.
         """
         provider = self._provider
         runtime = require("onnxruntime", provider.backend_id)
@@ -81,7 +81,7 @@ class OnnxRuntimeBackend(IEngineBackend):
         if provider.plugin:
             devices_of(provider, str(options["library"]))
         elif provider.name not in runtime.get_available_providers():
-            raise BackendUnavailableError(
+            raise DeviceNotFoundError(
                 f"the installed ONNX Runtime was built without {provider.name}",
                 where=provider.backend_id,
                 fix="Install the package of ONNX Runtime that has it",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from armpy.errors import BackendUnavailableError
+from armpy.errors import ArmpyError, BackendUnavailableError, DeviceNotFoundError
 from armpy.types import DeviceType
 
 
@@ -23,7 +23,8 @@ class Provider:
 
 
 PROVIDERS = (
-    Provider("OrtCpu", "CPUExecutionProvider", DeviceType.CPU_COMPILED),
+    # After compiled code of armpy's own, which is faster.
+    Provider("OrtCpu", "CPUExecutionProvider", DeviceType.OTHER),
     Provider("OrtCuda", "CUDAExecutionProvider", DeviceType.GPU),
     Provider("OrtTensorRt", "TensorrtExecutionProvider", DeviceType.GPU),
     Provider("OrtCoreMl", "CoreMLExecutionProvider", DeviceType.ACCELERATOR),
@@ -39,19 +40,21 @@ PROVIDERS = (
 )
 
 
-def require(module: str, where: str) -> ModuleType:
+def require(
+    module: str, where: str, error_type: type[ArmpyError] = BackendUnavailableError
+) -> ModuleType:
     """Import a module of the engine.
 
     Raises
     ------
-    BackendUnavailableError
-        If it is not installed or cannot be imported; the text names the package.
+    ArmpyError
+        Of the given type, if it is not installed or cannot be imported; it names the package.
     """
     try:
         return importlib.import_module(module)
     except ImportError as error:
         package = module.partition(".")[0].replace("_", "-")
-        raise BackendUnavailableError(
+        raise error_type(
             f"the Python module '{module}' cannot be imported ({error})",
             where=where,
             fix=f"Install it: pip install {package}",
@@ -69,13 +72,15 @@ def devices_of(provider: Provider, library: str) -> list[Any]:  # Any: OrtEpDevi
 
     Raises
     ------
+    DeviceNotFoundError
+        If the provider's package is not installed, or finds no device.
     BackendUnavailableError
-        If the library cannot be registered, or finds no device.
+        If the library cannot be registered.
     """
     runtime = require("onnxruntime", provider.backend_id)
     found = _registered(runtime, provider.name)
     if not found:
-        path = library or str(require(provider.plugin, provider.backend_id).get_library_path())
+        path = library or _library_of(provider)
         try:
             runtime.register_execution_provider_library(provider.backend_id, os.fspath(path))
         except RuntimeError as error:
@@ -85,11 +90,17 @@ def devices_of(provider: Provider, library: str) -> list[Any]:  # Any: OrtEpDevi
             ) from error
         found = _registered(runtime, provider.name)
     if not found:
-        raise BackendUnavailableError(
+        raise DeviceNotFoundError(
             f"the provider {provider.name} finds no device on this machine",
             where=provider.backend_id,
         )
     return found
+
+
+def _library_of(provider: Provider) -> str:
+    """The library that a provider's package brings."""
+    package = require(provider.plugin, provider.backend_id, DeviceNotFoundError)
+    return str(package.get_library_path())
 
 
 def _registered(runtime: ModuleType, name: str) -> list[Any]:

@@ -29,7 +29,7 @@ class OnnxProgram(IEngineProgram):
         """The model that it was compiled from."""
         return self._model
 
-    def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+    def execute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Bind the arrays, so that the session reads and writes them in place, and run it."""
         binding = self._session.io_binding()
         for name, array in zip(self._inputs, inputs, strict=True):

@@ -39,7 +39,7 @@ class OpenVinoProgram(IEngineProgram):
         self._blob = self._blob or bytes(self._compiled.export_model().getvalue())
         return self._blob
 
-    def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+    def execute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Have a request read and write the arrays in place."""
         try:
             request = self._requests.get_nowait()

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from armpy_reference import ReferenceBackend
 
 from armpy import DataLayout, DataType, Network, Quantization, TensorInfo, ops
-from armpy.backend import PreparationRequest, ReasonCode, Support
+from armpy.backend import ReasonCode, Support
 from armpy.compiler.passes.padding import fold_pad
 from armpy.ops import FusedActivation, Padding, PoolingAlgorithm
-from armpy.ops.operation import Operation
+from armpy.ops.operation import OperandInfos, Operation
 from tests.support.fake_backends import FakeBackend
 from tests.support.passes import after, context, layer_named
 
@@ -148,17 +150,13 @@ def test_padding_that_others_read_stays() -> None:
 
 def test_a_backend_without_explicit_padding_keeps_both_layers() -> None:
     class OnlySame(FakeBackend):
-        def get_layer_support(self, request: PreparationRequest):  # type: ignore[no-untyped-def]
-            inner = super().get_layer_support(request)
-
-            class Limited(type(inner)):  # type: ignore[misc]
-                def is_layer_supported(self, operation, inputs, outputs):  # type: ignore[no-untyped-def]
-                    padding = getattr(operation, "padding", None)
-                    if padding is not None and not isinstance(padding, Padding):
-                        return Support.no(ReasonCode.OTHER, "SAME or VALID only")
-                    return inner.is_layer_supported(operation, inputs, outputs)
-
-            return Limited("OnlySame", None, {})
+        def supports(
+            self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+        ) -> Support:
+            padding = getattr(operation, "padding", None)
+            if padding is not None and not isinstance(padding, Padding):
+                return Support.no(ReasonCode.OTHER, "SAME or VALID only")
+            return super().supports(operation, inputs, outputs)
 
     graph = network_of(ops.Pad(FRAME), ops.Convolution2d()).build()
     assert fold_pad(graph, context(OnlySame("OnlySame"), ReferenceBackend())) is graph

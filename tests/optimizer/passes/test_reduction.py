@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from armpy_numba_acc import NumbaBackend
 from armpy_reference import ReferenceBackend
 
 from armpy import DataType, Network, OptimizerOptions, Quantization, TensorInfo, ops
-from armpy.backend import IBackendInternal, PreparationRequest, ReasonCode, Support
+from armpy.backend import IBackendInternal, ReasonCode, Support
 from armpy.compiler.passes.reduction import (
     fall_back_to_float32,
     reduce_fp32_to_bf16,
@@ -16,7 +18,7 @@ from armpy.compiler.passes.reduction import (
 )
 from armpy.errors import InvalidArgumentError
 from armpy.graph import Graph, verify_graph
-from armpy.ops.operation import Array
+from armpy.ops.operation import Array, OperandInfos, Operation
 from tests.support.fake_backends import FakeBackend
 from tests.support.networks import ADD, MUL, RELU, chain, f32, floats, ints
 from tests.support.passes import OFF, context, names, random_inputs, run
@@ -30,18 +32,14 @@ class WithoutHalf(FakeBackend):
 
     halves: tuple[type, ...] = ()
 
-    def get_layer_support(self, request: PreparationRequest):  # type: ignore[no-untyped-def]
-        inner, halves = super().get_layer_support(request), self.halves
-
-        class Limited(type(inner)):  # type: ignore[misc]
-            def is_layer_supported(self, operation, inputs, outputs):  # type: ignore[no-untyped-def]
-                infos = [info for info in (*inputs, *outputs) if info is not None]
-                is_half = any(info.data_type is FLOAT16 for info in infos)
-                if is_half and not isinstance(operation, (ops.Cast, *halves)):
-                    return Support.no(ReasonCode.DATA_TYPE, "no float16")
-                return inner.is_layer_supported(operation, inputs, outputs)
-
-        return Limited(self.get_id(), None, {})
+    def supports(
+        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+    ) -> Support:
+        infos = [info for info in (*inputs, *outputs) if info is not None]
+        is_half = any(info.data_type is FLOAT16 for info in infos)
+        if is_half and not isinstance(operation, (ops.Cast, *self.halves)):
+            return Support.no(ReasonCode.DATA_TYPE, "no float16")
+        return super().supports(operation, inputs, outputs)
 
 
 def reduced(graph: Graph, *backends: IBackendInternal) -> Graph:

@@ -1,0 +1,188 @@
+"""Plan cache: the plans of one network, by the shapes of its inputs."""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+
+from armpy.compiler import Evaluator, specialize
+from armpy.errors import LayerValidationError, ParserError, UnsupportedOperatorError
+from armpy.execution.programs.graph_split import is_shaped, split_at_unknown
+from armpy.execution.programs.planning import Planner
+from armpy.execution.programs.program import BoundProgram, PlanKey
+from armpy.execution.programs.staged_program import NetworkProgram, StagedProgram
+from armpy.execution.programs.symbolic_programs import SymbolicPrograms
+from armpy.execution.settings import NetworkSettings
+from armpy.execution.steps.control_flow import Shapes
+from armpy.execution.steps.session import SessionError
+from armpy.execution.steps.step import PreparationError
+from armpy.graph import Graph
+from armpy.ops.operation import Array
+from armpy.profiling import phase, profiled_by
+from armpy.tensor import check_shape_fits
+
+_DEBUG = "debug"
+"""Begins the keys of plans in which every value is a result."""
+
+_log = logging.getLogger("armpy.execution")
+
+
+class PlanCache:
+    """Makes a network's plans, and keeps those that were used last.
+
+    Parameters
+    ----------
+    graph : Graph
+        Dimensions may be unknown.
+    planner : Planner
+        Makes programs of graphs whose shapes are known.
+    symbolic : SymbolicPrograms
+        Programs for any shapes, traced from those that were made.
+    lock : context manager
+        One for a network and those that its control flow runs.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        evaluator: Evaluator | None,
+        settings: NetworkSettings,
+        planner: Planner,
+        symbolic: SymbolicPrograms,
+        lock: AbstractContextManager[object],
+    ) -> None:
+        self._graph = graph
+        self._evaluator = evaluator
+        self._settings = settings
+        self.planner = planner
+        self.symbolic = symbolic
+        self._lock = lock
+        # In the order of use, as the one that was used longest ago goes first.
+        self.plans: OrderedDict[PlanKey, NetworkProgram] = OrderedDict()
+        self.ready: dict[PlanKey, BoundProgram] = {}  # of the plans that are for the whole network
+
+    def keep(self, key: PlanKey, plan: NetworkProgram) -> NetworkProgram:
+        """Put a plan at the fresh end of the cache."""
+        self.plans[key] = plan
+        self.plans.move_to_end(key)
+        while len(self.plans) > self._settings.plan_cache_size:
+            oldest, _ = self.plans.popitem(last=False)
+            # Keys of rests and of debugging have nothing there.
+            self.ready.pop(oldest, None)
+        return plan
+
+    def forget(self) -> None:
+        """Make plans anew when they are needed next."""
+        self.plans.clear()
+        self.symbolic.forget()
+        self.ready.clear()
+
+    def free_idle(self, latest: BoundProgram | None) -> None:
+        """Give back the working memory that no execution is using.
+
+        Parameters
+        ----------
+        latest : BoundProgram or None
+            May have dropped out of the cache; calls use it without looking here.
+        """
+        plans = [*self.plans.values(), *([] if latest is None else [latest.plan])]
+        for plan in dict.fromkeys(plans):
+            plan.free_idle()
+        for prepared in self.ready.values():
+            for importing in prepared.importing.values():
+                importing.plan.free_idle()
+
+    def first(self, shapes: Shapes) -> NetworkProgram:
+        """Make the plan for some input shapes from the network."""
+        plan = self._make(self.specialized(shapes))
+        self.symbolic.add(plan)
+        return plan
+
+    def resized(self, shapes: Shapes) -> NetworkProgram | None:
+        """The plan for some input shapes, if the plans for others say what it is."""
+        self._check_shapes(shapes)
+        try:
+            network = self.symbolic.network(shapes)
+            return None if network is None else self.planner.resized_program(network)
+        except (PreparationError, SessionError) as error:
+            _log.info("the plan for %s is made from the network: %s", shapes, error)
+            return None
+
+    @staticmethod
+    def debug_key(shapes: Shapes) -> PlanKey:
+        """The key of a plan in which every value is a result."""
+        return _DEBUG, shapes
+
+    @staticmethod
+    def debugged_shapes(key: PlanKey) -> Shapes | None:
+        """The shapes of `debug_key`; None for any other key."""
+        return key[1] if key[:1] == (_DEBUG,) else None  # type: ignore[return-value]  # as made
+
+    def debugging(self, shapes: Shapes, make_graph: Callable[[], Graph]) -> NetworkProgram:
+        """The plan in which every value is a result.
+
+        Parameters
+        ----------
+        make_graph : callable
+            Makes the graph for the shapes with every value as an output.
+        """
+        key = self.debug_key(shapes)
+        plan = self.plans.get(key)
+        if plan is None:
+            plan = self._make(make_graph())
+        return self.keep(key, plan)
+
+    def specialized(self, shapes: Sequence[tuple[int, ...]]) -> Graph:
+        """The graph for some input shapes.
+
+        Raises
+        ------
+        LayerValidationError
+            If the shapes do not fit the graph.
+        """
+        self._check_shapes(shapes)
+        if self._graph.is_fully_shaped:
+            return self._graph
+        try:
+            return specialize(self._graph, shapes, (), self._evaluator)
+        except UnsupportedOperatorError:
+            raise
+        except ParserError as error:
+            # Parts of a file that wait for shapes are read now: its other parts have been before.
+            reason = str(error).rstrip(".")
+            raise LayerValidationError(f"the inputs' shapes do not fit: {reason}") from error
+
+    def _check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> None:
+        """Check some input shapes against the graph's."""
+        for value, shape in zip(self._graph.inputs, shapes, strict=True):
+            check_shape_fits(value.name, value.info.shape, shape)
+
+    def _make(self, graph: Graph) -> NetworkProgram:
+        """Prepare a specialised graph."""
+        if is_shaped(graph):
+            return self.planner.program(graph)
+        split = split_at_unknown(graph)
+        dynamic = (
+            None if split.dynamic is None else self.planner.dynamic_layers(split.dynamic.graph)
+        )
+        head = self.planner.program(split.head.graph)
+        return StagedProgram(split, head, dynamic, self._rest)
+
+    def _rest(
+        self,
+        key: PlanKey,
+        graph: Graph,
+        shapes: Sequence[tuple[int, ...]],
+        values: Sequence[Array | None],
+    ) -> NetworkProgram:
+        """The plan for what is left of a network once some values are known."""
+        with self._lock:
+            plan = self.plans.get(key)
+            if plan is None:
+                # The plan keeps the values, and the caller may be handed the same arrays.
+                kept = [None if value is None else value.copy() for value in values]
+                with profiled_by(self._settings.profiler), phase("prepare"):
+                    plan = self._make(specialize(graph, shapes, kept, self._evaluator))
+            return self.keep(key, plan)
