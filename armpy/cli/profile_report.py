@@ -60,6 +60,8 @@ class PartReport:
     short_name: str = ""
     # Sums of what its backend says about it; see `armpy.backend.Measurement`.
     details: dict[str, float] = field(default_factory=dict)
+    # Of one execution: the first quartile, the median and the third quartile.
+    quartiles_us: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,26 +88,30 @@ class ProfileReport:
     load: tuple[PartReport, ...]  # phases of loading
     counters: tuple[CounterReport, ...] = ()
     dropped: int = 0  # events for which there was no room
+    # Of one execution: the first quartile, the median and the third quartile.
+    quartiles_ms: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
     @classmethod
     def of(cls, summary: Summary, counters: Iterable[CounterValue] = ()) -> ProfileReport:
         """Where all of the time of a profile went."""
-        wall_ns = summary.wall_ns
+        wall_ns, runs = summary.wall_ns, summary.num_executions
+        low, median, high = summary.run_us
         return cls(
             summary.num_executions,
             wall_ns / 1e6,
-            _parts(summary.layers, wall_ns),
-            _parts(summary.operations, wall_ns),
-            _parts(summary.overhead, wall_ns),
-            _parts(summary.waiting, wall_ns),
+            _parts(summary.layers, wall_ns, runs),
+            _parts(summary.operations, wall_ns, runs),
+            _parts(summary.overhead, wall_ns, runs),
+            _parts(summary.waiting, wall_ns, runs),
             summary.load_ns / 1e6,
-            _parts(summary.load, summary.load_ns),
+            _parts(summary.load, summary.load_ns, 1),
             tuple(CounterReport(c.name, c.backend, c.unit, c.value) for c in counters),
             summary.num_dropped,
+            (low / 1000, median / 1000, high / 1000),
         )
 
 
-def _parts(shares: Iterable[Share], whole_ns: int) -> tuple[PartReport, ...]:
+def _parts(shares: Iterable[Share], whole_ns: int, runs: int) -> tuple[PartReport, ...]:
     shares = list(shares)
     short = short_names(share.layer for share in shares if share.layer)
     return tuple(
@@ -119,6 +125,7 @@ def _parts(shares: Iterable[Share], whole_ns: int) -> tuple[PartReport, ...]:
             s.layer,
             short.get(s.layer, ""),
             dict(s.details),
+            s.quartiles_us(runs),
         )
         for s in shares
     )
@@ -150,11 +157,10 @@ def print_profile(
     printer: Printer, profile: ProfileReport, *, most_layers: int = MOST_LAYERS
 ) -> None:
     """Print where all of the time went: by kind, by layer, of loading; shares make 100 %."""
-    runs = max(profile.runs, 1)
-    each_us = 1000 * profile.wall_ms / runs
+    low, median, high = (1000 * ms for ms in profile.quartiles_ms)
     printer.heading(
         f"Profile of {counted(profile.runs, 'execution')}: {profile.wall_ms:.3f} ms of wall time, "
-        f"{each_us:.1f} us each"
+        f"median {median:.1f} us, quartiles {low:.1f} to {high:.1f} us"
     )
     kinds = (
         ("operation", profile.operations),
@@ -164,15 +170,15 @@ def print_profile(
     parts = [(kind, part) for kind, found in kinds for part in found]
     shares = shown_shares([part.share for _, part in parts])
     rows: list[_Row] = [
-        (share, f"{part.total_us / runs:.1f}", kind, part.backend or "armpy", part.name)
+        (share, *_quartile_cells(part), kind, part.backend or "armpy", part.name)
         for share, (kind, part) in zip(shares, parts, strict=True)
     ]
     printer.table(
-        ["share>", "us each>", "kind", "backend", "what"],
-        [*rows, ("100.0%", f"{each_us:.1f}", "all", "", "")],
+        ["share>", *_QUARTILE_COLUMNS, "kind", "backend", "what"],
+        [*rows, ("100.0%", *_quartile_texts(low, median, high), "all", "", "")],
     )
     if profile.layers:
-        _print_layers(printer, profile, each_us, most_layers)
+        _print_layers(printer, profile, most_layers)
     _print_loading(printer, profile)
     if profile.counters:
         printer.heading("Counters")
@@ -184,9 +190,19 @@ def print_profile(
         printer.line(f"{profile.dropped} events were not kept; their time is their surroundings'")
 
 
-def _print_layers(
-    printer: Printer, profile: ProfileReport, each_us: float, most_layers: int
-) -> None:
+_QUARTILE_COLUMNS = ("median us>", "quartiles us>")
+
+
+def _quartile_cells(part: PartReport) -> _Row:
+    """The median of one execution, and the range of the middle half."""
+    return _quartile_texts(*part.quartiles_us)
+
+
+def _quartile_texts(low: float, median: float, high: float) -> _Row:
+    return f"{median:.1f}", f"{low:.1f} to {high:.1f}"
+
+
+def _print_layers(printer: Printer, profile: ProfileReport, most_layers: int) -> None:
     """Print the slowest layers, and all else in a few rows."""
     runs = max(profile.runs, 1)
     shown, rest = profile.layers[:most_layers], profile.layers[most_layers:]
@@ -205,13 +221,18 @@ def _print_layers(
     for share, part in zip(shares, shown, strict=False):
         cells = _detail_cells(part, runs) if has_details else ()
         names = part.backend or "armpy", part.operation, part.short_name or part.name
-        rows.append((share, f"{part.total_us / runs:.1f}", *cells, *names))
+        rows.append((share, *_quartile_cells(part), *cells, *names))
     for share, (name, parts) in zip(shares[len(shown) :], sums, strict=True):
-        total_us = sum(part.total_us for part in parts) / runs
-        rows.append((share, f"{total_us:.1f}", *blank, "", "", name))
-    rows.append(("100.0%", f"{each_us:.1f}", *blank, "", "", "all"))
+        median_us = sum(part.quartiles_us[1] for part in parts)
+        rows.append((share, f"{median_us:.1f}", "", *blank, "", "", name))
+    whole = _quartile_texts(*(1000 * ms for ms in profile.quartiles_ms))
+    rows.append(("100.0%", *whole, *blank, "", "", "all"))
     printer.heading(f"Slowest layers ({len(shown)} of {len(profile.layers)})")
-    columns = ["share>", "us each>", *(["Mop>", "KiB>", "roofline>"] if has_details else [])]
+    columns = [
+        "share>",
+        *_QUARTILE_COLUMNS,
+        *(["Mop>", "KiB>", "roofline>"] if has_details else []),
+    ]
     printer.table([*columns, "backend", "operation", "layer"], rows)
 
 

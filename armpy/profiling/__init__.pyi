@@ -32,6 +32,11 @@ from armpy.profiling.exports import (
 from armpy.profiling.naming import short_names as short_names
 from armpy.profiling.phases import TracePhase as TracePhase
 from armpy.profiling.profiler import Profiler as Profiler
+from armpy.profiling.quartiles import (
+    Quartiles as Quartiles,
+    percentile as percentile,
+    quartiles_of as quartiles_of,
+)
 from armpy.profiling.summary import Share as Share, Summary as Summary
 
 __all__: list[str]

@@ -135,8 +135,10 @@ def _summary(document: Mapping[str, Any]) -> Summary:
     values = {name: value for name, value in document.items() if name in known}
     for name in _PARTS:
         values[name] = tuple(map(_share, values[name]))
+    values["run_ns"] = tuple(values.get("run_ns", ()))
     summary = Summary(**values)
-    numbers = (summary.num_executions, summary.wall_ns, summary.elapsed_ns, summary.load_ns)
+    totals = (summary.num_executions, summary.wall_ns, summary.elapsed_ns, summary.load_ns)
+    numbers = (*totals, *summary.run_ns)
     if not all(type(number) is int and number >= 0 for number in numbers):
         raise ValueError("a time is no number")
     return summary
@@ -145,6 +147,7 @@ def _summary(document: Mapping[str, Any]) -> Summary:
 def _share(document: Mapping[str, Any]) -> Share:
     share = Share(**document)
     texts = (share.name, share.backend, share.operation, share.layer)
-    if not all(type(text) is str for text in texts) or type(share.total_ns) is not int:
+    numbers = (share.total_ns, *share.run_ns)
+    if not all(type(text) is str for text in texts) or any(type(n) is not int for n in numbers):
         raise TypeError("a part of the time is not as it should be")
     return share

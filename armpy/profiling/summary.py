@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from armpy.profiling.events import EventKind, ProfilingEvent
 from armpy.profiling.naming import short_names
 from armpy.profiling.nesting import EventNode, nested
+from armpy.profiling.quartiles import Quartiles, quartiles_of
 
 BETWEEN = "around layers"
 """Overhead of executions themselves: binding arrays, calling one layer after the other."""
@@ -36,11 +37,26 @@ class Share:
     """All executions together, in nanoseconds."""
     details: dict[str, float] = field(default_factory=dict)
     """Sums of what backends say about it; see `armpy.backend.Measurement`."""
+    run_ns: list[int] = field(default_factory=list)
+    """In each execution, in order; empty in profiles of earlier versions."""
 
     @property
     def total_us(self) -> float:
         """All executions together, in microseconds."""
         return self.total_ns / 1000
+
+    def quartiles_us(self, num_executions: int) -> Quartiles:
+        """Quartiles of the time in one execution; the mean in profiles of earlier versions."""
+        if not self.run_ns:
+            mean_us = self.total_us / max(num_executions, 1)
+            return Quartiles(mean_us, mean_us, mean_us)
+        missing = [0] * (num_executions - len(self.run_ns))
+        return quartiles_of([ns / 1000 for ns in (*self.run_ns, *missing)])
+
+    def add_run(self, run: int, time_ns: int) -> None:
+        """Add time of an execution."""
+        self.run_ns += [0] * (run + 1 - len(self.run_ns))
+        self.run_ns[run] += time_ns
 
 
 class Shares:
@@ -58,17 +74,21 @@ class Shares:
         layer: str = "",
         event: ProfilingEvent | None = None,
         count: int = 1,
-    ) -> None:
-        """Add time, and what a backend says about it."""
+        run: int | None = None,
+    ) -> Share:
+        """Add time, and what a backend says about it; `run` is the number of the execution."""
         key = (name, backend)
         share = self._shares.get(key)
         if share is None:
             share = self._shares[key] = Share(name, backend, operation, layer)
         share.count += count
         share.total_ns += total_ns
+        if run is not None:
+            share.add_run(run, total_ns)
         if event is not None:
             for detail, number in event.details.items():
                 share.details[detail] = share.details.get(detail, 0.0) + number
+        return share
 
     def longest_first(self) -> tuple[Share, ...]:
         """All of them."""
@@ -117,6 +137,18 @@ class Summary:
     """All of them."""
     num_dropped: int = 0
     """Events that were not kept; the time of these is their surroundings'."""
+    run_ns: tuple[int, ...] = ()
+    """From beginning to end of each execution, waits in queues left out; empty in profiles of
+    earlier versions.
+    """
+
+    @property
+    def run_us(self) -> Quartiles:
+        """Quartiles of one execution; the mean in profiles of earlier versions."""
+        if not self.run_ns:
+            mean_us = self.wall_ns / 1000 / max(self.num_executions, 1)
+            return Quartiles(mean_us, mean_us, mean_us)
+        return quartiles_of([ns / 1000 for ns in self.run_ns])
 
     def __str__(self) -> str:
         lines = [
@@ -172,8 +204,8 @@ def summarize(
     executions: list[EventNode] = []
     for root in roots:
         if root.event.kind is EventKind.EXECUTION:
+            collected.add_execution(root, len(executions))
             executions.append(root)
-            collected.add_execution(root)
         elif root.event.kind is EventKind.LOAD:
             for node in root.walk():
                 collected.load.add(node.event.name, node.event.backend, node.own_ns)
@@ -181,14 +213,16 @@ def summarize(
             event = root.event
             collected.beside.add(event.name, event.backend, root.duration_ns, event=event)
     queued_ns = [(round(1000 * e.start_us), round(1000 * e.end_us)) for e in queued]
-    for event, (start_ns, end_ns) in zip(queued, queued_ns, strict=True):
-        collected.waiting.add(event.name, event.backend, end_ns - start_ns)
+    for run, (event, (start_ns, end_ns)) in enumerate(zip(queued, queued_ns, strict=True)):
+        collected.waiting.add(event.name, event.backend, end_ns - start_ns, run=run)
     intervals = [*((e.start_ns, e.end_ns) for e in executions), *queued_ns]
     layers = collected.layers.longest_first()
     operations = Shares()
     for share in layers:
         kind = share.operation
-        operations.add(kind, share.backend, share.total_ns, kind, count=share.count)
+        whole = operations.add(kind, share.backend, share.total_ns, kind, count=share.count)
+        for run, time_ns in enumerate(share.run_ns):
+            whole.add_run(run, time_ns)
     return Summary(
         len(executions),
         sum(end_ns - start_ns for start_ns, end_ns in intervals),
@@ -201,6 +235,7 @@ def summarize(
         collected.load.longest_first(),
         sum(root.duration_ns for root in roots if root.event.kind is EventKind.LOAD),
         num_dropped,
+        tuple(root.duration_ns for root in executions),
     )
 
 
@@ -211,22 +246,23 @@ class _TimeTotals:
         self.layers, self.overhead, self.waiting = Shares(), Shares(), Shares()
         self.beside, self.load = Shares(), Shares()
 
-    def add_execution(self, root: EventNode) -> None:
-        """Add the own time of an execution and of all within it."""
+    def add_execution(self, root: EventNode, run: int) -> None:
+        """Add the own time of an execution and of all within it; `run` is its number."""
         for node in root.walk():
             event = node.event
             if event.kind is EventKind.EXECUTION:
-                self.overhead.add(BETWEEN, "", node.own_ns)
+                self.overhead.add(BETWEEN, "", node.own_ns, run=run)
             elif event.kind is EventKind.WAITING:
-                self.waiting.add(event.name, event.backend, node.own_ns)
+                self.waiting.add(event.name, event.backend, node.own_ns, run=run)
             elif event.kind is EventKind.LOAD:
-                self.overhead.add(f"preparing: {event.name}", event.backend, node.own_ns)
+                name = f"preparing: {event.name}"
+                self.overhead.add(name, event.backend, node.own_ns, run=run)
             elif event.kind is EventKind.LAYER and _is_compiled(node):
-                self.overhead.add(AROUND, event.backend, node.own_ns)
+                self.overhead.add(AROUND, event.backend, node.own_ns, run=run)
             else:
-                self._add_layer(node)
+                self._add_layer(node, run)
 
-    def _add_layer(self, node: EventNode) -> None:
+    def _add_layer(self, node: EventNode, run: int) -> None:
         """Add the own time of a layer, or of a part of one."""
         owner = _owner(node)
         event = owner.event
@@ -235,7 +271,7 @@ class _TimeTotals:
         else:
             layer = _path(owner)
             name, operation = f"{event.operation} '{layer}'", event.operation
-        self.layers.add(name, event.backend, node.own_ns, operation, layer, node.event)
+        self.layers.add(name, event.backend, node.own_ns, operation, layer, node.event, run=run)
 
 
 def _is_compiled(node: EventNode) -> bool:

@@ -83,7 +83,9 @@ def test_json_has_null_where_a_number_is_not_finite(
 def test_random_inputs_are_said_to_be_so(cli: Cli) -> None:
     out = cli.out("run", MODEL, "--seed", "3", "--repeat", "1")
     assert "inputs: random numbers, seed 3\n" in out
-    assert re.search(r"time: min [\d.]+ ms, median [\d.]+ ms, mean [\d.]+ ms of 1 run\n", out)
+    assert re.search(
+        r"time: median [\d.]+ ms of 1 run, quartiles [\d.]+ to [\d.]+ ms, min [\d.]+ ms\n", out
+    )
 
 
 def test_outputs_are_written(cli: Cli, tmp_path: Path) -> None:

@@ -68,7 +68,9 @@ def test_a_step_that_others_lie_within_is_left_out() -> None:
 def test_a_profile_is_a_table_for_people(cli: Cli) -> None:
     lines = cli.out("run", MODEL, "--profile", "--backends", "CpuRef").splitlines()
     first = lines.index("Slowest layers (10 of 10)")
-    assert lines[first + 1].split() == [*("share", "us", "each", "backend", "operation", "layer")]
+    assert lines[first + 1].split() == [
+        *("share", "median", "us", "quartiles", "us", "backend", "operation", "layer")
+    ]
     assert lines[first + 12].split()[2:] == ["overhead"]
     assert (lines[first + 13].split()[0], lines[first + 13].split()[-1]) == ("100.0%", "all")
     assert lines[first + 14] == ""
@@ -98,20 +100,25 @@ def test_the_table_shows_what_a_backend_says_about_its_layers(
 ) -> None:
     details = {"operations": 12e6, "bytes": 4 * 2048.0, "roofline_us": 20.0}
     layers = (
-        PartReport("Conv 'c'", "Npu", 80.0, 0.8, 12, "Conv", "m/c", "c", details),
-        PartReport("copy", "", 20.0, 0.2, 4),
+        PartReport(
+            "Conv 'c'", "Npu", 80.0, 0.8, 12, "Conv", "m/c", "c", details, (18.0, 20.0, 22.0)
+        ),
+        PartReport("copy", "", 20.0, 0.2, 4, quartiles_us=(5.0, 5.0, 6.0)),
     )
-    profile = ProfileReport(4, 0.1, layers, layers, (), (), 0.0, ())
+    whole = (0.023, 0.025, 0.028)
+    profile = ProfileReport(4, 0.1, layers, layers, (), (), 0.0, (), quartiles_ms=whole)
     print_run(RunReport("random", "all on Npu", {}, (), profile=profile))
     lines = capsys.readouterr().out.splitlines()
     first = lines.index("Slowest layers (2 of 2)")
     assert lines[first + 1].split() == [
-        *("share", "us", "each", "Mop", "KiB", "roofline", "backend", "operation", "layer")
+        *("share", "median", "us", "quartiles", "us", "Mop", "KiB", "roofline"),
+        *("backend", "operation", "layer"),
     ]
     rows = [line.split() for line in lines[first + 2 : first + 5]]
-    assert rows[0] == ["80.0%", "20.0", "3.00", "2", "25%", "Npu", "Conv", "c"]
-    assert rows[1] == ["20.0%", "5.0", "armpy", "copy"]
-    assert rows[2] == ["100.0%", "25.0", "all"]
+    middle = ["18.0", "to", "22.0"]
+    assert rows[0] == ["80.0%", "20.0", *middle, "3.00", "2", "25%", "Npu", "Conv", "c"]
+    assert rows[1] == ["20.0%", "5.0", "5.0", "to", "6.0", "armpy", "copy"]
+    assert rows[2] == ["100.0%", "25.0", "23.0", "to", "28.0", "all"]
 
 
 @pytest.mark.parametrize("backend", ["CpuRef", "NumbaAcc"])
@@ -131,7 +138,9 @@ def test_a_profile_says_where_all_of_the_time_went(backend: str, cli: Cli) -> No
 def test_tables_say_where_the_time_of_executions_and_of_loading_went(cli: Cli) -> None:
     lines = cli.out("run", MODEL, "--profile", "--backends", "CpuRef", "--repeat", "4").splitlines()
     first = next(n for n, line in enumerate(lines) if line.startswith("Profile of 4 executions: "))
-    assert lines[first + 1].split() == ["share", "us", "each", "kind", "backend", "what"]
+    assert lines[first + 1].split() == [
+        *("share", "median", "us", "quartiles", "us", "kind", "backend", "what")
+    ]
     end = lines.index("", first)
     shares = [float(line.split("%")[0]) for line in lines[first + 2 : end]]
     assert shares[-1] == 100.0

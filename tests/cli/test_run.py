@@ -135,6 +135,7 @@ def test_repeated_runs_are_timed() -> None:
     assert timing.runs == 3
     assert 0 < timing.min_ms <= timing.median_ms
     assert timing.min_ms <= timing.mean_ms
+    assert timing.min_ms <= timing.low_ms <= timing.median_ms <= timing.high_ms
 
 
 def test_outputs_are_those_of_the_first_run_where_there_is_state() -> None:

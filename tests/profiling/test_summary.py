@@ -111,6 +111,9 @@ def check_sums(summary: Summary) -> None:
     assert sum(share.total_ns for share in summary.operations) + rest_ns == summary.wall_ns
     assert sum(share.total_ns for share in summary.load) == summary.load_ns
     assert all(share.total_ns >= 0 for share in (*summary.layers, *summary.overhead))
+    parts = (*summary.layers, *summary.operations, *summary.overhead, *summary.waiting)
+    assert all(sum(share.run_ns) == share.total_ns for share in parts)
+    assert len(summary.run_ns) == summary.num_executions
 
 
 def test_what_no_layer_takes_is_overhead() -> None:
@@ -119,6 +122,19 @@ def test_what_no_layer_takes_is_overhead() -> None:
     assert us(summary.operations) == {"Reshape": 4.0}
     assert us(summary.overhead) == {BETWEEN: 5.0}
     assert (summary.num_executions, summary.wall_ns) == (1, 9000)
+
+
+def test_quartiles_are_of_single_executions_and_one_without_the_layer_counts_as_none() -> None:
+    runs = [(10, 12, 20), (20, 24, 40), (40, 40, 100), (100, 110, 120)]
+    events = [
+        each
+        for start, end, last in runs
+        for each in ([layer(start, end, "a")] if end > start else []) + [execute(start, last)]
+    ]
+    summary = summary_of(*events)
+    # By hand, as R's type 7: of 0, 2, 4, 10 and of 10, 20, 20, 60.
+    assert summary.layers[0].quartiles_us(4) == (1.5, 3.0, 5.5)
+    assert summary.run_us == (17.5, 20.0, 30.0)
 
 
 def test_named_commands_take_the_place_of_the_layer_that_they_lie_in() -> None:

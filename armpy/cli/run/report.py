@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from armpy.cli.printer import Printer
+from armpy.core.units import counted
 from armpy.tensor import format_shape
 
 if TYPE_CHECKING:
@@ -51,10 +52,9 @@ def print_run(report: RunReport, print_more: Callable[[Printer], None] | None = 
 
 def print_timing(printer: Printer, timing: RunTiming) -> None:
     """Print how long executions took."""
-    runs = f"{timing.runs} run" + ("s" if timing.runs > 1 else "")
     printer.line(
-        f"time: min {timing.min_ms:.3f} ms, median {timing.median_ms:.3f} ms, "
-        f"mean {timing.mean_ms:.3f} ms of {runs}"
+        f"time: median {timing.median_ms:.3f} ms of {counted(timing.runs, 'run')}, quartiles "
+        f"{timing.low_ms:.3f} to {timing.high_ms:.3f} ms, min {timing.min_ms:.3f} ms"
     )
 
 

@@ -15,6 +15,7 @@ from armpy.cli.pictures.options import PictureOptions
 from armpy.cli.placement_table import PlacementReport
 from armpy.cli.run.results import Array, OutputReader, OutputReport, ReadOutputs
 from armpy.errors import InvalidArgumentError, LayerValidationError
+from armpy.profiling.quartiles import quartiles_of
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 
@@ -63,6 +64,8 @@ class RunTiming:
     min_ms: float
     median_ms: float
     mean_ms: float
+    low_ms: float  # half of the executions take from this
+    high_ms: float  # to this: the first and the third quartile
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +256,5 @@ def time_runs(model: Model, arrays: dict[str, Array], repeat: int) -> RunTiming:
         begin = time.perf_counter()
         model.run(arrays)
         durations_ms.append(1000 * (time.perf_counter() - begin))
-    return RunTiming(
-        repeat, min(durations_ms), float(np.median(durations_ms)), float(np.mean(durations_ms))
-    )
+    low, median, high = quartiles_of(durations_ms)
+    return RunTiming(repeat, min(durations_ms), median, sum(durations_ms) / repeat, low, high)

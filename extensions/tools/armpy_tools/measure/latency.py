@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, pstdev
+
+from armpy.profiling import percentile, quartiles_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,8 @@ class Latency:
     runs : int
     min_ms, median_ms, mean_ms, p90_ms, p99_ms, max_ms, deviation_ms : float
         The last one is the standard deviation.
+    low_ms, high_ms : float
+        Half of all runs take from the first to the second: the first and the third quartile.
     spread : float
         Half of the middle half of all runs, by the median: 0.1 if half of the runs are about
         within 10 % of it.
@@ -31,26 +34,14 @@ class Latency:
     max_ms: float
     deviation_ms: float
     spread: float
-
-
-def percentile(ordered: Sequence[float], fraction: float) -> float:
-    """A percentile of numbers in ascending order, between two of them in proportion.
-
-    References
-    ----------
-    Hyndman, Fan, "Sample Quantiles in Statistical Packages", 1996: type 7.
-    """
-    place = fraction * (len(ordered) - 1)
-    below = math.floor(place)
-    above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (place - below) * (ordered[above] - ordered[below])
+    low_ms: float = 0.0
+    high_ms: float = 0.0
 
 
 def latency_of(durations_us: Sequence[float]) -> Latency:
     """Describe durations of runs, at least one."""
     ordered = sorted(durations_us)
-    middle = percentile(ordered, 0.5)
-    quartiles = percentile(ordered, 0.75) - percentile(ordered, 0.25)
+    low, middle, high = quartiles_of(ordered)
     return Latency(
         len(ordered),
         ordered[0] / 1000,
@@ -60,5 +51,7 @@ def latency_of(durations_us: Sequence[float]) -> Latency:
         percentile(ordered, 0.99) / 1000,
         ordered[-1] / 1000,
         pstdev(ordered) / 1000,
-        quartiles / 2 / middle if middle else 0.0,
+        (high - low) / 2 / middle if middle else 0.0,
+        low / 1000,
+        high / 1000,
     )

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from armpy.profiling import percentile
 from armpy_tools.benchmark import Ratio, compare
-from armpy_tools.measure.latency import latency_of, percentile
+from armpy_tools.measure.latency import latency_of
 from armpy_tools.measure.ratio import median_interval
 
 
