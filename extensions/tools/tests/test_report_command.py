@@ -28,10 +28,19 @@ def test_a_report_is_one_page_about_the_model(tmp_path: Path) -> None:
     code, output = report("-o", str(page), "--image", picture, "--backend", "CpuRef")
     assert code == 0
     assert str(page) in output
-    text = page.read_text("utf-8")
+    text = page.read_text("utf-8").replace("<wbr>", "")
     for expected in ("digits_int8.tflite", "CONV_2D", "seven.png", "Backends beside each other"):
         assert expected in text
     assert "http" not in text.split("</style>")[1].split("<script>")[0]
+
+
+def test_a_report_compares_with_a_float_model(tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    code, output = report("-o", str(page), "--float-model", MODEL)
+    assert code == 0, output
+    assert "Outputs against digits_int8.tflite on CpuRef" in page.read_text("utf-8")
+    code, output = report("-o", str(page), "--float-model", MODEL, "--no-accuracy")
+    assert (code, "does not go with --no-accuracy" in output) == (2, True)
 
 
 def test_svg_draws_the_layers_and_writes_no_page(

@@ -1,10 +1,4 @@
-"""Limits of each layer: arithmetic, memory, or what is around both.
-
-References
-----------
-Williams, Waterman, Patterson, "Roofline: An Insightful Visual Performance Model for Multicore
-Architectures", 2009.
-"""
+"""Time of each layer, and what limits it."""
 
 from __future__ import annotations
 
@@ -15,9 +9,7 @@ from armpy.profiling import Profiler, Share
 from armpy_tools.benchmark.engines import ArmpySubjectModel, load_model
 from armpy_tools.benchmark.results import LayerCost
 from armpy_tools.benchmark.subjects import Subject
-
-FAR = 1 / 3
-"""A layer that comes no nearer to either limit than this is held up by something else."""
+from armpy_tools.measure.limits import limit_of
 
 
 def measure_layers(subject: Subject, seed: int, runs: int) -> list[LayerCost]:
@@ -95,21 +87,3 @@ def _cost(share: Share, time_us: float, part: float) -> LayerCost:
         memory_us,
         limit_of(time_us, compute_us, memory_us),
     )
-
-
-def limit_of(time_us: float, compute_us: float, memory_us: float) -> str:
-    """What holds a layer up.
-
-    Parameters
-    ----------
-    time_us : float
-        That it takes.
-    compute_us, memory_us : float
-        The least that the machine needs for each; 0 if not known.
-    """
-    least_us = max(compute_us, memory_us)
-    if not least_us:
-        return "not known"
-    if least_us < FAR * time_us:
-        return "overhead"
-    return "compute" if compute_us >= memory_us else "memory"

@@ -8,6 +8,9 @@ from collections.abc import Callable
 from armpy.compiler.machine import describe_machine
 from armpy_tools.benchmark.results import MachineState
 
+BUSY = 0.15
+"""Share of the processors that others may take before it is worth a remark."""
+
 _STATISTICS = "/proc/stat"
 _IDLE = (3, 4)
 """Columns of a processor's times that are no work: idle, and waiting for disks."""
@@ -56,6 +59,22 @@ class MachineLoad:
         """What was seen."""
         others = self._others_s / self._wall_s if self._wall_s else None
         return MachineState(describe_machine(), processors(), self._load, others)
+
+
+def busy_note(machine: MachineState) -> str:
+    """Remark on a machine that other processes kept busy; empty if it was idle."""
+    others, count = machine.others, machine.processors
+    if others is not None and others > BUSY * count:
+        return (
+            f"The machine was busy: other processes took {others:.1f} of {count} processors. Times"
+            " are longer than on an idle machine, and vary more."
+        )
+    if others is None and machine.load_before is not None and machine.load_before > count:
+        return (
+            f"The machine was busy before: {machine.load_before:.1f} processes for {count}"
+            " processors."
+        )
+    return ""
 
 
 def processors() -> int:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
+from armpy_tools.benchmark.machine import busy_note
 from armpy_tools.benchmark.results import MachineState
 from armpy_tools.benchmark.subjects import ARMPY, Plan, Subject
 from armpy_tools.measure.latency import Latency
-
-BUSY = 0.15
-"""Share of the processors that others may take before it is worth a remark."""
 
 UNSTEADY = 0.15
 """Spread of runs that is worth a remark."""
@@ -33,18 +31,9 @@ def remarks_on_all(
         notes.append(
             f"Stopped early: {processes} of {plan.processes} rounds of processes came to their end."
         )
-    others, count = machine.others, machine.processors
-    if others is not None and others > BUSY * count:
-        notes.append(
-            f"The machine was busy: other processes took {others:.1f} of {count} processors. Times"
-            " are longer than on an idle machine, and vary more; ratios suffer less, as turns"
-            " alternate."
-        )
-    elif others is None and machine.load_before is not None and machine.load_before > count:
-        notes.append(
-            f"The machine was busy before: {machine.load_before:.1f} processes for {count}"
-            " processors."
-        )
+    if note := busy_note(machine):
+        is_during = machine.others is not None
+        notes.append(f"{note} Ratios suffer less, as turns alternate." if is_during else note)
     return tuple(notes)
 
 

@@ -2,7 +2,14 @@ from armpy_tools.pages.graph import NodeColours as NodeColours, GraphEdge as Gra
 from armpy_tools.pages.graph import GraphNode as GraphNode, GraphView as GraphView
 from armpy_tools.pages.layout import Layout as Layout, lay_out as lay_out
 from armpy_tools.pages.line_chart import Lines as Lines, Series as Series
+from armpy_tools.pages.names import (
+    quantization_text as quantization_text,
+    shape_text as shape_text,
+    type_name as type_name,
+)
 from armpy_tools.pages.parts import (
+    Headline as Headline,
+    Headlines as Headlines,
     Bar as Bar,
     Bars as Bars,
     Details as Details,
@@ -13,6 +20,7 @@ from armpy_tools.pages.parts import (
     Stack as Stack,
     Table as Table,
     Text as Text,
+    TwoLines as TwoLines,
 )
 from armpy_tools.pages.rendering import render_page as render_page, write_page as write_page
 

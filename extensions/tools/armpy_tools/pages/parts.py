@@ -66,6 +66,22 @@ class Mark:
         return str(self.text)
 
 
+@dataclass(frozen=True, slots=True)
+class TwoLines:
+    """Cell of a table with a second, smaller line.
+
+    Parameters
+    ----------
+    text, below : str
+    """
+
+    text: str
+    below: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
 @dataclass(frozen=True)
 class Table:
     """A table, which the reader can sort by any column.
@@ -91,12 +107,16 @@ class Table:
         return [(column.rstrip(">"), column.endswith(">")) for column in self.columns]
 
     @property
-    def cells(self) -> list[list[tuple[str, str]]]:
-        """Each row's texts, and how each is shown: ``n`` for numbers, and what marks it."""
+    def cells(self) -> list[list[tuple[str, str, str]]]:
+        """Text, second line and classes of each cell; the class ``n`` is that of numbers."""
         sides = ["n" if is_number else "" for _, is_number in self.headings]
         return [
             [
-                (str(cell), f"{side} {cell.kind}".strip() if isinstance(cell, Mark) else side)
+                (
+                    str(cell),
+                    cell.below if isinstance(cell, TwoLines) else "",
+                    f"{side} {cell.kind}".strip() if isinstance(cell, Mark) else side,
+                )
                 for cell, side in zip(row, sides, strict=True)
             ]
             for row in self.rows
@@ -200,6 +220,45 @@ class Stack:
 
 
 @dataclass(frozen=True)
+class Headline:
+    """A question with its answer in large figures.
+
+    Parameters
+    ----------
+    question : str
+    figures : sequence of (str, str)
+        Each figure with what it is; several stand side by side.
+    lines : sequence of str
+        Further facts, the most important first.
+    parts : sequence of Bar
+        Parts of a whole, drawn as one bar below.
+    """
+
+    question: str
+    figures: Sequence[tuple[str, str]]
+    lines: Sequence[str] = ()
+    parts: Sequence[Bar] = ()
+
+    @property
+    def stack(self) -> Stack:
+        """The parts as a bar."""
+        return Stack(self.question, self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Headlines:
+    """The questions that a page answers at first sight.
+
+    Parameters
+    ----------
+    headlines : sequence of Headline
+    """
+
+    template: ClassVar[str] = "headlines"
+    headlines: Sequence[Headline]
+
+
+@dataclass(frozen=True)
 class Details:
     """Parts that are folded away until they are asked for.
 
@@ -216,7 +275,7 @@ class Details:
     is_open: bool = False
 
 
-Part: TypeAlias = Union[Text, Facts, Table, Bars, Stack, "Lines", Details, "GraphView"]
+Part: TypeAlias = Union[Text, Facts, Headlines, Table, Bars, Stack, "Lines", Details, "GraphView"]
 
 
 @dataclass(frozen=True)

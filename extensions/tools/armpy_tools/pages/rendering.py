@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -20,7 +21,12 @@ if TYPE_CHECKING:
 TEMPLATES = Path(__file__).parent / "templates"
 
 
-def render_page(title: str, sections: Sequence[Section], about: str = "") -> str:
+def render_page(
+    title: str,
+    sections: Sequence[Section],
+    about: str = "",
+    data: Mapping[str, object] | None = None,
+) -> str:
     """The text of a page.
 
     Parameters
@@ -30,6 +36,8 @@ def render_page(title: str, sections: Sequence[Section], about: str = "") -> str
         Those without parts are left out.
     about : str
         A line below the title.
+    data : mapping, optional
+        What programs read: stands in the page as JSON, see `read_page_data`.
 
     Returns
     -------
@@ -52,15 +60,20 @@ def render_page(title: str, sections: Sequence[Section], about: str = "") -> str
         style_hash=_hash(style),
         program=program,
         program_hash=_hash(program),
+        data=data,
     )
     return text
 
 
 def write_page(
-    path: str | os.PathLike[str], title: str, sections: Sequence[Section], about: str = ""
+    path: str | os.PathLike[str],
+    title: str,
+    sections: Sequence[Section],
+    about: str = "",
+    data: Mapping[str, object] | None = None,
 ) -> None:
     """Write a page to a file; parameters and errors as of `render_page`, and OSError."""
-    Path(path).write_text(render_page(title, sections, about), "utf-8")
+    Path(path).write_text(render_page(title, sections, about, data), "utf-8")
 
 
 @cache
@@ -93,7 +106,18 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["visible"] = _visible_data
+    environment.filters["breakable"] = _breakable
     return environment
+
+
+_BREAKS = re.compile(r"(?<=[/;+])|(?<=[_.:])(?=[^\W\d])")
+"""Where a long name may go on in the next line."""
+
+
+def _breakable(text: object) -> Any:  # Any: markup, which escapes what it joins
+    """Markup of a text that breaks between the words of a name rather than within them."""
+    gap = import_module("markupsafe").Markup("<wbr>")  # comes with the template engine
+    return gap.join(_BREAKS.split(visible(str(text))))
 
 
 def _visible(value: Any) -> Any:  # Any: whatever a template writes

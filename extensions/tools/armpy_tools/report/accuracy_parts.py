@@ -1,21 +1,25 @@
-"""Accuracy of layers against CpuRef: parts of a report."""
+"""Accuracy of a model against CpuRef and the float model: parts of a report."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from armpy.errors import ArmpyError
+from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.execution import RuntimeOptions
 from armpy.profiling import short_names
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
+from armpy_tools.compare.errors import ErrorStats
+from armpy_tools.compare.errors import errors as compare_outputs
 from armpy_tools.compare.layer_errors import LayerError, layer_errors
 from armpy_tools.compare.sides import Sides
-from armpy_tools.pages import Facts, Lines, Part, Series, Table, Text
+from armpy_tools.pages import Facts, Headline, Lines, Part, Series, Table, Text
 from armpy_tools.report.layers import LayerRows
 
 if TYPE_CHECKING:
+    from armpy.execution import TensorSpec
     from armpy.model import Model
     from armpy.ops.operation import Array
 
@@ -25,10 +29,23 @@ _Names: TypeAlias = Mapping[str, tuple[str, str]]
 """Short name and operator by layer."""
 
 
-def accuracy_parts(
+@dataclass(frozen=True, slots=True)
+class ModelErrors:
+    """Differences of a model's numbers from the right ones."""
+
+    # The backend that was compared with CpuRef, and the error of each layer.
+    backend: BackendId | None = None
+    errors: Sequence[LayerError] = ()
+    failure: str = ""  # why layers were not compared
+    # The outputs against those of the float model; None without one.
+    float_name: str = ""
+    float_errors: ErrorStats | None = None
+
+
+def measure_accuracy(
     model: Model, arrays: Mapping[str, Array], name: str, known: LayerRows
-) -> list[Part]:
-    """Errors of each layer, alone and with all before it; they are told to the rows, too.
+) -> ModelErrors:
+    """Compare each layer with CpuRef, alone and with all before it; the rows get the errors.
 
     Parameters
     ----------
@@ -41,19 +58,134 @@ def accuracy_parts(
     """
     backend = compared_backend(model)
     if backend is None:
-        text = f"All layers run on {REFERENCE_BACKEND_ID}, whose answers others are held against."
-        return [Text(text)]
+        return ModelErrors()
     try:
         errors = _errors(model, arrays, name, backend)
     except ArmpyError as error:
-        return [Text(f"Layers were not compared. {error}", "note")]
+        return ModelErrors(backend, failure=str(error))
     for found in errors:
         for row in known.members(found.layer):
             row.error = max(row.error or 0.0, found.alone)
             row.total_error = found.together
-    shorts = short_names(error.layer for error in errors)
-    names = {error.layer: (shorts[error.layer], _operator(error, known)) for error in errors}
-    return _parts(errors, backend, names)
+    return ModelErrors(backend, errors)
+
+
+def float_errors(model: Model, arrays: Mapping[str, Array], float_model: Model) -> ErrorStats:
+    """Errors of a model's outputs against those of the float model it was quantised from.
+
+    Parameters
+    ----------
+    arrays : mapping of str to ndarray
+        Inputs of `model`; the float model gets the real numbers that they stand for.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the models do not have the same number of inputs and outputs.
+    """
+    ends = [(one.inputs, one.outputs) for one in (model, float_model)]
+    counts = [tuple(map(len, specs)) for specs in ends]
+    if counts[0] != counts[1]:
+        raise InvalidArgumentError(
+            "the float model is not one of the same inputs and outputs",
+            where="--float-model",
+            expected="{} inputs and {} outputs".format(*counts[0]),
+            actual="{} and {}".format(*counts[1]),
+        )
+    reals = {
+        there.name: _as_float(arrays[here.name], here)
+        if there.data_type.is_float
+        else arrays[here.name]
+        for here, there in zip(model.inputs, float_model.inputs, strict=True)
+    }
+    right, found = float_model.run(reals), model.run(dict(arrays))
+    return compare_outputs(
+        [_as_float(right[spec.name], spec) for spec in float_model.outputs],
+        [_as_float(found[spec.name], spec) for spec in model.outputs],
+    )
+
+
+def _as_float(array: Array, spec: TensorSpec) -> Array:
+    """The real numbers that an array of an input or output stands for."""
+    quantization = spec.info.quantization
+    is_stored = quantization is not None and array.dtype.kind != "f"
+    return quantization.dequantize(array) if quantization and is_stored else array
+
+
+def accuracy_headline(accuracy: ModelErrors | None) -> Headline:
+    """How exact the model is, at first sight."""
+    question = "How exact?"
+    if accuracy is None:
+        return Headline(question, [("not measured", "left out with --no-accuracy")])
+    figures, lines = [], []
+    if (stats := accuracy.float_errors) is not None:
+        figures.append(_error_figure(stats.relative, "the outputs", accuracy.float_name))
+        if stats.same_best is not None:
+            same = f"{100 * stats.same_best:.0f} % of the rows"
+            lines.append(f"the same best class in {same}")
+    if accuracy.backend is None:
+        about = f"all layers run on {REFERENCE_BACKEND_ID}, which defines the right numbers"
+        figures.append(("reference", about))
+    elif accuracy.failure or not accuracy.errors:
+        figures.append(("not known", "the layers were not compared; see Accuracy"))
+    else:
+        found = accuracy.errors
+        last = found[-1].together
+        figures.append(_error_figure(last, "the last layer", REFERENCE_BACKEND_ID))
+        within = sum(error.is_within for error in found)
+        lines.append(f"{within} of {len(found)} layers within the tolerance of their type")
+        largest = max(error.alone for error in found)
+        lines.append(f"largest error of a layer by itself: {error_text(largest)}")
+    return Headline(question, figures, lines)
+
+
+def _error_figure(relative: float, subject: str, against: str) -> tuple[str, str]:
+    """An error in large figures."""
+    if not relative:
+        return "equal", f"{subject} to {against}, number by number"
+    return error_text(relative), f"error of {subject} against {against}, root mean square"
+
+
+def error_text(relative: float) -> str:
+    """A relative error for people."""
+    if not math.isfinite(relative):
+        return "not finite"
+    percent = 100 * relative
+    return f"{percent:.0f} %" if percent >= 10 else f"{percent:.2g} %" if percent else "none"
+
+
+def accuracy_parts(accuracy: ModelErrors, known: LayerRows) -> list[Part]:
+    """Errors of each layer, and of the outputs against the float model."""
+    parts: list[Part] = []
+    if (stats := accuracy.float_errors) is not None:
+        same = (
+            ""
+            if stats.same_best is None
+            else f"{100 * stats.same_best:.1f} % of {stats.num_rows} rows"
+        )
+        rows = [
+            (
+                error_text(stats.relative),
+                f"{stats.sqnr_db:.1f}",
+                f"{stats.cosine:.5f}",
+                f"{stats.largest:.3g}",
+                same,
+            )
+        ]
+        columns = ["relative error>", "SQNR, dB>", "cosine>", "largest>", "same best class>"]
+        parts.append(
+            Table(f"Outputs against {accuracy.float_name} on {REFERENCE_BACKEND_ID}", columns, rows)
+        )
+    if accuracy.backend is None:
+        text = f"All layers run on {REFERENCE_BACKEND_ID}, which defines the right numbers."
+        return [*parts, Text(text)]
+    if accuracy.failure:
+        return [*parts, Text(f"Layers were not compared. {accuracy.failure}", "note")]
+    shorts = short_names(error.layer for error in accuracy.errors)
+    names = {
+        error.layer: (shorts[error.layer], _operator(error, known)) for error in accuracy.errors
+    }
+    return [*parts, *_parts(accuracy.errors, accuracy.backend, names)]
 
 
 def _operator(error: LayerError, known: LayerRows) -> str:

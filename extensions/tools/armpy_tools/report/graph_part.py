@@ -3,36 +3,60 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
 
 from armpy.core.units import bytes_text, count_text, time_text
-from armpy.inspect import LayerStatus, ModelFacts
-from armpy.tensor import format_shape
-from armpy_tools.pages import GraphEdge, GraphNode, GraphView, NodeColours, lay_out
-from armpy_tools.report.layers import LayerRow
+from armpy.inspect import LayerStatus, ModelFacts, TensorFacts
+from armpy.profiling import Quartiles
+from armpy_tools.pages import (
+    GraphEdge,
+    GraphNode,
+    GraphView,
+    NodeColours,
+    lay_out,
+    quantization_text,
+    shape_text,
+    type_name,
+)
+from armpy_tools.report.layers import TOGETHER, LayerRow, layers_as_run
 
-WIDTH, HEIGHT = 230.0, 44.0
+WIDTH, HEIGHT = 260.0, 44.0
 EDGE_OF_MODEL = "input or output"
 
 
 def graph_part(facts: ModelFacts, rows: Sequence[LayerRow]) -> GraphView:
-    """The layers of a model's file, its inputs and outputs.
+    """A model's layers as they ran, its inputs and outputs; fused layers are one node.
 
     Parameters
     ----------
     rows : sequence of LayerRow
-        One for each of its layers.
+        One for each layer of its file.
     """
+    groups = [[rows[number] for number in group] for group in layers_as_run(rows)]
     first = len(facts.inputs)
-    behind = first + len(rows)
-    edges = _edges_from_inputs(facts, first)
-    edges += [(first + n, first + m) for m, row in enumerate(rows) for n in row.inputs]
-    edges += _edges_to_outputs(facts, first, behind)
+    node_of = {
+        row.facts.index: first + number for number, group in enumerate(groups) for row in group
+    }
+    behind = first + len(groups)
+    edges = [
+        (number, node_of[reader])
+        for number, place in enumerate(facts.inputs)
+        for reader in facts.tensors[place].consumers
+    ]
+    edges += [
+        (node_of[producer], node)
+        for node, group in enumerate(groups, first)
+        for row in group
+        for producer in row.inputs
+        if node_of[producer] != node
+    ]
+    edges = list(dict.fromkeys([*edges, *_edges_to_outputs(facts, node_of, behind)]))
     count = behind + len(facts.outputs)
     layout = lay_out([(WIDTH, HEIGHT)] * count, edges)
     labels = [
         *_ends(facts, facts.inputs, "input"),
-        *((row.short, f"{row.facts.operator} {row.shape}", _facts(row)) for row in rows),
+        *(_label(facts, group) for group in groups),
         *_ends(facts, facts.outputs, "output"),
     ]
     nodes = [
@@ -43,41 +67,47 @@ def graph_part(facts: ModelFacts, rows: Sequence[LayerRow]) -> GraphView:
         GraphEdge(source, target, _points(nodes[source], nodes[target], bends))
         for (source, target), bends in zip(edges, layout.ways, strict=True)
     ]
-    caption = f"The model's graph: {len(rows)} layers, inputs at the top"
-    return GraphView(caption, nodes, ways, _colourings(rows, first, len(facts.outputs)))
+    fused = f", drawn as {len(groups)} as some ran as one" if len(groups) < len(rows) else ""
+    caption = f"The model's graph: {len(rows)} layers{fused}, inputs at the top"
+    return GraphView(caption, nodes, ways, _colourings(groups, first, len(facts.outputs)))
 
 
-def _ends(
-    facts: ModelFacts, places: Sequence[int], kind: str
-) -> list[tuple[str, str, list[tuple[str, str]]]]:
+_Label: TypeAlias = tuple[str, str, list[tuple[str, str]]]
+"""Title, subtitle and facts of a node."""
+
+
+def _ends(facts: ModelFacts, places: Sequence[int], kind: str) -> list[_Label]:
     """Inputs or outputs."""
     tensors = [facts.tensors[place] for place in places]
     return [
         (
             tensor.name,
-            f"{kind} {format_shape(tensor.shape)}",
-            [("name", tensor.name), ("shape", format_shape(tensor.shape)), ("type", tensor.type)],
+            f"{kind} {shape_text(tensor.shape)}",
+            [
+                ("name", tensor.name),
+                ("shape", shape_text(tensor.shape)),
+                *_type_facts(tensor),
+            ],
         )
         for tensor in tensors
     ]
 
 
-def _edges_from_inputs(facts: ModelFacts, first: int) -> list[tuple[int, int]]:
-    """Edges to the layers that read inputs."""
-    return [
-        (number, first + reader)
-        for number, place in enumerate(facts.inputs)
-        for reader in facts.tensors[place].consumers
-    ]
+def _type_facts(tensor: TensorFacts) -> list[tuple[str, str]]:
+    """The type of a tensor, and its quantisation if it has one."""
+    found = quantization_text(tensor.scales, tensor.zero_points, tensor.axis)
+    return [("type", type_name(tensor.type)), *([("quantisation", found)] if found else [])]
 
 
-def _edges_to_outputs(facts: ModelFacts, first: int, behind: int) -> list[tuple[int, int]]:
+def _edges_to_outputs(
+    facts: ModelFacts, node_of: Mapping[int, int], behind: int
+) -> list[tuple[int, int]]:
     """Edges from the layers that write outputs, or from inputs that are outputs."""
     edges = []
     for number, place in enumerate(facts.outputs):
         producer = facts.tensors[place].producer
         if producer is not None:
-            edges.append((first + producer, behind + number))
+            edges.append((node_of[producer], behind + number))
         elif place in facts.inputs:
             edges.append((facts.inputs.index(place), behind + number))
     return edges
@@ -93,61 +123,100 @@ def _points(
     return [begin, *bends, (target.x, target.y - target.height / 2)]
 
 
-def _facts(row: LayerRow) -> list[tuple[str, str]]:
-    """What is told of a layer."""
-    layer = row.facts
-    told = [("name", layer.name), ("operator", layer.operator), ("shape", row.shape)]
-    told += [("type", layer.type), ("backend", row.where)]
-    if layer.inside:
-        told.append(("inside", layer.inside))
-    if layer.status is LayerStatus.FUSED:
-        told.append(("fused into", layer.into))
-    told += [(f"refused by {refusal.backend}", refusal.reason) for refusal in layer.refusals]
-    if row.time_us is not None:
-        company = f", together with {', '.join(row.company)}" if row.company else ""
-        told.append(("time", time_text(row.time_us) + company))
-    told += [("multiplications added up", count_text(layer.macs))] if layer.macs else []
-    told.append(("operations", count_text(layer.operations)))
-    told.append(("reads and writes", bytes_text(layer.bytes_moved)))
-    if layer.parameters:
-        size = bytes_text(layer.parameter_bytes)
-        told.append(("parameters", f"{count_text(layer.parameters)}, {size}"))
-    told += [("error alone", f"{row.error:.3g}")] if row.error is not None else []
-    told += [("error up to here", f"{row.total_error:.3g}")] if row.total_error is not None else []
-    others = [name for name in layer.layer_names if name != layer.name]
-    told += [("runs as", ", ".join(others))] if others else []
+def _label(facts: ModelFacts, group: Sequence[LayerRow]) -> _Label:
+    """A node of layers that ran as one; the one with most operations names it."""
+    main = max(group, key=lambda row: row.facts.operations)
+    kinds = TOGETHER.join(row.facts.operator for row in group)
+    return main.short, f"{kinds} {group[-1].shape}", _facts(facts, group)
+
+
+def _facts(facts: ModelFacts, group: Sequence[LayerRow]) -> list[tuple[str, str]]:
+    """Facts of a node."""
+    layers, last = [row.facts for row in group], group[-1].facts
+    told = [("name", layer.name) for layer in layers]
+    told += [("operator", TOGETHER.join(layer.operator for layer in layers))]
+    told.append(("shape", group[-1].shape))
+    told += _type_facts(facts.tensors[last.outputs[0]]) if last.outputs else []
+    told.append(("backend", _where(group)))
+    if last.inside:
+        told.append(("inside", last.inside))
+    told += [(f"refused by {r.backend}", r.reason) for layer in layers for r in layer.refusals]
+    if (taken := _quartiles(group)) is not None:
+        spread = f"{time_text(taken.low)} to {time_text(taken.high)}"
+        told += [("time", f"{time_text(taken.median)} (median; half of the runs {spread})")]
+    if macs := sum(layer.macs for layer in layers):
+        told.append(("multiply-adds", count_text(macs)))
+    told.append(("operations", count_text(sum(layer.operations for layer in layers))))
+    told.append(("reads and writes", bytes_text(sum(layer.bytes_moved for layer in layers))))
+    if parameters := sum(layer.parameters for layer in layers):
+        size = bytes_text(sum(layer.parameter_bytes for layer in layers))
+        told.append(("parameters", f"{count_text(parameters)}, {size}"))
+    for name, error in (("error alone", _error(group)), ("error up to here", _total_error(group))):
+        told += [(name, f"{error:.3g}")] if error is not None else []
+    names = {layer.name for layer in layers}
+    others = [name for layer in layers for name in layer.layer_names if name not in names]
+    told += [("runs as", ", ".join(dict.fromkeys(others)))] if others else []
     return told
 
 
-def _colourings(rows: Sequence[LayerRow], num_before: int, num_behind: int) -> list[NodeColours]:
-    """By what the graph can be coloured."""
+def _where(group: Sequence[LayerRow]) -> str:
+    """The backend of layers that ran as one."""
+    ran = [row for row in group if row.facts.status is LayerStatus.RUNS]
+    return (ran or group)[0].where
 
-    def classes(name: str, of_rows: Sequence[str]) -> NodeColours:
+
+def _quartiles(group: Sequence[LayerRow]) -> Quartiles | None:
+    """The time of layers that ran as one: each of them has it."""
+    return next((row.quartiles_us for row in group if row.quartiles_us is not None), None)
+
+
+def _error(group: Sequence[LayerRow]) -> float | None:
+    """The largest error alone."""
+    return max((row.error for row in group if row.error is not None), default=None)
+
+
+def _total_error(group: Sequence[LayerRow]) -> float | None:
+    """The error behind the last layer."""
+    return next((r.total_error for r in reversed(group) if r.total_error is not None), None)
+
+
+def _colourings(
+    groups: Sequence[Sequence[LayerRow]], num_before: int, num_behind: int
+) -> list[NodeColours]:
+    """What the graph can be coloured by, the time first."""
+
+    def classes(name: str, of_groups: Sequence[str]) -> NodeColours:
         before, behind = [EDGE_OF_MODEL] * num_before, [EDGE_OF_MODEL] * num_behind
-        return NodeColours(name, [*before, *of_rows, *behind])
+        return NodeColours(name, [*before, *of_groups, *behind])
 
-    def amounts(name: str, of_rows: Sequence[float | None], texts: Sequence[str]) -> NodeColours:
+    def amounts(
+        name: str, of_groups: Sequence[float | None], text: Callable[[float], str]
+    ) -> NodeColours:
+        texts = ["" if amount is None else text(amount) for amount in of_groups]
         return NodeColours(
             name,
-            amounts=[*[None] * num_before, *of_rows, *[None] * num_behind],
+            amounts=[*[None] * num_before, *of_groups, *[None] * num_behind],
             texts=[*[""] * num_before, *texts, *[""] * num_behind],
         )
 
-    found = [classes("backend", [row.where for row in rows])]
-    times = [row.time_us for row in rows]
+    found = []
+    times = [_quartiles(group) for group in groups]
     if any(time is not None for time in times):
-        texts = ["" if time is None else time_text(time) for time in times]
-        found.append(amounts("time", times, texts))
-    found.append(classes("operator", [row.facts.operator for row in rows]))
-    found.append(classes("precision", [row.facts.type or "not known" for row in rows]))
-    weights = [float(row.facts.parameter_bytes) for row in rows]
-    found.append(amounts("weights", weights, [bytes_text(weight) for weight in weights]))
+        medians = [None if time is None else time.median for time in times]
+        found.append(amounts("time", medians, time_text))
+    kinds = [TOGETHER.join(row.facts.operator for row in group) for group in groups]
+    found += [
+        classes("backend", [_where(group) for group in groups]),
+        classes("operator", kinds),
+        classes("precision", [group[-1].type or "not known" for group in groups]),
+    ]
+    weights = [float(sum(row.facts.parameter_bytes for row in group)) for group in groups]
+    found.append(amounts("weights", weights, bytes_text))
     for name, errors in (
-        ("error alone", [row.error for row in rows]),
-        ("error up to here", [row.total_error for row in rows]),
+        ("error alone", [_error(group) for group in groups]),
+        ("error up to here", [_total_error(group) for group in groups]),
     ):
         if any(errors):
-            texts = ["" if error is None else f"{error:.3g}" for error in errors]
             finite = [None if e is None or not math.isfinite(e) else e for e in errors]
-            found.append(amounts(name, finite, texts))
+            found.append(amounts(name, finite, "{:.3g}".format))
     return found

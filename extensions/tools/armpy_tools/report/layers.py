@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from armpy.inspect import LayerFacts, LayerStatus, ModelFacts
-from armpy.profiling import short_names
-from armpy.tensor import format_shape
+from armpy.profiling import Quartiles, short_names
+from armpy_tools.pages import shape_text, type_name
 
 if TYPE_CHECKING:
     from armpy.graph import Graph
@@ -26,11 +26,17 @@ class LayerRow:
     facts: LayerFacts
     short: str  # its name, as short as it stays its own
     inputs: list[int] = field(default_factory=list)  # numbers of the layers that it reads from
-    time_us: float | None = None  # of one execution, together with the layers in `company`
+    # Of one execution, together with the layers in `company`.
+    quartiles_us: Quartiles | None = None
     company: tuple[str, ...] = ()  # short names of the layers that its backend computes with it
     # Relative to the numbers of CpuRef: of the layer by itself, and of all up to it.
     error: float | None = None
     total_error: float | None = None
+
+    @property
+    def time_us(self) -> float | None:
+        """The median of one execution."""
+        return None if self.quartiles_us is None else self.quartiles_us.median
 
     @property
     def title(self) -> str:
@@ -40,7 +46,12 @@ class LayerRow:
     @property
     def shape(self) -> str:
         """Of the first output."""
-        return format_shape(self.facts.shape)
+        return shape_text(self.facts.shape)
+
+    @property
+    def type(self) -> str:
+        """Of the first output."""
+        return type_name(self.facts.type)
 
     @property
     def where(self) -> str:
@@ -82,12 +93,13 @@ class LayerRows:
         return []
 
     def add_times(self, summary: Summary) -> None:
-        """Tell layers what they take."""
-        runs = max(summary.num_executions, 1)
+        """Add the times of a profile to the layers."""
         for share in summary.layers:
             members = self.members(share.layer) if share.layer else []
+            taken = share.quartiles_us(summary.num_executions)
             for row in members:
-                row.time_us = (row.time_us or 0.0) + share.total_us / runs
+                known = row.quartiles_us or (0.0, 0.0, 0.0)
+                row.quartiles_us = Quartiles(*map(sum, zip(known, taken, strict=True)))
                 row.company = tuple(other.short for other in members if other is not row)
 
     def kind(self, share: Share) -> str:
@@ -113,6 +125,27 @@ def _inputs(layer: LayerFacts, facts: ModelFacts) -> list[int]:
     """The layers that another one reads from."""
     producers = (facts.tensors[place].producer for place in layer.inputs if place >= 0)
     return list(dict.fromkeys(number for number in producers if number is not None))
+
+
+def layers_as_run(rows: Sequence[LayerRow]) -> list[list[int]]:
+    """Groups of layers that a backend computes as one, by their numbers, in order of the last.
+
+    A layer that was fused into another one is in its group.
+    """
+    by_short = {row.short: number for number, row in enumerate(rows)}
+    by_name = {_path(row.facts, row.facts.name): number for number, row in enumerate(rows)}
+    group_of = {number: [number] for number in range(len(rows))}
+    for number, row in enumerate(rows):
+        partners = [by_short[name] for name in row.company]
+        if row.facts.status is LayerStatus.FUSED:
+            owner = by_name.get(_path(row.facts, row.facts.into))
+            partners += [] if owner is None else [owner]
+        for partner in partners:
+            if group_of[partner] is not group_of[number]:
+                group_of[number] += group_of[partner]
+                group_of |= dict.fromkeys(group_of[number], group_of[number])
+    groups = {id(group): sorted(group) for group in group_of.values()}
+    return sorted(groups.values(), key=lambda group: group[-1])
 
 
 def graph_of(model: Model) -> Graph:

@@ -18,21 +18,11 @@ if TYPE_CHECKING:
 def memory_parts(model: Model, rows: Sequence[LayerRow]) -> list[Part]:
     """Weights, working memory, and how it fills while the model runs."""
     graph, placement = graph_of(model), model.placement
-    weights = weight_bytes(graph)
     arenas = {} if placement is None else placement.arena_bytes
-    state = sum(variable.initial.nbytes for variable in graph.variables)
-    inputs = sum(_size(value) for value in graph.inputs)
-    outputs = sum(_size(value) for value in graph.outputs)
-    kinds = [
-        ("weights and other constants", weights),
-        *((f"working memory of {backend}", size) for backend, size in arenas.items()),
-        ("kept between runs", state),
-        ("inputs", inputs),
-        ("outputs", outputs),
-    ]
-    bars = [Bar(name, float(size), bytes_text(size)) for name, size in kinds if size]
+    kinds = memory_kinds(model)
+    bars = [Bar(name, float(size), bytes_text(size)) for name, size in kinds]
     parts: list[Part] = [
-        Facts([(name, bytes_text(size)) for name, size in kinds if size]),
+        Facts([(name, bytes_text(size)) for name, size in kinds]),
         Stack("Memory of one model and one run", bars),
         Bars("Weights by kind of layer", _by_kind(rows), "kind", "weights"),
         Bars("Weights by layer", _by_layer(rows), "layer", "weights", shown=15),
@@ -45,6 +35,20 @@ def memory_parts(model: Model, rows: Sequence[LayerRow]) -> list[Part]:
     if optimized is not None and optimized.memory.tensors:
         parts.append(_arenas_over_time(optimized.memory, len(optimized.graph.layers)))
     return parts
+
+
+def memory_kinds(model: Model) -> list[tuple[str, int]]:
+    """Bytes of each kind of memory that one model and one run take."""
+    graph, placement = graph_of(model), model.placement
+    arenas = {} if placement is None else placement.arena_bytes
+    kinds = [
+        ("weights and other constants", weight_bytes(graph)),
+        *((f"working memory of {backend}", size) for backend, size in arenas.items()),
+        ("kept between runs", sum(variable.initial.nbytes for variable in graph.variables)),
+        ("inputs", sum(_size(value) for value in graph.inputs)),
+        ("outputs", sum(_size(value) for value in graph.outputs)),
+    ]
+    return [(kind, size) for kind, size in kinds if size]
 
 
 def weight_bytes(graph: Graph) -> int:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import platform
+import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -12,24 +13,41 @@ import numpy as np
 
 import armpy
 from armpy.compiler.machine import describe_machine
-from armpy.core.units import bytes_text, count_text, time_text
 from armpy.errors import InvalidArgumentError
 from armpy.inspect import ModelFacts, describe_model
-from armpy.tensor import format_shape
-from armpy_tools.pages import Facts, Part, Section, Text
-from armpy_tools.report.accuracy_parts import accuracy_parts
+from armpy_tools.benchmark.machine import MachineLoad, busy_note
+from armpy_tools.pages import (
+    Facts,
+    Headlines,
+    Part,
+    Section,
+    Table,
+    Text,
+    TwoLines,
+    quantization_text,
+    shape_text,
+    type_name,
+)
+from armpy_tools.report.accuracy_parts import (
+    ModelErrors,
+    accuracy_headline,
+    accuracy_parts,
+    float_errors,
+    measure_accuracy,
+)
 from armpy_tools.report.comparison import compare_backends, comparison_parts
 from armpy_tools.report.graph_part import graph_part
+from armpy_tools.report.headlines import place_headline, size_headline, speed_headline
 from armpy_tools.report.layers import LayerRows
-from armpy_tools.report.memory_parts import memory_parts
+from armpy_tools.report.memory_parts import memory_kinds, memory_parts
 from armpy_tools.report.placement_parts import placement_parts
-from armpy_tools.report.time_parts import loading_parts, time_parts
+from armpy_tools.report.time_parts import kind_stack, loading_parts, time_parts
 
 if TYPE_CHECKING:
+    from armpy.execution import TensorSpec
     from armpy.model import Model
     from armpy.ops.operation import Array
     from armpy.plugins.hooks.outline import FileOutline
-    from armpy.profiling import Summary
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +64,9 @@ class ReportSubject:
     file_bytes: int = 0  # size of its file, 0 if there is none
     # Loads it without profiling for a backend as the first choice; for comparisons.
     load: Callable[[str], Model] | None = None
+    # The float model that it was quantised from, loaded on CpuRef, and its name.
+    float_model: Model | None = None
+    float_name: str = ""
 
 
 def report_sections(
@@ -93,17 +114,17 @@ def report_sections(
     arrays = dict(subject.arrays)
     model.run(arrays)
     profiler.clear()
+    load, began_s, own_s = MachineLoad(), time.perf_counter(), time.process_time()
+    load.begin()
     for number in range(num_runs):
         tell(f"run {number + 1} of {num_runs}")
         model.run(arrays)
+    load.end(time.perf_counter() - began_s, time.process_time() - own_s)
     summary = profiler.summary()
     facts = describe_model(model, subject.outline, file_bytes=subject.file_bytes)
     known = LayerRows(facts)
     known.add_times(summary)
-    accuracy: list[Part] = []
-    if with_accuracy:
-        tell("accuracy of each layer against CpuRef")
-        accuracy = accuracy_parts(model, subject.arrays, subject.name, known)
+    accuracy = _accuracy(subject, known, tell) if with_accuracy else None
     comparison: list[Part] = []
     if backends and subject.load is not None:
         tell(f"{len(backends)} backends in turns")
@@ -111,48 +132,79 @@ def report_sections(
             compare_backends(subject.load, backends, subject.arrays, num_runs)
         )
     tell("the page")
+    headlines = Headlines(
+        [
+            speed_headline(summary),
+            place_headline(model.placement, known.rows),
+            size_headline(facts, memory_kinds(model)),
+            accuracy_headline(accuracy),
+        ]
+    )
+    busy = busy_note(load.state)
+    overview: list[Part] = [
+        *([Text(busy, "note")] if busy else []),
+        headlines,
+        kind_stack(summary, known),
+        *_about(subject, facts),
+    ]
     return [
-        Section("Overview", _overview(subject, facts, summary)),
+        Section("Overview", overview),
         Section("Graph", [graph_part(facts, known.rows)]),
         Section("Placement", placement_parts(model.placement, known.rows)),
-        Section("Time", time_parts(profiler, summary, known)),
+        Section("Time", time_parts(summary, known)),
         Section("Memory", memory_parts(model, known.rows)),
         Section("Backends compared", comparison),
-        Section("Accuracy", accuracy),
+        Section("Accuracy", [] if accuracy is None else accuracy_parts(accuracy, known)),
         Section("Loading", loading_parts(summary)),
     ]
 
 
-def _overview(subject: ReportSubject, facts: ModelFacts, summary: Summary) -> list[Part]:
-    """The model, the machine, and the most important numbers."""
-    model, runs = subject.model, max(summary.num_executions, 1)
-    placement = model.placement
-    now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    told = [
-        ("model", subject.name),
-        *([("file", bytes_text(facts.file_bytes))] if facts.file_bytes else []),
-        *subject.facts,
-        ("layers", f"{len(facts.layers)} of {len(facts.operators)} kinds"),
-        ("parameters", f"{count_text(facts.parameters)}, {bytes_text(facts.parameter_bytes)}"),
-        ("multiplications added up", count_text(facts.macs)),
-        ("arithmetic operations", count_text(facts.operations)),
-        ("working memory", bytes_text(placement.peak_bytes if placement is not None else 0)),
-        ("one run, mean", time_text(summary.wall_ns / 1e3 / runs)),
-        ("inputs were", subject.inputs_text or "given"),
-    ]
+def _accuracy(subject: ReportSubject, known: LayerRows, tell: Callable[[str], None]) -> ModelErrors:
+    """Compare with CpuRef, and with the float model if there is one."""
+    tell("accuracy of each layer against CpuRef")
+    found = measure_accuracy(subject.model, subject.arrays, subject.name, known)
+    if subject.float_model is None:
+        return found
+    tell("accuracy against the float model")
+    stats = float_errors(subject.model, subject.arrays, subject.float_model)
+    return replace(found, float_name=subject.float_name, float_errors=stats)
+
+
+def _about(subject: ReportSubject, facts: ModelFacts) -> list[Part]:
+    """The inputs and outputs, the model and the machine."""
+    model = subject.model
     tensors = [
-        (f"{kind} {spec.name}", f"{spec.data_type.name}{format_shape(spec.shape)}")
+        (
+            kind,
+            spec.name,
+            TwoLines(type_name(spec.data_type.name), _quantization_text(spec)),
+            shape_text(spec.shape),
+        )
         for kind, specs in (("input", model.inputs), ("output", model.outputs))
         for spec in specs
     ]
-    machine = [
+    now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    told = [
+        ("model", subject.name),
+        *subject.facts,
+        ("layers", f"{len(facts.layers)} of {len(facts.operators)} kinds"),
+        ("inputs of the runs", subject.inputs_text or "passed by the caller"),
         ("machine", describe_machine()),
         ("date", now),
         ("armpy", armpy.__version__),
         ("Python, NumPy", f"{platform.python_version()}, {np.__version__}"),
         *_backend_versions(model),
     ]
-    return [Facts(told), Facts(tensors), Facts(machine), *_hints(model)]
+    return [
+        Table("Inputs and outputs", ["", "name", "type", "shape"], tensors),
+        Facts(told),
+    ]
+
+
+def _quantization_text(spec: TensorSpec) -> str:
+    """Scale and zero point; empty where there is none."""
+    found = spec.info.quantization
+    return "" if found is None else quantization_text(found.scales, found.zero_points, found.axis)
 
 
 def _backend_versions(model: Model) -> list[tuple[str, str]]:
@@ -165,12 +217,3 @@ def _backend_versions(model: Model) -> list[tuple[str, str]]:
         for name, count in used.items()
         if count
     ]
-
-
-def _hints(model: Model) -> list[Part]:
-    """What a reader should know at once."""
-    placement = model.placement
-    if placement is None or not placement.fallbacks:
-        return []
-    text = f"{placement.fallbacks} layers do not run on the first choice; see Placement for why."
-    return [Text(text, "note")]

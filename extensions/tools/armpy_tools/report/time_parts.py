@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from statistics import median
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from armpy.core.units import count_text, percent_text, time_text
-from armpy.profiling import EventKind
 from armpy_tools.pages import (
     Bar,
     Bars,
@@ -24,48 +22,49 @@ from armpy_tools.pages import (
 from armpy_tools.report.layers import LayerRow, LayerRows
 
 if TYPE_CHECKING:
-    from armpy.profiling import Profiler, Share, Summary
+    from armpy.profiling import Share, Summary
 
 OVERHEAD, WAITING = "overhead", "waiting"
 _MOST_SLICES = 9
 """Kinds of operations with a part of the bar of their own; the others share one."""
 
 
-def time_parts(profiler: Profiler, summary: Summary, known: LayerRows) -> list[Part]:
+def time_parts(summary: Summary, known: LayerRows) -> list[Part]:
     """Where the time of executions goes.
 
     Parameters
     ----------
     summary : Summary
-        Of `profiler`; of at least one execution.
+        Of at least one execution.
     known : LayerRows
         The layers, for their names.
     """
-    runs = max(summary.num_executions, 1)
-    durations = [e.duration_us for e in profiler.events if e.kind is EventKind.EXECUTION]
+    durations = [time_ns / 1000 for time_ns in summary.run_ns]
+    around = [TimePart.of(s, summary) for s in (*summary.overhead, *summary.waiting)]
+    layers = [TimePart.of(share, summary, known.title(share)) for share in summary.layers]
+    kinds = [*_by_kind(summary, known), *around]
     parts: list[Part] = [
         Facts(
             [
                 ("runs that were profiled", str(summary.num_executions)),
-                ("mean of one run", time_text(summary.wall_ns / 1e3 / runs)),
-                ("median of a run", time_text(median(durations)) if durations else "-"),
                 ("shortest and longest run", _range_text(durations)),
                 ("in layers", _share_text(summary.layers, summary)),
                 (OVERHEAD, _share_text(summary.overhead, summary)),
                 (WAITING, _share_text(summary.waiting, summary)),
             ]
-        )
+        ),
+        Text(
+            "Times of layers are medians of all runs. Their sum, which charts call 100 %, is near "
+            "the median of a run."
+        ),
     ]
     if summary.num_dropped:
         parts.append(Text(f"{summary.num_dropped} events were not kept.", "note"))
-    kinds = [*_by_kind(summary, known), *summary.overhead, *summary.waiting]
-    layers = [*summary.layers, *summary.overhead, *summary.waiting]
     parts += [
-        Stack("Time by kind of layer, with overhead and waiting: 100 %", _slices(kinds, runs)),
-        _bars("Time of one run by kind of layer", "kind", kinds, summary, None),
-        _bars("Time of one run by layer", "layer", layers, summary, known),
+        _bars("Time of one run by kind of layer", "kind", kinds),
+        _bars("Time of one run by layer", "layer", [*layers, *around]),
         _in_order(known.rows),
-        Details("Every layer with what is known of it", [_table(known.rows)]),
+        Details("Every layer with its figures", [_table(known.rows)]),
     ]
     if len(durations) > 1:
         numbers = [float(n + 1) for n in range(len(durations))]
@@ -102,47 +101,65 @@ def _share_text(shares: Iterable[Share], summary: Summary) -> str:
     return percent_text(sum(share.total_ns for share in shares) / (summary.wall_ns or 1))
 
 
-def _by_kind(summary: Summary, known: LayerRows) -> list[Share]:
+@dataclass(slots=True)
+class TimePart:
+    """A part of the time of one run."""
+
+    name: str
+    backend: str  # empty for armpy itself
+    time_us: float  # median
+
+    @classmethod
+    def of(cls, share: Share, summary: Summary, name: str = "") -> TimePart:
+        """The part that a profile has as a share."""
+        time_us = share.quartiles_us(summary.num_executions).median
+        return cls(name or share.name, share.backend, time_us)
+
+
+def kind_stack(summary: Summary, known: LayerRows) -> Stack:
+    """Where the time of a run goes, by kind of layer: the picture of the first screen."""
+    around = [TimePart.of(share, summary) for share in (*summary.overhead, *summary.waiting)]
+    caption = "Where the time of a run goes, by kind of layer: 100 %"
+    return Stack(caption, _slices([*_by_kind(summary, known), *around]))
+
+
+def _by_kind(summary: Summary, known: LayerRows) -> list[TimePart]:
     """The time of layers by the file's kinds of operators, and backends."""
-    found: dict[tuple[str, str], Share] = {}
+    found: dict[tuple[str, str], TimePart] = {}
     for share in summary.layers:
-        key = (known.kind(share), share.backend)
-        whole = found.setdefault(key, replace(share, name=key[0], count=0, total_ns=0, details={}))
-        whole.count += share.count
-        whole.total_ns += share.total_ns
+        part = TimePart.of(share, summary, known.kind(share))
+        whole = found.setdefault((part.name, part.backend), TimePart(part.name, part.backend, 0.0))
+        whole.time_us += part.time_us
     return list(found.values())
 
 
-def _slices(shares: Sequence[Share], runs: int) -> list[Bar]:
+def _slices(parts: Sequence[TimePart]) -> list[Bar]:
     """Parts of the whole; kinds that take little share the last one."""
-    ordered = sorted(shares, key=lambda share: -share.total_ns)
+    ordered = sorted(parts, key=lambda part: -part.time_us)
     shown, others = ordered[:_MOST_SLICES], ordered[_MOST_SLICES:]
-    bars = [Bar(_kind_name(s), s.total_us / runs, time_text(s.total_us / runs)) for s in shown]
+    bars = [Bar(_kind_name(part), part.time_us, time_text(part.time_us)) for part in shown]
     if others:
-        rest = sum(share.total_us for share in others) / runs
+        rest = sum(part.time_us for part in others)
         bars.append(Bar(f"{len(others)} others", rest, time_text(rest)))
     return bars
 
 
-def _kind_name(share: Share) -> str:
-    """A share with its backend."""
-    return f"{share.name} ({share.backend})" if share.backend else share.name
+def _kind_name(part: TimePart) -> str:
+    """A part with its backend."""
+    return f"{part.name} ({part.backend})" if part.backend else part.name
 
 
-def _bars(
-    caption: str, label: str, shares: Sequence[Share], summary: Summary, known: LayerRows | None
-) -> Bars:
-    """A bar for each share, the longest first."""
-    runs = max(summary.num_executions, 1)
+def _bars(caption: str, label: str, parts: Sequence[TimePart]) -> Bars:
+    """A bar for each part, the longest first."""
+    whole = sum(part.time_us for part in parts) or 1.0
     bars = [
         Bar(
-            share.name if known is None else known.title(share),
-            share.total_us / runs,
-            f"{time_text(share.total_us / runs)}, "
-            f"{percent_text(share.total_ns / (summary.wall_ns or 1))}",
-            share.backend or "armpy",
+            part.name,
+            part.time_us,
+            f"{time_text(part.time_us)}, {percent_text(part.time_us / whole)}",
+            part.backend or "armpy",
         )
-        for share in sorted(shares, key=lambda share: -share.total_ns)
+        for part in sorted(parts, key=lambda part: -part.time_us)
     ]
     return Bars(f"{caption}: 100 %", bars, label, "time", shown=20)
 
@@ -167,8 +184,8 @@ def _in_order(rows: Sequence[LayerRow]) -> Lines:
 def _table(rows: Sequence[LayerRow]) -> Table:
     """All layers."""
     columns = [
-        "number>", "layer", "operation", "shape", "precision", "backend", "us>", "operations>",
-        "per ns>", "KiB moved>", "KiB weights>", "with",
+        "number>", "layer", "operation", "shape", "type", "backend", "median us>", "quartiles us>",
+        "operations>", "per ns>", "KiB moved>", "KiB weights>", "with",
     ]  # fmt: skip
     lines = [
         (
@@ -176,9 +193,10 @@ def _table(rows: Sequence[LayerRow]) -> Table:
             row.short,
             row.facts.operator,
             row.shape,
-            row.facts.type,
+            row.type,
             row.where,
-            "" if row.time_us is None else f"{row.time_us:.2f}",
+            "" if row.quartiles_us is None else f"{row.quartiles_us.median:.2f}",
+            "" if row.quartiles_us is None else "{:.2f} to {:.2f}".format(*row.quartiles_us[::2]),
             count_text(row.facts.operations),
             _rate(row),
             f"{row.facts.bytes_moved / 1024:.1f}",

@@ -18,6 +18,8 @@ from armpy_tools.pages import (
     GraphEdge,
     GraphNode,
     GraphView,
+    Headline,
+    Headlines,
     Lines,
     NodeColours,
     Section,
@@ -25,8 +27,12 @@ from armpy_tools.pages import (
     Stack,
     Table,
     Text,
+    TwoLines,
+    quantization_text,
     render_page,
     rendering,
+    shape_text,
+    type_name,
 )
 
 HOSTILE = "</script><script>alert(1)</script>\"'<img src=x onerror=alert(2)>\u202e\x00"
@@ -62,7 +68,8 @@ def every_part(text: str) -> list[Section]:
     parts = (
         Text(text, "note"),
         Facts([(text, text)]),
-        Table(text, [text, f"{text}>"], [(text, 1.5)]),
+        Headlines([Headline(text, [(text, text)], [text], [Bar(text, 1.0)])]),
+        Table(text, [text, f"{text}>"], [(TwoLines(text, text), 1.5)]),
         Bars(text, [Bar(text, 1.0, text, text)], text, text),
         Stack(text, [Bar(text, 1.0, text)]),
         Lines(text, [Series(text, [0], [1], [text])], text, text, limits=[(text, 1.0)]),
@@ -118,6 +125,36 @@ def test_sections_without_parts_are_left_out() -> None:
     text = render_page("title", [Section("empty"), Section("full", [Text("x")])])
     assert "empty" not in text
     assert text.count(">full<") == 2  # its heading, and the contents
+
+
+def test_long_names_break_between_their_words() -> None:
+    text = render_page("x", [Section("s", [Facts([("file", "v2_1.0_224_int8.tflite;a/b")])])])
+    assert "v2_1.0_224_<wbr>int8.<wbr>tflite;<wbr>a/<wbr>b" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("QASYMM_U8", "uint8"),
+        ("QSYMM_S16", "int16"),
+        ("SIGNED64", "int64"),
+        ("UNSIGNED4", "uint4"),
+        ("BOOLEAN", "bool"),
+        ("BFLOAT16", "bfloat16"),
+        ("INT8", "int8"),
+        ("FLOAT", "float32"),
+    ],
+)
+def test_types_have_the_names_that_people_use(name: str, expected: str) -> None:
+    assert type_name(name) == expected
+
+
+def test_shapes_and_quantisation_are_short() -> None:
+    assert shape_text((None, 224, 3)) == "?×224×3"
+    assert shape_text(()) == "scalar"
+    assert quantization_text((0.5,), (3,)) == "scale 0.5, zero point 3"
+    assert quantization_text((0.5, 0.25), (0, 0), 3) == "2 scales along axis 3"
+    assert quantization_text((), ()) == ""
 
 
 def test_shares_of_a_stack_are_parts_of_its_whole() -> None:

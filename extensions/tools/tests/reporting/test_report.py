@@ -10,24 +10,31 @@ from armpy_reference import ReferenceBackend
 import armpy
 from armpy import DataType, Model, Network, Runtime, RuntimeOptions, TensorInfo, ops
 from armpy.errors import ExecutionTimeoutError, InvalidArgumentError
-from armpy.inspect import LayerFacts, ModelFacts
+from armpy.inspect import LayerFacts, LayerStatus, ModelFacts, TensorFacts
 from armpy.model.model_files import ModelOrigin
 from armpy.ops.operation import Array, Operation
 from armpy.plugins.hooks.model_file import open_model_file
 from armpy.plugins.hooks.outline import FileOutline
 from armpy.profiling import Share, Summary
+from armpy_tools.benchmark import machine
+from armpy_tools.measure.limits import main_limit
 from armpy_tools.pages import (
     Bar,
     Bars,
     Facts,
     GraphView,
+    Headline,
+    Headlines,
     Lines,
     Section,
     Stack,
     Table,
     Text,
+    TwoLines,
 )
 from armpy_tools.report import ReportSubject, compare_backends, report_sections
+from armpy_tools.report.accuracy_parts import float_errors
+from armpy_tools.report.graph_part import graph_part
 from armpy_tools.report.layers import LayerRows
 from armpy_tools.report.memory_parts import needed_bytes
 from tests.support.fake_backends import FakeBackend, registry_of
@@ -93,7 +100,7 @@ def test_bars_of_time_add_up_to_the_whole(sections: list[Section], number: int) 
     assert isinstance(facts, Facts)
     shares = [float(bar.text.rpartition(",")[2].rstrip(" %")) for bar in bars.bars]
     assert sum(shares) == pytest.approx(100, abs=0.05 * len(shares))
-    stack = parts_of(sections, "Time", Stack)[0]
+    stack = parts_of(sections, "Overview", Stack)[0]
     assert isinstance(stack, Stack)
     assert sum(bar.value for bar in bars.bars) == pytest.approx(stack.whole)
 
@@ -239,6 +246,120 @@ def test_what_layers_take_together_is_told_of_each_with_the_others() -> None:
         (None, ()),
     ]
     assert known.kind(share) == "CONV_2D + ADD"
+
+
+def answers_of(sections: list[Section]) -> dict[str, Headline]:
+    (found,) = parts_of(sections, "Overview", Headlines)
+    assert isinstance(found, Headlines)
+    return {answer.question: answer for answer in found.headlines}
+
+
+def test_the_first_screen_answers_four_questions(sections: list[Section]) -> None:
+    found = answers_of(sections)
+    assert list(found) == ["How fast?", "Where did it run?", "How big?", "How exact?"]
+    assert found["How fast?"].figures[0][1] == "median of 3 runs"
+    assert found["Where did it run?"].figures == [("CpuRef", "100 % of the time in layers")]
+    assert list(found["Where did it run?"].lines) == ["no layer fell back"]
+    assert found["How exact?"].figures[0][0] == "reference"
+
+
+def test_the_first_reason_of_a_fallback_is_on_the_first_screen() -> None:
+    backend = FakeBackend("Picky", operations=(ops.Softmax,))
+    registry = registry_of(backend, ReferenceBackend())
+    with profiled(DIGITS, registry=registry, backends=["Picky", "CpuRef"]) as model:
+        subject = ReportSubject(model, "digits", zeros(model), outline=outline())
+        found = answers_of(report_sections(subject, num_runs=1, with_accuracy=False))
+        assert model.placement is not None
+        first = model.placement.refusals[0].text
+    (line,) = found["Where did it run?"].lines
+    assert line.startswith("CONV_2D ")
+    assert line.endswith(f" not on Picky: {first.rstrip('.')}")
+    assert found["How exact?"].figures[0][0] == "not measured"
+
+
+def test_a_model_is_compared_with_the_float_model() -> None:
+    with profiled(DIGITS, backends=["CpuRef"]) as model:
+        with armpy.load(DIGITS, backends=["CpuRef"]) as same:
+            subject = ReportSubject(
+                model, "digits", zeros(model), float_model=same, float_name="float.tflite"
+            )
+            found = report_sections(subject, num_runs=1)
+        figures = answers_of(found)["How exact?"].figures
+        assert figures[0] == ("equal", "the outputs to float.tflite, number by number")
+        (table,) = parts_of(found, "Accuracy", Table)
+        assert isinstance(table, Table)
+        assert table.rows[0][0] == "none"
+        net = Network()
+        x = net.input("x", TensorInfo((4,), DataType.FLOAT32))
+        y = net.input("y", TensorInfo((4,), DataType.FLOAT32))
+        net.output("z", net.add(ops.ElementwiseBinary(ops.BinaryOperation.ADD), x, y))
+        with (
+            Model(net, runtime=Runtime(RuntimeOptions(backends=["CpuRef"]))) as other,
+            pytest.raises(InvalidArgumentError, match=r"Expected 1 inputs.*got 2 and 1"),
+        ):
+            float_errors(model, zeros(model), other)
+
+
+def test_inputs_have_types_that_people_use_with_their_quantisation(
+    sections: list[Section],
+) -> None:
+    (table,) = parts_of(sections, "Overview", Table)
+    assert isinstance(table, Table)
+    kind = table.rows[0][2]
+    assert isinstance(kind, TwoLines)
+    assert kind.text == "int8"
+    assert kind.below.startswith("scale 0.0039")
+    assert table.rows[0][3] == "1×16×16×1"
+
+
+def test_a_page_of_a_busy_machine_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    busy = iter([0.0, 1e6])
+    monkeypatch.setattr(machine, "busy_seconds", lambda: next(busy))
+    with profiled(DIGITS, backends=["CpuRef"]) as model:
+        subject = ReportSubject(model, "digits", zeros(model))
+        found = report_sections(subject, num_runs=1, with_accuracy=False)
+    (text,) = parts_of(found, "Overview", Text)
+    assert isinstance(text, Text)
+    assert text.text.startswith("The machine was busy: other processes took ")
+
+
+def test_layers_that_ran_as_one_are_one_node_with_their_time_and_edges() -> None:
+    def of(index: int, name: str, inputs: tuple[int, ...], operator: str) -> LayerFacts:
+        status = LayerStatus.RUNS
+        return LayerFacts(
+            index, operator, name, "", inputs, (index + 1,), (1,), "INT8", status=status
+        )
+
+    layers = (
+        of(0, "a", (0,), "CONV_2D"),
+        of(1, "b", (1,), "CONV_2D"),
+        of(2, "c", (2, 1), "ADD"),
+    )
+    ends = [(None, (0,)), (0, (1, 2)), (1, (2,)), (2, ())]
+    tensors = tuple(
+        TensorFacts(n, f"t{n}", "", (1,), "INT8", "", 1, (0.5,), (3,), None, *end)
+        for n, end in enumerate(ends)
+    )
+    facts = ModelFacts(0, 0, 0, 0, 0, {}, {}, "", layers, tensors, (), (0,), (3,), True)
+    known = LayerRows(facts)
+    share = Share("b + c", "A", "Convolution2d", "b + c", 3, 6000, run_ns=[1000, 2000, 3000])
+    known.add_times(Summary(3, 6000, 6000, (share,), (), (), (), (), (), 0))
+    view = graph_part(facts, known.rows)
+    assert [node.title for node in view.nodes] == ["t0", "a", "b", "t3"]
+    fused = view.nodes[2]
+    assert fused.subtitle == "CONV_2D + ADD 1"
+    assert dict(fused.facts)["time"] == "2 us (median; half of the runs 1.5 us to 2.5 us)"
+    assert dict(fused.facts)["quantisation"] == "scale 0.5, zero point 3"
+    assert [(edge.source, edge.target) for edge in view.edges] == [(0, 1), (1, 2), (2, 3)]
+    assert view.colourings[0].name == "time"
+    assert list(view.colourings[0].amounts) == [None, None, 2.0, None]
+
+
+def test_what_limits_most_of_the_time_is_said_in_words() -> None:
+    assert main_limit({"memory": 3.0, "compute": 1.0}) == (
+        "limited by memory bandwidth in 75 % of the time"
+    )
+    assert "not known" in main_limit({"not known": 3.0, "overhead": 1.0})
 
 
 def test_a_bar_is_named_by_its_layers_short_name(sections: list[Section]) -> None:

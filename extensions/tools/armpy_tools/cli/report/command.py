@@ -45,6 +45,11 @@ from armpy.cli.options import (
     help="Compare the model on this backend with the others named so; may be repeated.",
 )
 @click.option("--no-accuracy", is_flag=True, help="Do not compare each layer with CpuRef.")
+@click.option(
+    "--float-model",
+    type=MODEL_FILE,
+    help="The float model that MODEL was quantised from, to compare outputs with.",
+)
 @click.option("--image", type=MODEL_FILE, help="A picture for a model with one image input.")
 @click.option(
     "--input",
@@ -64,6 +69,7 @@ from armpy.cli.options import (
 def command() -> None:
     """Write a page about MODEL: one file that works in any browser, without network.
 
-    It shows the graph to zoom and search, where layers run and why not elsewhere, where time and
-    memory go, how exact each layer is against CpuRef, and backends beside each other.
+    Its first screen answers four questions: how fast, where it ran, how big, how exact. Below are
+    the graph to zoom and search, where layers run and why not elsewhere, where time and memory go,
+    the error of each layer against CpuRef, and backends beside each other.
     """

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import webbrowser
 from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,7 @@ def report(
     runs: int,
     compared: tuple[str, ...],
     no_accuracy: bool,
+    float_model: str | None,
     size: tuple[int, int] | None,
     shape_sets: Sequence[Shapes],
     **given: Any,  # Any: click hands over the fields of RunRequest by name
@@ -45,16 +48,26 @@ def report(
         check_outputs({"--svg": svg}, [load_request.model])
         _draw(load_request, size, chosen_shapes(load_request, size, shape_sets), svg)
         return
+    if float_model is not None and no_accuracy:
+        raise click.UsageError("--float-model: it does not go with --no-accuracy.")
     if shape_sets:
         raise click.UsageError("--shape: it is for --svg; a page takes --size or --input.")
     render_page("", [])  # tells what is missing before the model runs
     path = Path(output or f"{Path(load_request.model).stem}.html")
     arrays = [text.rpartition("=")[2] for text in given["inputs"]]
-    check_outputs({"--output": str(path)}, [load_request.model, given["image"], *arrays])
+    inputs = [load_request.model, float_model, given["image"], *arrays]
+    check_outputs({"--output": str(path)}, inputs)
     tell = _Teller()
     tell("loading")
-    with load_model(load_request, profiling=True) as model:
+    with load_model(load_request, profiling=True) as model, ExitStack() as stack:
         subject = _subject(load_request, model, size, given)
+        if float_model is not None:
+            on_reference = CliLoadRequest(float_model).with_options(backends=("CpuRef",))
+            subject = replace(
+                subject,
+                float_model=stack.enter_context(load_model(on_reference)),
+                float_name=Path(float_model).name,
+            )
         try:
             sections = report_sections(
                 subject,

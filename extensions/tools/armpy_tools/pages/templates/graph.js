@@ -13,6 +13,10 @@
     return made;
   };
 
+  // A text that breaks between the words of a name rather than within them.
+  const breakable = (text) => text.split(/(?<=[/;+])|(?<=[_.:])(?=[a-z])/i)
+    .flatMap((part, n) => (n ? [document.createElement("wbr"), part] : [part]));
+
   class GraphView {
     constructor(root) {
       this.root = root;
@@ -390,16 +394,19 @@
         line.append(element("dt", name), text);
         list.append(line);
       };
-      for (const [name, text] of this.data.facts[node]) fact(this.data.factNames[name], [text]);
+      for (const [name, text] of this.data.facts[node]) fact(this.data.factNames[name], breakable(text));
       const links = (nodes) => [...new Set(nodes)].flatMap((other, n) => {
-        const link = element("button", this.data.titles[other]);
+        const link = element("button");
+        link.append(...breakable(this.data.titles[other]));
         link.type = "button";
         link.addEventListener("click", () => { this.choose(other); this.area.focus(); });
         return n ? [", ", link] : [link];
       });
       if (this.inputs[node].length) fact("reads from", links(this.inputs[node]));
       if (this.outputs[node].length) fact("is read by", links(this.outputs[node]));
-      panel.replaceChildren(element("h3", this.data.titles[node]), element("p", this.data.subtitles[node], "dim"), list);
+      const heading = element("h3");
+      heading.append(...breakable(this.data.titles[node]));
+      panel.replaceChildren(heading, element("p", this.data.subtitles[node], "dim"), list);
       this.bringIn(node);
     }
 

@@ -1,0 +1,87 @@
+"""The first screen of a report: how fast, where, how big, how exact."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from armpy.core.units import bytes_text, count_text, time_text
+from armpy_tools.measure.limits import limit_of, main_limit
+from armpy_tools.pages import Bar, Headline
+from armpy_tools.report.layers import LayerRow, times_by_backend
+
+if TYPE_CHECKING:
+    from armpy.compiler import Placement
+    from armpy.inspect import ModelFacts
+    from armpy.profiling import Summary
+
+
+def speed_headline(summary: Summary) -> Headline:
+    """How long a run takes, how much that varies, and what limits it."""
+    low, median, high = summary.run_us
+    times: dict[str, float] = {}
+    runs = max(summary.num_executions, 1)
+    for share in summary.layers:
+        time_us = share.quartiles_us(runs).median
+        compute_us, memory_us = (
+            share.details.get(name, 0.0) / runs for name in ("compute_us", "memory_us")
+        )
+        limit = limit_of(time_us, compute_us, memory_us)
+        times[limit] = times.get(limit, 0.0) + time_us
+    around_us = sum(share.quartiles_us(runs).median for share in summary.overhead)
+    times["overhead"] = times.get("overhead", 0.0) + around_us
+    return Headline(
+        "How fast?",
+        [(time_text(median), f"median of {runs} runs")],
+        [f"half of the runs take {time_text(low)} to {time_text(high)}", main_limit(times)],
+    )
+
+
+def place_headline(placement: Placement | None, rows: Sequence[LayerRow]) -> Headline:
+    """Which backends ran the model, and the first reason why one did not take a layer."""
+    question = "Where did it run?"
+    if placement is None:
+        return Headline(question, [("not known", "the shapes of the inputs are not known")])
+    counts = {name: count for name, count in placement.layers_by_backend.items() if count}
+    times = times_by_backend(rows)
+    bars = [Bar(name, times.get(name, 0.0), _layers_text(n)) for name, n in counts.items()]
+    unit = "the time in layers"
+    if not any(bar.value for bar in bars):
+        unit = "the layers"
+        bars = [Bar(name, float(n), _layers_text(n)) for name, n in counts.items()]
+    first = max(bars, key=lambda bar: bar.value, default=None)
+    if first is None:
+        return Headline(question, [("nowhere", "the model has no layers that run")])
+    share = first.value / (sum(bar.value for bar in bars) or 1.0)
+    figure = (first.name, f"{100 * share:.0f} % of {unit}")
+    return Headline(question, [figure], _fallback(rows), bars)
+
+
+def _layers_text(count: int) -> str:
+    return f"{count} layer" if count == 1 else f"{count} layers"
+
+
+def _fallback(rows: Sequence[LayerRow]) -> list[str]:
+    """The first reason why a layer does not run where it would have been preferred."""
+    for row in rows:
+        for refusal in row.facts.refusals:
+            reason = refusal.reason.rstrip(".")
+            return [f"{row.facts.operator} {row.short} not on {refusal.backend}: {reason}"]
+    return ["no layer fell back"]
+
+
+def size_headline(facts: ModelFacts, memory: Sequence[tuple[str, int]]) -> Headline:
+    """How many parameters the model has, how large its file is, and what memory it takes.
+
+    Parameters
+    ----------
+    memory : sequence of (str, int)
+        Kinds of memory of one model and one run, in bytes.
+    """
+    lines = []
+    if facts.file_bytes:
+        lines.append(f"file: {bytes_text(facts.file_bytes)}")
+    whole = sum(size for _, size in memory)
+    lines.append(f"peak memory: {bytes_text(whole)}, with weights, inputs and outputs")
+    lines.append(f"work of a run: {count_text(facts.macs)} multiply-adds")
+    return Headline("How big?", [(count_text(facts.parameters), "parameters")], lines)
