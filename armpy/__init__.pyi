@@ -12,6 +12,7 @@ from armpy.errors import (
     BackendUnavailableError as BackendUnavailableError,
     CompilationPostponedError as CompilationPostponedError,
     DeadObjectError as DeadObjectError,
+    DeviceNotFoundError as DeviceNotFoundError,
     ExecutionCancelledError as ExecutionCancelledError,
     ExecutionTimeoutError as ExecutionTimeoutError,
     GraphValidationError as GraphValidationError,

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from armpy.backend import (
+    BACKEND_API_VERSION,
     IPrograms,
     OptionValues,
     ProgramCheck,
@@ -59,7 +60,10 @@ CAUSES = {
     "NullId": ("rejected", "its get_backend_id returned None"),
     "NullInstance": ("rejected", "its backend_factory returned None"),
     "OptimizeRaises": ("problem", r"ValueError\('the compiler does not know this pattern'\)"),
-    "OtherMajor": ("rejected", r"made for API version 1.5, which does not fit 2\.2\. The page"),
+    "OtherMajor": (
+        "rejected",
+        rf"made for API version 1.5, which does not fit {BACKEND_API_VERSION}\. The page",
+    ),
     "SegfaultAtImport": ("crashed", r"ended by SIGSEGV, at .*SegfaultAtImport_backend.py line \d+"),
     "SyntaxError": ("failed", r"SyntaxError: .*line 3\)"),
     "SystemExitAtImport": ("failed", "SystemExit: usage"),

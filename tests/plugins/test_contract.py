@@ -12,6 +12,7 @@ import pytest
 from armpy_reference import ReferenceBackend
 
 import armpy
+from armpy.backend import BACKEND_API_VERSION
 from armpy.errors import BackendUnavailableError, InvalidArgumentError
 from armpy.plugins import PluginOptions
 from armpy.plugins.checks import check_backend
@@ -59,7 +60,10 @@ def test_sound_backends_pass(backend: FakeBackend) -> None:
         ({"get_api_version": lambda self: 1.0}, "API version 1.0 is not of the form major.minor"),
         ({"get_api_version": lambda self: (1, 0)}, r"version \(1, 0\) is not of the form"),
         ({"get_api_version": lambda self: "99.0"}, "made for API version 99.0"),
-        ({"get_api_version": lambda self: "1.5"}, "1.5, which does not fit 2.2. The page 'A back"),
+        (
+            {"get_api_version": lambda self: "1.5"},
+            rf"1.5, which does not fit {BACKEND_API_VERSION}. The page 'A back",
+        ),
         ({"get_id": lambda self: "Other"}, "it calls itself 'Other'"),
         ({"get_id": lambda self: None}, "it calls itself None"),
         ({"backend_id": "Fake"}, "backend_id is not part of the contract.*Did you mean 'get_id'"),

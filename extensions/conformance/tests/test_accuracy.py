@@ -331,7 +331,7 @@ class _Checker(HTMLParser):
         self.references: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in ("meta", "br"):
+        if tag not in ("meta", "br", "wbr"):
             self.open.append(tag)
         self.references += [value or "" for name, value in attrs if name in ("src", "href")]
 
