@@ -1,10 +1,21 @@
-"""Shapes that have to be known when a network is loaded."""
+"""Shapes that are known, or have to be known, when a network is loaded."""
 
 from __future__ import annotations
 
 from armpy.errors import LayerValidationError
 from armpy.graph import Graph
 from armpy.tensor import format_shape
+
+
+def default_shapes(graph: Graph) -> list[tuple[int, ...]] | None:
+    """Return the shape of each input to prepare for; None if one is not known."""
+    shapes = []
+    for value, default in zip(graph.inputs, graph.default_shapes, strict=True):
+        shape = value.info.known_shape if value.info.is_fully_shaped else default
+        if shape is None:
+            return None
+        shapes.append(shape)
+    return shapes
 
 
 def check_shapes_known(graph: Graph) -> None:

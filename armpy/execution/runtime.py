@@ -244,7 +244,7 @@ class Runtime:
         else:
             graph, settings = graph_of(network), self._network_settings(given)
         same = None if original is None else self.get_network(original)
-        name = network.name if isinstance(network, Network) else same.title if same else ""
+        name = network.name if isinstance(network, Network) else same.settings.name if same else ""
         settings = replace(settings, name=model_name() or name, saved=current_parts())
         shared = None
         if shares_state_with is not None:

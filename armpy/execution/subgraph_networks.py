@@ -6,7 +6,8 @@ import logging
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Generic, Protocol, TypeVar
@@ -39,8 +40,8 @@ class InnerNetwork(Protocol):
     def plan(self, key: Shapes) -> NetworkPlan:
         """The plan for some input shapes."""
 
-    def free_own_memory(self) -> None:
-        """Give the working memory that no execution is using back."""
+    def forget_plans(self) -> None:
+        """Make plans anew when they are needed next."""
 
 
 NetworkT = TypeVar("NetworkT", bound=InnerNetwork)
@@ -110,9 +111,34 @@ class SubgraphNetworks(Generic[NetworkT]):
         )
         return True
 
-    def forgive(self, backend_id: BackendId) -> None:
-        """Give layers to a backend again, as nobody else takes them."""
-        self._refusals.pop(backend_id, None)
+    @contextmanager
+    def planning_without(
+        self, network: NetworkT, backend_id: BackendId, error: ArmpyError
+    ) -> Iterator[None]:
+        """Exclude a backend that has failed while plans are made that need other backends.
+
+        Parameters
+        ----------
+        network : InnerNetwork
+            The network that ran; its plans and those of inner networks are made anew.
+        backend_id : str
+        error : ArmpyError
+            The backend's error. If no other backend takes its layers, it gets them back.
+        """
+        # Of several executions that fail at the same time, one makes the plans anew for all.
+        is_first = self.fail(backend_id, error)
+        if is_first:
+            for one in (network, *self.networks):
+                one.forget_plans()
+        try:
+            yield
+        except BaseException:
+            if is_first:
+                self._refusals.pop(backend_id, None)
+            raise
+        if is_first:
+            text = "%s has failed and loses its layers, which are executed again: %s"
+            _log.warning(text, backend_id, error)
 
     def excluded(self, graph: Graph) -> Exclusions:
         """The layers of a graph that backends without a session do not get."""
@@ -185,7 +211,7 @@ class SubgraphNetworks(Generic[NetworkT]):
         """Forget inner networks and sessions, which go with the last execution under way."""
         with self.lock:
             for network in self.networks:
-                network.free_own_memory()
+                network.forget_plans()
             self._networks.clear()
             # Executions under way have the old ones through their plans.
             self.sessions = Sessions(self._host, _refuse_session)

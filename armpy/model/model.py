@@ -208,11 +208,11 @@ class Model:
         first reader refuses, MemoryImportError is raised, and nothing is imported; another reader
         that can neither import the memory nor share it gets a copy in each run.
         """
-        return self.handle.loaded.import_inputs(memories)
+        return self.handle.loaded.import_memory(memories, is_output=False)
 
     def import_outputs(self, memories: Mapping[str, object]) -> dict[str, ImportedTensor]:
         """`import_inputs` for outputs; MemoryExportError if the backend that writes one refuses."""
-        return self.handle.loaded.import_outputs(memories)
+        return self.handle.loaded.import_memory(memories, is_output=True)
 
     def prepare(self, shapes: Shapes | None = None) -> None:
         """Make all that a call needs now, so that no call compiles or plans unexpectedly.
@@ -338,7 +338,7 @@ class Model:
     def title(self) -> str:
         """The name of the model's file, or of its network; may be empty."""
         has_network = not (self.is_light or self.is_closed)
-        return self.provenance.title or (self.handle.loaded.title if has_network else "")
+        return self.provenance.title or (self.handle.loaded.settings.name if has_network else "")
 
     @property
     def inputs(self) -> TensorSpecs:
@@ -388,7 +388,7 @@ class Model:
     def reset_state(self) -> None:
         """Give every variable (LSTM and SVDF state) its initial elements again, shared ones too."""
         if not self.is_light:  # it has none, or it would not be light
-            self.handle.loaded.reset_state()
+            self.handle.loaded.shared_state.reset()
 
     @property
     def is_closed(self) -> bool:

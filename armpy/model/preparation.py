@@ -54,7 +54,7 @@ def warm_up(
     """Prepare a network for some shapes each, and run it once for each.
 
     Raises InvalidArgumentError if there are more, or one does not fit what the network leaves open;
-    ArmpyError as from `LoadedNetwork.wait_compiled`.
+    ArmpyError as from `Tiers.wait`.
     """
     if len(several) > most:
         raise InvalidArgumentError(
@@ -66,7 +66,8 @@ def warm_up(
     every = [input_shapes(network.graph, shapes) for shapes in several]
     for chosen in every:
         network.prepare(chosen)
-    network.wait_compiled(timeout_s)
+    if network.tiers is not None:
+        network.tiers.wait(timeout_s)
     for chosen in every:
         if network.graph.variables:  # a run would change them
             network.plan(tuple(chosen)).make_ready()

@@ -62,16 +62,22 @@ class ModelContents(NamedTuple):
     read_metadata: Callable[[], ModelMetadata]  # returns what the model's file says of itself
 
 
+def _settle(network: LoadedNetwork) -> None:
+    """Wait for what is compiled in the background."""
+    if network.tiers is not None:
+        network.tiers.settle()
+
+
 def contents_of(model: ModelT) -> ModelContents:
     """Gather what a file of a model is written of."""
     network, signatures = model.handle.loaded, model.provenance.signatures
-    network.settle()
+    _settle(network)
 
     def others() -> Iterator[tuple[str, LoadedNetwork]]:
         for name in model.signatures:
             if name != signatures.first_name:
                 other = model.signature(name).handle.loaded
-                other.settle()
+                _settle(other)
                 yield name, other
 
     options, first_name = model.runtime.options, signatures.first_name
@@ -116,8 +122,8 @@ def save_model(
             signatures[-1] |= {"inputs": inputs, "outputs": named.graph.output_names}
         if section in records:
             continue
-        for inner in (one, *one.inner_networks):
-            for plan in compiled_programs(inner.plans):
+        for inner in (one, *one.subgraphs.networks):
+            for plan in compiled_programs([*inner.plan_cache.plans.values()]):
                 programs.add(plan, one.backends)
         latest = _compiled(one.latest)
         optimized = None if latest is None else latest.network
@@ -132,7 +138,7 @@ def save_model(
     manifest: dict[str, object] = {
         "kind": KIND_MODEL,
         "armpy": __version__,
-        "title": network.title,
+        "title": network.settings.name,
         "signatures": signatures,
         "options": options_to_save(contents.options),
         "programs": programs.records,
@@ -158,8 +164,8 @@ def _metadata_section(contents: ModelContents) -> dict[str, bytes | Array]:
 
 def compiled_views(network: LoadedNetwork) -> Iterator[tuple[BackendId, SubgraphView]]:
     """What backends have compiled of a network, and of those that its control flow runs."""
-    for inner in (network, *network.inner_networks):
-        for plan in compiled_programs(inner.plans):
+    for inner in (network, *network.subgraphs.networks):
+        for plan in compiled_programs([*inner.plan_cache.plans.values()]):
             for layer in plan.network.graph.layers:
                 if isinstance(layer.operation, PreCompiled):
                     yield plan.network.backend_ids[layer.id], _view(plan.network, layer)
@@ -187,7 +193,7 @@ def save_interface(contents: ModelContents, path: str | os.PathLike[str], entry:
     manifest: dict[str, object] = {
         "kind": KIND_MODEL,
         "armpy": __version__,
-        "title": network.title,
+        "title": network.settings.name,
         "signatures": [{"name": None, "section": MODEL}],
         "options": options_to_save(contents.options),
         "programs": [],
@@ -224,7 +230,7 @@ def save_shapes(
     manifest: dict[str, object] = {
         "kind": KIND_SHAPES,
         "armpy": __version__,
-        "title": network.title,
+        "title": network.settings.name,
         "entry": entry,
         "programs": programs.records,
         "quick": record,

@@ -169,7 +169,7 @@ def test_networks_of_graphs_go_with_the_plans_that_run_them() -> None:
         _, doubled = model(np.zeros(1, np.int32), np.ones(length, np.float32))
         np.testing.assert_array_equal(doubled, np.full(length, 16, np.float32))
     gc.collect()
-    subgraphs = model.runtime.get_network(model.network_id)._subgraphs
+    subgraphs = model.runtime.get_network(model.network_id).subgraphs
     assert len(subgraphs._networks) <= 2 * 2
     assert {layer.inside for layer in placement_of(model).layers} == {
         "",

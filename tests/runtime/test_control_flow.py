@@ -28,6 +28,7 @@ from armpy.errors import (
     InvalidArgumentError,
     LayerValidationError,
 )
+from armpy.execution.loaded_network import _inner_networks
 from armpy.graph import Graph, Value
 from armpy.graph.nesting import MAX_NESTING
 from armpy.graph.network import Network
@@ -327,7 +328,7 @@ class TestMemory:
     def test_plans_of_a_growing_loop_are_kept_to_a_number(self) -> None:
         model = Model(growing(60), runtime_of(plan_cache_size=3, loop_timeout_s=None))
         model(ints(0), floats(0))
-        inner = loaded(model)._inner_networks("", set())
+        inner = _inner_networks(loaded(model), "", set())
         # The condition reads the counter only.
         assert [len(network.plan_cache.plans) for _, network in inner] == [1, 3]
 
@@ -364,7 +365,7 @@ class TestMemory:
     def test_a_closed_network_lets_inner_networks_go(self) -> None:
         model = Model(loop(3), runtime_of())
         model(ints(0))
-        inner = [weakref.ref(network) for _, network in loaded(model)._inner_networks("", set())]
+        inner = [weakref.ref(network) for _, network in _inner_networks(loaded(model), "", set())]
         assert len(inner) == 2
         model.close()
         gc.collect()

@@ -279,7 +279,7 @@ def test_a_network_whose_shapes_depend_on_values_imports_nothing() -> None:
 
 def test_shapes_have_to_be_known() -> None:
     with Model(chain(3, (None,)), runtime_of()) as model:
-        with pytest.raises(InvalidArgumentError, match=r"no shapes yet.*Model.prepare"):
+        with pytest.raises(InvalidArgumentError, match=r"inputs are not known yet.*Model.prepare"):
             model.import_inputs({"x": shared(X)})
         model.resize({"x": (4,)})
         x = model.import_inputs({"x": shared(X)})["x"]

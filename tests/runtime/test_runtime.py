@@ -78,7 +78,7 @@ def test_a_builder_can_be_loaded_as_it_is(runtime: Runtime) -> None:
 def test_a_loaded_builder_is_called_what_it_was_named(runtime: Runtime) -> None:
     net = Network("faces")
     net.output("y", net.add(RELU, net.input("x", f32(2))))
-    assert runtime.get_network(runtime.load_network(net)).title == "faces"
+    assert runtime.get_network(runtime.load_network(net)).settings.name == "faces"
 
 
 def test_a_damaged_graph_is_rejected(runtime: Runtime) -> None:

@@ -119,8 +119,10 @@ def finish_compiling(model: Model) -> None:
     if sys.stderr is not None:
         text = "compiling for the next time (Ctrl-C leaves the rest to that)"
         print(f"armpy: {text}", file=sys.stderr, flush=True)
+    tiers = model.handle.loaded.tiers
+    assert tiers is not None  # as something is compiled
     try:
-        model.handle.loaded.wait_compiled()
+        tiers.wait()
     except KeyboardInterrupt:
         return  # the answer is there, and what has been compiled is kept
     except ArmpyError:

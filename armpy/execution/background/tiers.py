@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from armpy.backend import requested_tuning
 from armpy.backend.preparation import postponed_compilation
 from armpy.compiler.placement import LateCompilation, Placement
+from armpy.compiler.shape_inference import default_shapes
 from armpy.errors import (
     ArmpyError,
     BackendError,
@@ -62,9 +63,6 @@ class TieredNetwork(Protocol):
     @property
     def is_closed(self) -> bool:
         """Whether it has been unloaded."""
-
-    def default_shapes(self) -> list[tuple[int, ...]] | None:
-        """The shapes that it is prepared for when it is loaded."""
 
     def compiled(self, shapes: Shapes) -> BoundProgram:
         """The program for some input shapes, whatever has to be compiled for it."""
@@ -324,7 +322,7 @@ class Tiers:
         if network is None or self._is_closed:
             return None
         if not reason:
-            is_default = tuple(network.default_shapes() or ()) == exchange.shapes
+            is_default = tuple(default_shapes(network.graph) or ()) == exchange.shapes
             try:
                 again: Callable[[], object] = self._again()  # type: ignore[assignment]
                 shapes = None if is_default else exchange.shapes

@@ -12,7 +12,7 @@ from armpy.execution.programs.imports import ImportingNetwork
 from armpy.execution.programs.program import BoundProgram
 from armpy.execution.scheduling.executors import Executors
 from armpy.execution.steps.control_flow import Shapes
-from armpy.execution.wrappers.debugging import DebugCallback, DebugWrapper
+from armpy.execution.wrappers.debugging import DebugWrapper
 from armpy.graph import Graph
 from armpy.ops.operation import Array
 
@@ -85,9 +85,6 @@ class LoadedCallee(Callee, ImportingNetwork, Protocol):
 
     def find_prepared(self, inputs: Sequence[Array]) -> BoundProgram | None:
         """The network prepared for the shapes of some inputs, if it is already."""
-
-    def debugging(self, callback: DebugCallback) -> Callee:
-        """The network with a callback that is told every value; as of `LoadedNetwork`."""
 
     def prepared_to_debug(self, shapes: Shapes, debug: DebugWrapper) -> BoundProgram:
         """The network prepared for some input shapes, with a wrapper that tells every value."""

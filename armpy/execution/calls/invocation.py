@@ -85,7 +85,11 @@ class Invocation(NamedTuple):
             If both are asked for, or the memory is another network's.
         """
         if self.memory is None:
-            return network if self.debug is None else network.debugging(self.debug)
+            if self.debug is None:
+                return network
+            from armpy.execution.calls.debugged_network import DebuggedNetwork  # noqa: PLC0415 - few debug
+
+            return DebuggedNetwork(network, self.debug)
         if self.debug is not None:
             raise InvalidArgumentError(
                 "working memory has no room for every value",

@@ -153,3 +153,23 @@ def _is_decisive(value: Value, layers: Sequence[Layer]) -> bool:
         for layer in layers
         for index, other in enumerate(layer.inputs)
     )
+
+
+def with_every_value(graph: Graph) -> Graph:
+    """A graph whose outputs are followed by those of all its layers, in order."""
+    taken, names = set(graph.output_names), []
+    for layer in graph.layers:
+        for index in range(len(layer.outputs)):
+            name = f"{layer.name}:{index}#{layer.id}"
+            # A model's outputs may have any names, this one as well.
+            while name in taken:
+                name += "'"
+            taken.add(name)
+            names.append(name)
+    values = [value for layer in graph.layers for value in layer.outputs]
+    return replace(
+        graph,
+        outputs=(*graph.outputs, *values),
+        output_names=(*graph.output_names, *names),
+        output_shapes=(*graph.output_shapes, *(None for _ in values)),
+    )

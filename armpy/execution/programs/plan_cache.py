@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
 from armpy.compiler import Evaluator, specialize
 from armpy.errors import LayerValidationError, ParserError, UnsupportedOperatorError
-from armpy.execution.programs.graph_split import is_shaped, split_at_unknown
+from armpy.execution.programs.graph_split import is_shaped, split_at_unknown, with_every_value
 from armpy.execution.programs.planning import Planner
 from armpy.execution.programs.program import BoundProgram, PlanKey
 from armpy.execution.programs.staged_program import NetworkProgram, StagedProgram
@@ -120,18 +120,12 @@ class PlanCache:
         """The shapes of `debug_key`; None for any other key."""
         return key[1] if key[:1] == (_DEBUG,) else None  # type: ignore[return-value]  # as made
 
-    def debugging(self, shapes: Shapes, make_graph: Callable[[], Graph]) -> NetworkProgram:
-        """The plan in which every value is a result.
-
-        Parameters
-        ----------
-        make_graph : callable
-            Makes the graph for the shapes with every value as an output.
-        """
+    def debugged(self, shapes: Shapes) -> NetworkProgram:
+        """The plan in which every value is a result."""
         key = self.debug_key(shapes)
         plan = self.plans.get(key)
         if plan is None:
-            plan = self._make(make_graph())
+            plan = self._make(with_every_value(self.specialized(shapes)))
         return self.keep(key, plan)
 
     def specialized(self, shapes: Sequence[tuple[int, ...]]) -> Graph:

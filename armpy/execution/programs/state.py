@@ -66,8 +66,9 @@ class SharedState:
 
     def reset(self) -> None:
         """Let all variables hold their initial elements."""
-        self._arrays.clear()
-        self.latest = None
+        with self.lock:
+            self._arrays.clear()
+            self.latest = None
 
 
 class VariableState:

@@ -21,7 +21,7 @@ from armpy.execution.programs.staged_program import NetworkProgram, StagedProgra
 from armpy.execution.programs.state import SharedState, VariableState
 from armpy.execution.settings import NetworkSettings
 from armpy.execution.steps.control_flow import Shapes
-from armpy.execution.wrappers.fallback import PlanWithout, falling_back
+from armpy.execution.wrappers.fallback import WeakPlanWithout, falling_back
 from armpy.execution.wrappers.importing import ImportBinding
 from armpy.execution.wrappers.protected import check_plan, protected
 from armpy.execution.wrappers.runs import (
@@ -57,6 +57,8 @@ class ExecutionWrappers:
     backends : sequence of BackendProxy
     number : int
         That tells the loaded network from others.
+    plan_without : weak reference to a PlanWithout
+        Makes another plan where a backend has failed; none by default.
     is_inner : bool
         Whether control flow executes the network, within an execution of another one.
 
@@ -73,6 +75,7 @@ class ExecutionWrappers:
         state: VariableState,
         backends: Sequence[BackendProxy] = (),
         number: int = 0,
+        plan_without: WeakPlanWithout = lambda: None,
         *,
         is_inner: bool = False,
     ) -> None:
@@ -81,6 +84,7 @@ class ExecutionWrappers:
         self._shared_state = shared_state
         self._state = state
         self._number = number
+        self._plan_without = plan_without
         limit = None if is_inner else settings.properties.max_executions
         self._places = None if limit is None else threading.Semaphore(limit)
         self._cancellable = {one.get_id() for one in backends if _is_cancellable(one)}
@@ -91,7 +95,7 @@ class ExecutionWrappers:
         plan: NetworkProgram,
         memory: HeldMemory | None = None,
         *,
-        falls_back: tuple[PlanWithout, PlanKey] | None = None,
+        key: PlanKey | None = None,
         debug: Callable[[Runs], Runs] | None = None,
     ) -> BoundProgram:
         """Surround a plan.
@@ -102,15 +106,15 @@ class ExecutionWrappers:
         plan : NetworkProgram
         memory : HeldMemory, optional
             What it is executed in; some of the plan's own if left out.
-        falls_back : tuple of PlanWithout and PlanKey, optional
-            What makes another plan, if that one may take its place when a backend fails.
+        key : tuple, optional
+            What the plan is for, if another one may take its place when a backend fails.
         debug : callable, optional
             Wrapper that tells every value.
         """
         if self._settings.properties.on_failure != "next":
-            falls_back = None
+            key = None
         runs = _runs_of(plan) if memory is None else Runs(memory.run)
-        for wrapped in self._wrappers(plan, memory, falls_back, debug):
+        for wrapped in self._wrappers(plan, memory, key, debug):
             runs = wrapped(runs)
         pairs = zip(self._graph.output_names, plan.result_infos, strict=False)
         source = self._settings.properties.output_source
@@ -121,7 +125,7 @@ class ExecutionWrappers:
             ]
         )
         # Callbacks are the application's own code, which is not run elsewhere.
-        stops = debug is not None or (falls_back is None and self._stops_in_place(plan))
+        stops = debug is not None or (key is None and self._stops_in_place(plan))
         inputs = self.input_slots(shapes)
         return BoundProgram(shapes, plan, runs.run, runs.binding, stops, inputs, outputs)
 
@@ -129,7 +133,7 @@ class ExecutionWrappers:
         self,
         plan: NetworkProgram,
         memory: HeldMemory | None,
-        falls_back: tuple[PlanWithout, PlanKey] | None,
+        key: PlanKey | None,
         debug: Callable[[Runs], Runs] | None,
     ) -> Iterator[Callable[[Runs], Runs]]:
         """Wrappers of one plan's runs, the innermost first.
@@ -149,9 +153,8 @@ class ExecutionWrappers:
         """
         settings = self._settings
         profiler, after_run = settings.profiler, settings.after_run
-        if falls_back is not None:
-            plan_without, key = falls_back
-            yield partial(falling_back, plan_without=plan_without, key=key, plan=plan)
+        if key is not None:
+            yield partial(falling_back, plan_without=self._plan_without, key=key, plan=plan)
         if debug is not None:
             yield debug
         if self._graph.variables:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from armpy.backend import Cancellation
@@ -51,26 +51,6 @@ Arm NN DebugCallbackFunction.
 
 DebugWrapper: TypeAlias = Callable[[Runs, Graph], Runs]
 """`debugged` with a callback."""
-
-
-def with_every_value(graph: Graph) -> Graph:
-    """A graph whose outputs are followed by those of all its layers, in order."""
-    taken, names = set(graph.output_names), []
-    for layer in graph.layers:
-        for index in range(len(layer.outputs)):
-            name = f"{layer.name}:{index}#{layer.id}"
-            # A model's outputs may have any names, this one as well.
-            while name in taken:
-                name += "'"
-            taken.add(name)
-            names.append(name)
-    values = [value for layer in graph.layers for value in layer.outputs]
-    return replace(
-        graph,
-        outputs=(*graph.outputs, *values),
-        output_names=(*graph.output_names, *names),
-        output_shapes=(*graph.output_shapes, *(None for _ in values)),
-    )
 
 
 def debugged(runs: Runs, graph: Graph, callback: DebugCallback) -> Runs:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import weakref
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
@@ -28,15 +27,21 @@ PlanWithout: TypeAlias = Callable[[BackendId, ArmpyError, PlanKey], NetworkProgr
 """Makes another plan when a backend has failed; see `LoadedNetwork.plan_without`."""
 
 
-def falling_back(runs: Runs, plan_without: PlanWithout, key: PlanKey, plan: NetworkProgram) -> Runs:
+WeakPlanWithout: TypeAlias = Callable[[], PlanWithout | None]
+"""Weak reference to a `PlanWithout`, as a `weakref.WeakMethod`."""
+
+
+def falling_back(
+    runs: Runs, plan_without: WeakPlanWithout, key: PlanKey, plan: NetworkProgram
+) -> Runs:
     """Execute a plan that is made anew, without the backend, when one fails to execute it.
 
     Parameters
     ----------
     runs : Runs
         Of the plan.
-    plan_without : bound method
-        Of the network whose plan it is, which is not kept alive.
+    plan_without : weak reference to a PlanWithout
+        Of the network whose plan it is.
     key : tuple
         What it is prepared for.
     plan : NetworkProgram
@@ -49,8 +54,7 @@ def falling_back(runs: Runs, plan_without: PlanWithout, key: PlanKey, plan: Netw
     begins with the same. A backend that has failed once gets no layer of the network again, if
     others take them all; else its error is the caller's.
     """
-    # Weak, as the network has this with its plans.
-    next_plans = _NextPlans(weakref.WeakMethod(plan_without), key)
+    next_plans = _NextPlans(plan_without, key)
     # One tuple, so that another thread never sees the plan of one and the function of another.
     current = plan, runs.run
 
@@ -90,7 +94,7 @@ def falling_back(runs: Runs, plan_without: PlanWithout, key: PlanKey, plan: Netw
 class _NextPlans(NamedTuple):
     """Plans that follow one whose backend has failed."""
 
-    plan_without: Callable[[], PlanWithout | None]
+    plan_without: WeakPlanWithout
     key: PlanKey
 
     def bound(

@@ -276,10 +276,10 @@ def test_a_dropped_execution_takes_its_memory_with_it(compilation: Compilation) 
     execution, _, _ = reusable_of(compilation)
     execution.compute()
     gc.collect()
-    before = len(network._executions)
+    before = len(network._users)
     del execution
     gc.collect()
-    assert len(network._executions) == before - 1
+    assert len(network._users) == before - 1
 
 
 # Bursts
