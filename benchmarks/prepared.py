@@ -1,6 +1,6 @@
-"""Measures prepared files in a process: how long loads take, and what processes share.
+"""Measures compiled models in a process: how long loads take, and what processes share.
 
-Processor time of `armpy.load` after imports, of one prepared file and of 100 in one process; and
+Processor time of `armpy.load` after imports, of one compiled model and of 100 in one process; and
 of ten processes that run one file, how much memory its mapping takes of all of them together: the
 proportional set size, which counts a page that n processes share as 1/n of it in each. 1.0 times
 the file's bytes that are used means that its weights are in memory once.

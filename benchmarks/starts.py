@@ -84,7 +84,7 @@ call = model.run
 ARMPY = _BEGIN + _ARMPY.replace("BACKENDS", 'backends=["NumbaAcc", "CpuRef"], ') + _CALLS
 
 PREPARED = _BEGIN + _ARMPY.replace("BACKENDS", "") + _CALLS
-"""Of a prepared file: it says itself where its layers run."""
+"""Of a compiled model: it says itself where its layers run."""
 
 LITERT = (
     _BEGIN

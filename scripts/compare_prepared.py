@@ -4,9 +4,9 @@ Usage::
 
     python scripts/compare_prepared.py MODEL...
 
-Each model is loaded, run on random inputs and saved by this Python; the prepared file is loaded and
-run by one that has neither Numba nor LLVM, nor what parses models. Outputs have to be the same, bit
-for bit. The exit status is 1 if any are not.
+Each model is loaded, run on random inputs and saved by this Python; the compiled model is loaded
+and run by a Python without Numba, LLVM and parsers. Outputs have to be equal, bit for bit. The exit
+status is 1 if any are not.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import textwrap
 from pathlib import Path
 
 DOCS = Path(__file__).parents[1] / "docs" / "reference"
+WIDTH = 100
 
 
 def paragraphs(docstring: str | None) -> str:
@@ -41,6 +42,20 @@ def field_texts(kind: type) -> dict[str, str]:
     return texts
 
 
+def wrap(page: str) -> str:
+    """Break the long lines of a page's prose; tables, headings and comments keep theirs."""
+    lines: list[str] = []
+    for line in page.splitlines():
+        if len(line) <= WIDTH or line.startswith(("|", "#", "<")):
+            lines.append(line)
+            continue
+        indent = "  " if line.startswith("- ") else ""
+        lines += textwrap.wrap(
+            line, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        )
+    return "\n".join(lines) + "\n"
+
+
 def write_or_check(name: str, page: str, script: str, description: str) -> int:
     """Write a page of the documentation or, if asked to, compare it.
 
@@ -49,7 +64,7 @@ def write_or_check(name: str, page: str, script: str, description: str) -> int:
     name : str
         The page's file name.
     page : str
-        What it has to say.
+        Its text, with lines of any length.
     script : str
         File name of the script that makes it.
     description : str
@@ -63,6 +78,7 @@ def write_or_check(name: str, page: str, script: str, description: str) -> int:
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--check", action="store_true", help="fail if the page is out of date")
     arguments = parser.parse_args()
+    page = wrap(page)
     path = DOCS / name
     if not arguments.check:
         path.write_text(page, encoding="utf-8")

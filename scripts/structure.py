@@ -43,6 +43,14 @@ SMALL_MODULE_LINES = 60
 SMALL_FUNCTION_LINES = 6
 CLASS_LINES = 400
 CLASS_METHODS = 30
+PROSE_WIDTH = 100
+VAGUE_WORDS = re.compile(
+    r"\b(told|tells?|telling|nobody|somebody|whoever|what becomes of|prepared files?)\b", re.I
+)
+PAGES = (
+    "*.md",
+    *(f"{folder}/**/*.md" for folder in ("docs", "backends", "extensions", "examples")),
+)
 REFUSED_FIRST_WORDS = frozenset({"What", "Who", "Whose", "Where", "Whatever", "Whom"})
 PARTICIPLE = re.compile(
     r"[a-z](ed|ing)$|(^_?|[a-z])(Told|Lent|Lost|Found|Made|Taken|Given|Left\w*)$"
@@ -156,6 +164,7 @@ class Tree:
     """
 
     def __init__(self, root: Path, packages: Iterable[str] = PACKAGES) -> None:
+        self.root = root
         self.sources: dict[str, Source] = {}
         for package in packages:
             top = root / package
@@ -408,6 +417,36 @@ def _internal_imports(tree: Tree, settings: Settings) -> list[str]:
     ]
 
 
+def _long_prose(tree: Tree, _: Settings) -> list[str]:
+    """Lines of prose in Markdown that are too long; code, tables and headings are left out."""
+    found = []
+    for path in sorted(_pages(tree.root)):
+        in_code = False
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            text = line.strip()
+            if text.startswith("```"):
+                in_code = not in_code
+            elif len(line) > PROSE_WIDTH and not in_code and not text.startswith(("|", "#", "<")):
+                found.append(f"{path.relative_to(tree.root)}:{number}")
+    return found
+
+
+def _vague_words(tree: Tree, _: Settings) -> list[str]:
+    """Words in place of which the field has a term, in code and in pages."""
+    files = {source.path for source in tree.sources.values()} | _pages(tree.root)
+    return [
+        f"{path.relative_to(tree.root)}:{number}: {word}"
+        for path in sorted(files)
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        for word in VAGUE_WORDS.findall(line)
+    ]
+
+
+def _pages(root: Path) -> set[Path]:
+    """All Markdown pages of the project."""
+    return {path for pattern in PAGES for path in root.glob(pattern)}
+
+
 def _body_lines(node: ast.FunctionDef) -> int:
     """Lines of a function without its signature and docstring."""
     body = node.body[1:] if ast.get_docstring(node) and len(node.body) > 1 else node.body
@@ -445,6 +484,8 @@ RULES: dict[str, tuple[str, Callable[[Tree, Settings], list[str]]]] = {
         "imports by extensions of modules of the core that no third party is offered",
         _internal_imports,
     ),
+    "vague_words": ('words in place of which there is a term, such as "told"', _vague_words),
+    "long_prose": (f"lines of prose in pages of more than {PROSE_WIDTH} characters", _long_prose),
 }
 
 

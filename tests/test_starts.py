@@ -41,7 +41,7 @@ LIGHT = HEAVY - {"armpy_numba_acc"} | {
     "logging",
     "tempfile",
 }
-"""What a start from a prepared file does without."""
+"""What a start from a compiled model does without."""
 
 OF_COMMANDS = frozenset({"click", "dataclasses", "logging"})
 """What every command imports."""
@@ -56,7 +56,7 @@ class Start:
     name : str
     code : str
         What is run; a command line begins with ``$ armpy``.
-        ``PREPARED`` stands for the path of a prepared file.
+        ``PREPARED`` stands for the path of a compiled model.
     most_modules : int
         Of armpy, its folders not counted.
     without : frozenset of str

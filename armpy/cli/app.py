@@ -15,7 +15,7 @@ _SHORT_HELPS = {
     "devices": "List the devices that backends run on.",
     "doctor": "Find out what is wrong with backends or a file, and what to do.",
     "inspect": "Show what a model is made of and where it would run.",
-    "keys": "Make keys to sign prepared files with, or show them.",
+    "keys": "Make keys to sign compiled models with, or show them.",
     "profile": "Profile a model, show saved profiles, and compare two.",
     "run": "Run a model on a picture, on arrays, or on random numbers.",
 }

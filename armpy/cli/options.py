@@ -214,7 +214,7 @@ def _with(command: Command, options: Sequence[Callable[[Command], Command]]) -> 
 
 
 def trust_options(command: Command) -> Command:
-    """Add the options that say whose code in prepared files is used."""
+    """Add the options that say whose code in compiled models is used."""
     return _with(command, [_load_option(name) for name in _TRUST])
 
 

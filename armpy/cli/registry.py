@@ -36,7 +36,7 @@ def find_origin(request: CliLoadRequest, registry: BackendRegistry) -> ModelOrig
     InvalidArgumentError
         If there is no such front-end, or it has no such option, or the value is not allowed.
     """
-    # It comes with the runtime, and prepared files are described without one.
+    # It comes with the runtime, and compiled models are described without one.
     from armpy.model.model_files import ModelOrigin  # noqa: PLC0415
 
     file = open_model_file(request.model)

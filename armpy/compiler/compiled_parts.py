@@ -121,7 +121,7 @@ class ArchivedParts:
         if not of_backend:
             return otherwise()
         views, reason = self._taken(graph, backend, view, request, of_backend)
-        shown = f"from the prepared file{': ' if reason else ''}{reason}"
+        shown = f"from the compiled model{': ' if reason else ''}{reason}"
         title = f"{len(view.layers)} layers from '{view.layers[0].name}'"
         report_cache_use(CacheUse(backend.get_id(), title, views is not None, shown))
         return otherwise() if views is None else views

@@ -88,10 +88,10 @@ class RuntimeOptions:
     isolation_limits : IsolationLimits
         What such processes may take, and when they are given up.
     trusted_keys : sequence of (path, str or bytes)
-        Ed25519 public keys whose holders' prepared files may bring code, wherever they come from:
+        Ed25519 public keys whose holders' compiled models may bring code, wherever they come from:
         PEM files, texts ``ed25519:BASE64``, or 32 bytes each. Held as bytes.
     code : {"trusted", "signed", "never"}
-        Whose code in prepared files is used: that of files in places that nobody else can write,
+        Whose code in compiled models is used: that of files in places that nobody else can write,
         and of files that a trusted key has signed; of the latter alone; or none, so that networks
         are compiled from the graphs in the files. See docs/how_to/safe_loading.md.
     """

@@ -52,7 +52,7 @@ class NetworkSettings:
     name : str
         What it is called, for people; may be empty.
     saved : ArchivedParts, optional
-        What a prepared file has compiled already.
+        What a compiled model has compiled already.
     place : callable, optional
         Decides where layers run; the order of the backends does if left out.
     """

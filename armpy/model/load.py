@@ -1,4 +1,4 @@
-"""Loads models: prepared files at once, others by their front-ends."""
+"""Loads models: compiled models at once, others by their front-ends."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from armpy.errors import tells_of_memory
 from armpy.model.load_options import LoadOptions
 from armpy.model.load_request import LoadRequest, as_source, begins_prepared, file_state
 
-# This is the gate between the ways to load: a prepared file is loaded without what looks for kept
+# This is the gate between the ways to load: a compiled model is loaded without what looks for kept
 # models, parses files and compiles, and a kept one without the latter two.
 # ruff: noqa: PLC0415
 
@@ -77,9 +77,9 @@ def load(
         What decides where layers run: the order of the backends ("preference", if left out), or
         what the backends' devices cost; see `armpy.Preference`.
     trusted_keys : sequence of (path, str or bytes), optional
-        Public keys whose holders' prepared files may bring code; see `RuntimeOptions`.
+        Public keys whose holders' compiled models may bring code; see `RuntimeOptions`.
     code : {"trusted", "signed", "never"}, optional
-        Whose code in prepared files is used; "trusted" if left out; see `RuntimeOptions`.
+        Whose code in compiled models is used; "trusted" if left out; see `RuntimeOptions`.
 
     dequantize_outputs : bool
         Whether quantised outputs are handed over as the real numbers that they stand for.

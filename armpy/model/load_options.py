@@ -124,7 +124,7 @@ class LoadOptions:
         choices=("preference", "fastest", "low_power", "sustained"),
     )
     trusted_keys: Sequence[KeySource] | None = _option(
-        "A public key, as PEM file or ed25519:BASE64, whose holder's prepared files may bring "
+        "A public key, as PEM file or ed25519:BASE64, whose holder's compiled models may bring "
         "code; may be repeated.",
         cache="never",
         of_runtime=True,
@@ -134,7 +134,7 @@ class LoadOptions:
         many=True,
     )
     code: str | None = _option(
-        "Use code in prepared files of your own places and of trusted keys, of trusted keys "
+        "Use code in compiled models of your own places and of trusted keys, of trusted keys "
         "alone, or none.",
         cache="never",
         usual="trusted",

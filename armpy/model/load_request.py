@@ -103,7 +103,7 @@ def _no_source(failed: str, given: object, fix: str = "") -> InvalidArgumentErro
 
 
 def begins_prepared(source: ModelSource) -> bool:
-    """Whether a file or its contents begin as a prepared file does; no if it cannot be read."""
+    """Whether a file or its contents begin as a compiled model does; no if it cannot be read."""
     if not isinstance(source, str | os.PathLike):
         return is_prepared(bytes(memoryview(source)[:_FIRST_BYTES]))
     try:

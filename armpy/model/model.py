@@ -255,8 +255,8 @@ class Model:
         The new model is on the same runtime, prepared anew, with variables of its own. It is closed
         by itself, or with the runtime that this one owns. `shapes` has those that are to change;
         None leaves a dimension open. A layer that was written for the file's own shapes, as one is
-        that reshapes to constant dimensions, is refused by name. So are more of them in a prepared
-        file, where all that follows from its own shapes is constant by now.
+        that reshapes to constant dimensions, is refused by name. So are more of them in a compiled
+        model, where all that follows from its own shapes is constant by now.
         """
         from armpy.model.derived_models import reshaped  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""Saves loaded models as prepared files."""
+"""Saves loaded models as compiled models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loaders of programs from prepared files, without the backends that have made them."""
+"""Loaders of programs from compiled models, without the backends that have made them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from armpy.plugins.discovery.entry_point_cache import (
 )
 
 _programs: dict[str, IPrograms | None] = {}
-"""By backend id: every part of a prepared file asks. What fails is not kept, and is tried again."""
+"""By backend id, as every part of a compiled model asks. Failures are retried, not kept."""
 
 
 def announced_programs(

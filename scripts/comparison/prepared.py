@@ -1,4 +1,4 @@
-"""Whether prepared files give in a Python of few packages what models give in the full one."""
+"""Whether compiled models give in a Python of few packages what models give in the full one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Outcome(NamedTuple):
     is_light : bool
         Whether it ran from its programs alone.
     size_ratio : float
-        Bytes of the prepared file per byte of the original one.
+        Bytes of the compiled model per byte of the original one.
     load_ms : float
         Processor time of `armpy.load` in a new process, with what it imports.
     again_ms : float

@@ -1,4 +1,4 @@
-"""`armpy compile`, and prepared files in the place of models."""
+"""`armpy compile`, and compiled models in the place of models."""
 
 from __future__ import annotations
 

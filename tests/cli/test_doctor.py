@@ -285,7 +285,7 @@ def test_the_remedy_for_a_missing_library_names_it() -> None:
     assert "libacme.so.2" in remedy(candidate(missing_library="libacme.so.2"), is_sick=False)
 
 
-# What `armpy doctor` says of prepared files
+# What `armpy doctor` says of compiled models
 
 
 MODEL = str(Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite")
@@ -423,7 +423,7 @@ def test_programs_that_cannot_be_read_are_no_programs(
 
 
 def test_a_file_of_another_kind_is_an_error(registry: BackendRegistry) -> None:
-    with pytest.raises(ParserError, match="it is no prepared file"):
+    with pytest.raises(ParserError, match="it is not a compiled model"):
         examine_file(MODEL, registry)
 
 

@@ -1,4 +1,4 @@
-"""`armpy inspect` of prepared files."""
+"""`armpy inspect` of compiled models."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_programs_are_listed_with_what_becomes_of_them_here(cli: Cli, compiled: 
 def test_people_are_told_the_same(cli: Cli, compiled: str) -> None:
     out = cli.out("inspect", compiled)
     lines = [" ".join(line.split()) for line in out.splitlines()]
-    assert "Prepared file, version 3, by armpy " + armpy.__version__ in lines
+    assert "Compiled model, version 3, by armpy " + armpy.__version__ in lines
     assert "signature: none" in lines
     assert any(line.startswith("NumbaAcc cortex-a72 10 ") for line in lines)
     assert any(
@@ -120,7 +120,7 @@ def test_a_network_without_programs_is_shown(cli: Cli, tmp_path: Path) -> None:
 def test_what_the_file_has_decided_cannot_be_asked(
     cli: Cli, compiled: str, arguments: list[str]
 ) -> None:
-    assert "a prepared file is shown" in cli.err("inspect", compiled, *arguments)
+    assert "a compiled model is shown" in cli.err("inspect", compiled, *arguments)
 
 
 def test_one_signature_is_shown(cli: Cli, compiled: str) -> None:

@@ -231,9 +231,9 @@ def damaged(contents: bytes, offset: int, new: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("damage", "text"),
     [
-        (lambda c: b"", "no prepared file"),
-        (lambda c: c[:7], "no prepared file"),
-        (lambda c: damaged(c, 0, b"ARMPYnet"), "no prepared file"),
+        (lambda c: b"", "not a compiled model"),
+        (lambda c: c[:7], "not a compiled model"),
+        (lambda c: damaged(c, 0, b"ARMPYnet"), "not a compiled model"),
         (lambda c: damaged(c, 8, b"\x04"), "Expected version 3; got version 4"),
         (lambda c: damaged(c, 8, b"\x01"), "Expected version 3; got version 1"),
         (lambda c: damaged(c, 12, b"\x01"), "its header cannot be"),

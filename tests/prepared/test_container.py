@@ -1,4 +1,4 @@
-"""Prepared files as containers: what is wrong in one is found, and said."""
+"""Compiled models as containers: what is wrong in one is found, and said."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ def test_nothing_is_left_of_a_file_that_cannot_be_written(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("begin", "new", "text"),
     [
-        (0, b"?", "no prepared file"),
-        (7, b"\0", "no prepared file"),
+        (0, b"?", "not a compiled model"),
+        (7, b"\0", "not a compiled model"),
         (8, b"\x01", "Expected version 3; got version 1"),
         (8, b"\xff\xff\xff\xff", "got version 4294967295"),
         (12, b"\x01", "its header cannot be"),
@@ -118,7 +118,7 @@ def test_a_truncated_file_is_refused(size: int, path: Path) -> None:
     contents = newest_layout(SECTIONS)[:size]
     path.write_bytes(contents)
     for source in (contents, path):
-        with pytest.raises(ParserError, match=r"not whole|no prepared file"):
+        with pytest.raises(ParserError, match=r"not whole|not a compiled model"):
             open_container(source)
 
 
@@ -274,7 +274,7 @@ def test_what_is_no_regular_file_or_empty_is_refused(
     make: Callable[[Path], None], path: Path
 ) -> None:
     make(path)
-    with pytest.raises(ParserError, match=r"no regular file|no prepared file"):
+    with pytest.raises(ParserError, match=r"no regular file|not a compiled model"):
         open_container(path)
 
 
@@ -329,7 +329,7 @@ def test_a_container_can_be_made_of_an_array() -> None:
     assert Container(data, "here").sections.keys() == SECTIONS.keys()
 
 
-def test_a_pipe_is_not_replaced_by_a_prepared_file(tmp_path: Path) -> None:
+def test_a_pipe_is_not_replaced_by_a_compiled_file(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with pytest.raises(InvalidArgumentError, match="what is there is no file"):

@@ -1,4 +1,4 @@
-"""A model from a prepared file is as any other in all that can be seen of it."""
+"""A model from a compiled model is as any other in all that can be seen of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options of `armpy.load` hold for prepared files as for others."""
+"""Options of `armpy.load` hold for compiled models as for others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prepared files whose quick record says of itself what is not so."""
+"""Compiled models whose quick record says of itself what is not so."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LIMIT_BYTES = 1 << 20
 
 @pytest.fixture
 def saved(tmp_path: Path) -> Path:
-    """A prepared file."""
+    """A compiled model."""
     path = tmp_path / "digits.armpy"
     with armpy.load(shutil.copy(DIGITS, tmp_path / "digits.tflite")) as model:
         model.save(path)

@@ -1,4 +1,4 @@
-"""Prepared files that were changed are refused, compiled again, or right; nothing else is mapped.
+"""Compiled models that were changed are refused, compiled again, or right; nothing else is mapped.
 
 300 files are tried; the environment variable ``ARMPY_FUZZ_COUNT`` says how many instead (200,000
 before a release), and ``ARMPY_FUZZ_START`` at which number to begin. A failure names the number of

@@ -1,4 +1,4 @@
-"""Keys and signatures of prepared files."""
+"""Keys and signatures of compiled models."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_what_is_signed_begins_with_its_purpose(tmp_path: Path) -> None:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     expected = Ed25519PrivateKey.from_private_bytes(RFC_SECRET).sign(
-        b"armpy prepared file 2\0" + MESSAGE
+        b"armpy compiled model 2\0" + MESSAGE
     )
     assert sign(MESSAGE, rfc_key(tmp_path)).signature == expected  # Ed25519 has no randomness
 

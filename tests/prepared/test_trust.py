@@ -1,4 +1,4 @@
-"""Whose prepared files may bring code, looked at as somebody who would like to bring some."""
+"""Whose compiled models may bring code, looked at as somebody who would like to bring some."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose code runs when prepared files are loaded."""
+"""Whose code runs when compiled models are loaded."""
 
 from __future__ import annotations
 

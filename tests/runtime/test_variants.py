@@ -150,7 +150,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("is_bytes", [False, True])
-def test_a_prepared_file_is_reshaped_and_shows_its_tensors(prepared: Path, is_bytes: bool) -> None:
+def test_a_compiled_file_is_reshaped_and_shows_its_tensors(prepared: Path, is_bytes: bool) -> None:
     images = np.random.default_rng(1).integers(-128, 128, (3, 16, 16, 1)).astype(np.int8)
     source = prepared.read_bytes() if is_bytes else prepared
     with armpy.load(source, backends=["CpuRef"], code="never") as model:

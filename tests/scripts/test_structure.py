@@ -234,3 +234,25 @@ def test_rooms_of_the_core_and_other_packages_are_counted(tmp_path: Path) -> Non
     found_rooms = rooms(tree(tmp_path, {"armpy/a.py": text, "armpy/b/c.py": "x = 1\n"}))
     assert found_rooms["armpy.a"] == Room(1, 8, 2, 5, 1, 1)
     assert found_rooms["armpy.b"] == Room(2, 1, 1)
+
+
+def test_vague_words_are_found_in_code_and_in_pages(tmp_path: Path) -> None:
+    files = {
+        "armpy/a.py": '"""Tells a caller."""\n\nx = 1  # a teller is told by nobody\n',
+        "docs/page.md": "A prepared file.\n",
+    }
+    assert found("vague_words", tmp_path, files) == [
+        "armpy/a.py:1: Tells",
+        "armpy/a.py:3: told",
+        "armpy/a.py:3: nobody",
+        "docs/page.md:1: prepared file",
+    ]
+
+
+def test_a_long_line_of_prose_is_found_but_not_one_of_code_or_a_table(tmp_path: Path) -> None:
+    line = "word " * 21
+    files = {
+        "docs/a/page.md": f"{line}\n# {line}\n| {line} |\n```text\n{line}\n```\nshort\n- {line}\n",
+        "README.md": f"{line[:100]}\n",
+    }
+    assert found("long_prose", tmp_path, files) == ["docs/a/page.md:1", "docs/a/page.md:8"]

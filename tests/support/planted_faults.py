@@ -817,12 +817,12 @@ FAULTS: dict[str, Planted] = {
     "empty/fused": Planted("+no-elements", lambda: Fused(NoElements())),
     **{
         f"saved/{fault.operation_name}-{fault.attribute}": Planted(
-            SAVED, partial(Fused, fault), "from a prepared file"
+            SAVED, partial(Fused, fault), "from a compiled model"
         )
         for fault in FORGOTTEN
     },
     "saved/patterns": Planted(
-        "contract/compiled/patterns", partial(Fused, FORGOTTEN[0]), "from a prepared file"
+        "contract/compiled/patterns", partial(Fused, FORGOTTEN[0]), "from a compiled model"
     ),
     "edges/last-of-equal": Planted("ArgMinMax/", lambda: Plain(LastOfEqual())),
     "edges/last-of-equal-fused": Planted("ArgMinMax/", lambda: Fused(LastOfEqual())),

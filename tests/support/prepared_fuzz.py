@@ -1,4 +1,4 @@
-"""Damage to prepared files by somebody who knows the layout, for fuzzing."""
+"""Damage to compiled models by somebody who knows the layout, for fuzzing."""
 
 from __future__ import annotations
 

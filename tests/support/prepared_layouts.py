@@ -1,4 +1,4 @@
-"""Prepared files made and read by what ``docs/reference/prepared_files.md`` says alone."""
+"""Compiled models made and read by what ``docs/reference/compiled_models.md`` says alone."""
 
 from __future__ import annotations
 

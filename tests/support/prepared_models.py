@@ -1,4 +1,4 @@
-"""Models with programs of NumbaAcc, as prepared files."""
+"""Models with programs of NumbaAcc, as compiled models."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def prepared_model(graph: Graph, runtime: Runtime | None = None) -> Model:
 
 
 def save_two_inputs(path: Path) -> Path:
-    """A prepared file of `two_inputs`."""
+    """A compiled model of `two_inputs`."""
     with prepared_model(two_inputs()) as model:
         model.save(path)
     return path

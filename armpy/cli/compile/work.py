@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from armpy.cli.inspect.prepared_file import FileBytes, MissingProgram, PreparedContents
+from armpy.cli.inspect.compiled_file import FileBytes, MissingProgram, PreparedContents
 from armpy.cli.load_model import load_model
 from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.options import check_outputs

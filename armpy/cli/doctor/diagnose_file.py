@@ -1,4 +1,4 @@
-"""Finds out what of a prepared file would be used here, and why the rest would not."""
+"""Finds out what of a compiled model would be used here, and why the rest would not."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ProgramExamination:
 
 @dataclass(frozen=True, slots=True)
 class FileExamination:
-    """Examination of a prepared file by the doctor."""
+    """Examination of a compiled model by the doctor."""
 
     path: str
     facts: dict[str, str]
@@ -74,7 +74,7 @@ def examine_file(
     trusted_keys: Sequence[bytes] = (),
     code: str = TRUSTED,
 ) -> FileExamination:
-    """Check all of a prepared file, and ask its backends about their programs."""
+    """Check all of a compiled model, and ask its backends about their programs."""
     container, verdict = open_judged(path, trusted_keys, code)
     damage = ""
     try:

@@ -78,7 +78,7 @@ def _print(examination: Examination, *, with_tracebacks: bool) -> None:
 
 
 def _print_file(examination: FileExamination) -> None:
-    """Print what was found out about a prepared file."""
+    """Print what was found out about a compiled model."""
     printer = Printer()
     printer.heading(examination.path)
     for name, text in examination.facts.items():

@@ -29,7 +29,7 @@ def command() -> None:
     """Show what MODEL takes and gives, what it is made of, and where it would run.
 
     Operators have the names that the file has for them. A model with operators that armpy does
-    not have is described as well, and these are named. Of a prepared file, show also what is in
+    not have is described as well, and these are named. Of a compiled model, show also what is in
     it, by whom, and what of it would be used here. `armpy report` draws the layers to a page or,
     with --svg, to a picture (pip install armpy-tools).
     """

@@ -1,4 +1,4 @@
-"""Describes prepared files: what they are, by whom, what is in them, and what is used here."""
+"""Describes compiled models: what they are, by whom, what is in them, and what is used here."""
 
 from __future__ import annotations
 
@@ -7,6 +7,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from armpy.cli.doctor.diagnose_file import ProgramExamination, examine_file
+from armpy.cli.inspect.compiled_file import (
+    FileBytes,
+    MissingProgram,
+    PreparedContents,
+    ProgramReport,
+)
 from armpy.cli.inspect.describe import (
     FormatReport,
     InspectionReport,
@@ -16,12 +22,6 @@ from armpy.cli.inspect.describe import (
     metadata_report,
     report_of,
     write_dot,
-)
-from armpy.cli.inspect.prepared_file import (
-    FileBytes,
-    MissingProgram,
-    PreparedContents,
-    ProgramReport,
 )
 from armpy.cli.load_request import COMMAND_OPTIONS, CliLoadRequest
 from armpy.cli.printer import Printer
@@ -56,7 +56,7 @@ _SHOWN = ("isa", "version", "threads", "architecture")
 
 @dataclass(frozen=True, slots=True)
 class NetworkReport:
-    """A network in a prepared file."""
+    """A network in a compiled model."""
 
     signature: str | None  # None for a model without signatures
     section: str
@@ -68,7 +68,7 @@ class NetworkReport:
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
-    """Report about a prepared file."""
+    """Report about a compiled model."""
 
     version: int  # of the layout
     armpy: str  # version that has written it
@@ -88,7 +88,7 @@ class FileReport:
 def inspect_prepared(
     request: CliLoadRequest, dot: str | None = None
 ) -> tuple[InspectionReport, FileReport]:
-    """Describe a prepared file, without loading it; draw its network to the file `dot`."""
+    """Describe a compiled model, without loading it; draw its network to the file `dot`."""
     _check_asked(request)
     options = request.options
     keys, code = trusted_keys(options.trusted_keys or ()), options.code or TRUSTED
@@ -130,7 +130,7 @@ def _check_asked(request: CliLoadRequest) -> None:
     for option, is_asked in asked.items():
         if is_asked:
             raise InvalidArgumentError(
-                "a prepared file is shown as it was made",
+                "a compiled model is shown as it was made",
                 where=option,
                 fix="Leave it out; armpy run takes it",
             )
@@ -200,9 +200,9 @@ def _signature(container: Container) -> str:
 
 
 def print_prepared(report: FileReport) -> None:
-    """Print what a prepared file is."""
+    """Print what a compiled model is."""
     printer = Printer()
-    printer.heading(f"Prepared file, version {report.version}, by armpy {report.armpy}")
+    printer.heading(f"Compiled model, version {report.version}, by armpy {report.armpy}")
     signer = f"{report.signature}, by {report.signer}" if report.signer else "none"
     printer.line(f"signature: {signer}")
     printer.line(f"code: {'used' if report.uses_code else 'not used'}: {report.trust}")

@@ -49,11 +49,11 @@ def inspect(
 def chosen_shapes(
     load_request: CliLoadRequest, size: tuple[int, int] | None, shape_sets: Sequence[Shapes]
 ) -> Shapes:
-    """The shapes of ``--shape``; an input may come once, and no shape may of a prepared file."""
+    """The shapes of ``--shape``; an input may come once, and no shape may of a compiled model."""
     if begins_prepared(load_request.model) and (size is not None or shape_sets):
         option = "--shape" if size is None else "--size"
         raise click.UsageError(
-            f"{option}: a prepared file is shown with the shapes that it is for."
+            f"{option}: a compiled model is shown with the shapes that it is for."
         )
     if len(shape_sets) > 1:
         raise click.UsageError("--shape: an input is named twice.")

@@ -1,1 +1,1 @@
-"""``armpy keys``: makes and shows keys that prepared files are signed with."""
+"""``armpy keys``: makes and shows keys that compiled models are signed with."""

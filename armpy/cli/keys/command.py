@@ -10,7 +10,7 @@ from armpy.cli.options import MODEL_FILE, WRITABLE_FILE, verbosity_options
 
 @click.group("keys", cls=OnceGroup)
 def command() -> None:
-    """Make keys to sign prepared files with, or show them."""
+    """Make keys to sign compiled models with, or show them."""
 
 
 @command.command(short_help="Make a pair of keys.")

@@ -1,4 +1,4 @@
-"""Makes and shows keys that prepared files are signed with."""
+"""Makes and shows keys that compiled models are signed with."""
 
 from __future__ import annotations
 

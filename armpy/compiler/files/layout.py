@@ -1,4 +1,4 @@
-"""Records of networks in prepared files; ``docs/reference/prepared_files.md`` describes them."""
+"""Records of networks in compiled models; ``docs/reference/compiled_models.md`` describes them."""
 
 from __future__ import annotations
 

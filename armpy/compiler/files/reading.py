@@ -1,4 +1,4 @@
-"""Reads networks from prepared files, whoever wrote them."""
+"""Reads networks from compiled models, whoever wrote them."""
 
 from __future__ import annotations
 

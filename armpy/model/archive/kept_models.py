@@ -1,4 +1,4 @@
-"""Keeps loaded models as prepared files in armpy's cache directory, and shows what is there."""
+"""Keeps loaded models as compiled models in armpy's cache directory, and shows what is there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loads prepared files: at once where nothing but running them is wanted, else as networks."""
+"""Loads compiled models: at once where nothing but running them is wanted, else as networks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from armpy.backend.workload import WorkloadInfo
 from armpy.errors import ArmpyError, InvalidArgumentError, ParserError
 from armpy.execution.arrays.tensor_spec import TensorSpec
 from armpy.model import archive
-from armpy.model.archive.prepared_file import WRONG_FORM, PreparedFile, signatures_of
+from armpy.model.archive.compiled_file import WRONG_FORM, CompiledFile, signatures_of
 from armpy.model.light_network import (
     ArchivedGraph,
     ArchivedNetwork,
@@ -62,7 +62,7 @@ class NeedsCompilerError(Exception):
 
 
 def load_prepared(request: LoadRequest) -> Model:
-    """Load a prepared file; errors as for `armpy.load`."""
+    """Load a compiled model; errors as for `armpy.load`."""
     file = open_prepared(request)
     try:
         return light_model(file)
@@ -72,7 +72,7 @@ def load_prepared(request: LoadRequest) -> Model:
 
 
 def load_light(request: LoadRequest) -> Model | None:
-    """Load a prepared file that runs at once; None if more is asked for than that."""
+    """Load a compiled model that runs at once; None if more is asked for than that."""
     try:
         return light_model(open_prepared(request))
     except NeedsCompilerError:
@@ -108,7 +108,7 @@ def load_cached(
         return None
 
 
-def _open_entry(request: LoadRequest, path: str, kind: str) -> PreparedFile:
+def _open_entry(request: LoadRequest, path: str, kind: str) -> CompiledFile:
     """Open a file of the model cache, which has to be of the name that it was kept under."""
     file = open_prepared(LoadRequest(path, request.options), kind)
     if file.container.manifest.get("entry") != os.path.basename(path):
@@ -123,8 +123,8 @@ def _say(text: str, *about: object) -> None:
     logging.getLogger("armpy.execution").info(text, *about)
 
 
-def open_prepared(request: LoadRequest, kind: str = KIND_MODEL) -> PreparedFile:
-    """Open a prepared file, check it whole, and judge whether its code may be used.
+def open_prepared(request: LoadRequest, kind: str = KIND_MODEL) -> CompiledFile:
+    """Open a compiled model, check it whole, and judge whether its code may be used.
 
     Parameters
     ----------
@@ -145,18 +145,18 @@ def open_prepared(request: LoadRequest, kind: str = KIND_MODEL) -> PreparedFile:
     found = container.manifest.get("kind")
     if found != kind:
         raise ParserError(
-            "the prepared file holds no model",
+            "the compiled model holds no model",
             where=container.where,
             expected="what armpy compile or Model.save has written",
             actual=f"a file of kind {found!r:.80}",
         )
-    file = PreparedFile(container, verdict, request)
+    file = CompiledFile(container, verdict, request)
     # The sums of all sections, unless this very file was summed before; code is summed at each use.
     check_once(container, _code_sections(file))
     return file
 
 
-def _code_sections(file: PreparedFile) -> list[str]:
+def _code_sections(file: CompiledFile) -> list[str]:
     """Sections with code, which are checked whenever they are read."""
     found = []
     for record in file.programs:
@@ -170,7 +170,7 @@ def _code_sections(file: PreparedFile) -> list[str]:
 
 
 def light_model(
-    file: PreparedFile, load_original: Callable[[], Model] | None = None, path: str = ""
+    file: CompiledFile, load_original: Callable[[], Model] | None = None, path: str = ""
 ) -> Model:
     """A model that runs at once.
 
@@ -178,7 +178,7 @@ def light_model(
     ----------
     load_original : callable, optional
         Loads the model file that it was made from, where that is still what it was; the ordinary
-        network is made from the prepared file if left out.
+        network is made from the compiled model if left out.
     path : str
         Of the file in the model cache, as `cached_path` gave it: the programs of one that takes
         several shapes lie beside it.
@@ -214,7 +214,7 @@ class _KeptShapes:
         self._interface = interface  # record of its inputs and outputs
         # Weak: programs of shapes that are not used any more go.
         # Where a program was found.
-        self.files: WeakKeyDictionary[object, PreparedFile] = WeakKeyDictionary()
+        self.files: WeakKeyDictionary[object, CompiledFile] = WeakKeyDictionary()
 
     def find(self, shapes: Shapes) -> ArchivedProgram | None:
         """What runs for some shapes; None if nothing is kept, or it cannot be used."""
@@ -234,12 +234,12 @@ class _KeptShapes:
 
 
 def model_of(
-    file: PreparedFile,
+    file: CompiledFile,
     handle: NetworkHandle,
     signatures: Signatures[Model],
     derivation: Derivation | None = None,
 ) -> Model:
-    """The model of a prepared file; `derivation` is of another signature than the first."""
+    """The model of a compiled model; `derivation` is of another signature than the first."""
     options = file.request.options
     return Model(
         handle,
@@ -254,7 +254,7 @@ def model_of(
 
 
 def _parts(
-    file: PreparedFile, interface: object, quick: object
+    file: CompiledFile, interface: object, quick: object
 ) -> tuple[ArchivedGraph, ArchivedProgram | None]:
     """Graph of an archived network, and what it runs if that is said."""
     # Whatever is wrong with the record, the network in the same file may be sound, and says what is
@@ -266,13 +266,13 @@ def _parts(
         raise NeedsCompilerError(str(error) or repr(error)) from error
 
 
-def _limit_bytes(file: PreparedFile) -> int:
+def _limit_bytes(file: CompiledFile) -> int:
     """The most that an execution may take."""
     limit = file.request.options.memory_limit_bytes
     return DEFAULT_MEMORY_LIMIT_BYTES if limit is None else limit
 
 
-def _check_request(options: LoadOptions, file: PreparedFile) -> None:
+def _check_request(options: LoadOptions, file: CompiledFile) -> None:
     """Check that nothing is asked for that only ordinary networks do."""
     said = file.container.manifest.get("options")
     reasons = {
@@ -306,7 +306,7 @@ def _graph_of(record: Any) -> ArchivedGraph:  # Any: a record of a file, of what
 
 
 def _program_of(
-    file: PreparedFile,
+    file: CompiledFile,
     record: Any,  # Any: as above
     graph: ArchivedGraph,
 ) -> ArchivedProgram:
@@ -338,7 +338,7 @@ def _program_of(
 
 
 def _step(
-    file: PreparedFile, step: Mapping[str, Any], infos: Sequence[TensorInfo], num_sources: int
+    file: CompiledFile, step: Mapping[str, Any], infos: Sequence[TensorInfo], num_sources: int
 ) -> ArchivedStep:
     """A layer with its workload."""
     inputs, outputs = tuple(step["inputs"]), tuple(step["outputs"])
@@ -366,7 +366,7 @@ def _step(
 
 
 def _accepted(
-    file: PreparedFile, first: Mapping[str, Any], options: Mapping[str, Any]
+    file: CompiledFile, first: Mapping[str, Any], options: Mapping[str, Any]
 ) -> tuple[Mapping[str, Any], IPrograms]:
     """The first program of the same layers that can be used here, and what takes it."""
     backend_id, digest = str(first["backend"]), first["digest"]

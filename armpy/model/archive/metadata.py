@@ -1,4 +1,4 @@
-"""Metadata of prepared files, for models that run without being loaded as networks."""
+"""Metadata of compiled models, for models that run without being loaded as networks."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 from armpy.backend.caches import CacheUse
 from armpy.compiler.files.plain import PlainReader
 from armpy.compiler.placement import Placement
-from armpy.model.archive.prepared_file import signature_records
+from armpy.model.archive.compiled_file import signature_records
 from armpy.model.related_models import no_signature
 from armpy.store.archive.magic import METADATA, PLACEMENT
 
 if TYPE_CHECKING:
-    from armpy.model.archive.prepared_file import PreparedFile
+    from armpy.model.archive.compiled_file import CompiledFile
     from armpy.plugins.hooks.metadata import ModelMetadata
     from armpy.store.archive.container import Container
 
 
-def signature_record(file: PreparedFile, name: str | None) -> Mapping[str, Any]:
+def signature_record(file: CompiledFile, name: str | None) -> Mapping[str, Any]:
     """The record of a signature; the first one for None."""
     records = signature_records(file.container)
     if name is None:
@@ -31,7 +31,7 @@ def signature_record(file: PreparedFile, name: str | None) -> Mapping[str, Any]:
     raise no_signature(name, names)
 
 
-def read_placement(file: PreparedFile, *, is_cached: bool = False) -> Placement:
+def read_placement(file: CompiledFile, *, is_cached: bool = False) -> Placement:
     """The placement report of the file's first network, or of its programs.
 
     Parameters
@@ -47,7 +47,7 @@ def read_placement(file: PreparedFile, *, is_cached: bool = False) -> Placement:
         plan = document.get("plan") if isinstance(document, dict) else None
         found = plan.get("placement") if isinstance(plan, dict) else None
     report = PlainReader().read(Placement, found, "placement")
-    place = "the model cache" if is_cached else "the prepared file"
+    place = "the model cache" if is_cached else "the compiled model"
     used = {str(record.get("backend")): None for record in file.programs}
     uses = [CacheUse(name, "the whole model", True, f"from {place}") for name in used]
     return replace(report, cache_uses=tuple(uses))

@@ -1,4 +1,4 @@
-"""Model cache: what has been loaded before starts from a prepared file the next time.
+"""Model cache: what has been loaded before starts from a compiled model the next time.
 
 A file of the cache is named by everything that what is loaded depends on: the contents of the
 model file, the arguments of `armpy.load`, armpy and the environment that it finds backends and
@@ -58,7 +58,7 @@ def is_on() -> bool:
 
 
 def cached_path(request: LoadRequest) -> str | None:
-    """Where the prepared file of a request is or would be; None if it is not kept.
+    """Where the compiled model of a request is or would be; None if it is not kept.
 
     Only what is loaded by a path and without objects of the application's own is kept. The path
     depends on the model file's contents, which are read at each call: nothing else tells surely

@@ -1,4 +1,4 @@
-"""Loads prepared files as ordinary networks: for other shapes, options, machines than theirs."""
+"""Loads compiled models as ordinary networks: for other shapes, options, machines than theirs."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from armpy.compiler.files.reading import NetworkContents, read_contents
 from armpy.errors import ParserError
 from armpy.execution.arrays.reshaping import with_names
 from armpy.execution.runtime import Runtime
+from armpy.model.archive.compiled_file import WRONG_FORM, CompiledFile, signatures_of
 from armpy.model.archive.light_loading import model_of
 from armpy.model.archive.metadata import signature_record
-from armpy.model.archive.prepared_file import WRONG_FORM, PreparedFile, signatures_of
 from armpy.model.load_options import differing_options
 from armpy.model.model import Model
 from armpy.model.network_handle import NetworkHandle
@@ -26,8 +26,8 @@ from armpy.model.related_models import Signatures
 from armpy.store.archive.container import Container
 
 
-def load_ordinary(file: PreparedFile) -> Model:
-    """Load a prepared file as a network; errors as for `armpy.load`."""
+def load_ordinary(file: CompiledFile) -> Model:
+    """Load a compiled model as a network; errors as for `armpy.load`."""
     if MODEL not in file.container.sections:  # the model cache keeps some without their graph
         raise ParserError(
             "the model file has changed since, and what is kept of it runs the shapes alone that "
@@ -58,7 +58,7 @@ def load_ordinary(file: PreparedFile) -> Model:
 
 
 def open_signature(
-    file: PreparedFile, name: str, signatures: Signatures[Model], first: Model
+    file: CompiledFile, name: str, signatures: Signatures[Model], first: Model
 ) -> Model:
     """The model for another signature of the file, on the first one's runtime."""
     derivation = Derivation(first, "signature", name)
@@ -78,7 +78,7 @@ def open_signature(
 
 
 def _loaded(
-    file: PreparedFile,
+    file: CompiledFile,
     record: Mapping[str, Any],  # Any: a record of the file, checked
     runtime: Runtime,
     signatures: Signatures[Model],
@@ -136,14 +136,14 @@ def _prepare_for_saved_shapes(handle: NetworkHandle, optimized: OptimizedNetwork
         raise
 
 
-def keeps_places(file: PreparedFile, runtime: Runtime) -> bool:
+def keeps_places(file: CompiledFile, runtime: Runtime) -> bool:
     """Whether the layers go where they were when the file was made."""
     options = file.container.manifest.get("options")
     saved = options if isinstance(options, dict) else {}
     return not differing_options(runtime.options, saved)
 
 
-def archived_parts(file: PreparedFile) -> ArchivedParts:
+def archived_parts(file: CompiledFile) -> ArchivedParts:
     """The compiled parts of the file, those of the targets that come first before others."""
     parts = []
     for record in file.programs:

@@ -1,4 +1,4 @@
-"""Prepared files: models with everything that preparing them has made, checked and mapped.
+"""Compiled models: models with everything that preparing them has made, checked and mapped.
 
 Few files are signed: who judges them asks the package for what knows of signatures.
 """

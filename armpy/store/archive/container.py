@@ -1,6 +1,6 @@
-"""Container of prepared files: a header, a manifest and sections, each with its checksum.
+"""Container of compiled models: a header, a manifest and sections, each with its checksum.
 
-``prepared_files.md`` describes the layout byte by byte. What is imported here is paid for at
+``compiled_models.md`` describes the layout byte by byte. What is imported here is paid for at
 every start of a prepared model: the standard library's small modules and NumPy.
 """
 
@@ -60,7 +60,7 @@ class FileSection(NamedTuple):
 
 
 class Container:
-    """A prepared file that was opened; its sections are read-only arrays over the mapped file.
+    """A compiled model that was opened; its sections are read-only arrays over the mapped file.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ class Container:
             text = inflater.decompress(self.checked(name), _LARGEST_DOCUMENT)
         except zlib.error as error:
             raise ParserError(
-                f"the prepared file is damaged: section '{name[:80]}' cannot be inflated ({error})",
+                f"the file is damaged: section '{name[:80]}' cannot be inflated ({error})",
                 where=self.where,
             ) from error
         if not inflater.eof or inflater.unused_data:
@@ -167,7 +167,7 @@ class Container:
     def refuse(self, reason: str) -> NoReturn:
         """Raise the error for a damaged file."""
         raise ParserError(
-            f"the prepared file is damaged: {reason}",
+            f"the compiled model is damaged: {reason}",
             where=self.where,
             fix="Make it again with armpy compile",
         )
@@ -179,7 +179,7 @@ class Container:
             return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number)
         except (ValueError, RecursionError) as error:
             raise ParserError(
-                f"the prepared file is damaged: {what} is no JSON ({error})", where=self.where
+                f"the compiled model is damaged: {what} is no JSON ({error})", where=self.where
             ) from error
 
     def _manifest(self, text: bytes) -> dict[str, Any]:
@@ -243,7 +243,7 @@ def _no_number(text: str) -> NoReturn:
 
 
 def open_container(source: Source, where: str = "", *, is_mapped: bool = True) -> Container:
-    """Open a prepared file; the header and the manifest are checked, the sections are not.
+    """Open a compiled model; the header and the manifest are checked, the sections are not.
 
     Parameters
     ----------
@@ -255,7 +255,7 @@ def open_container(source: Source, where: str = "", *, is_mapped: bool = True) -
         Whether a file is mapped; else it is read, and may be changed or cut while it is used.
     """
     if not isinstance(source, str | os.PathLike):
-        return Container(_copied(source), where or "a prepared file in memory")
+        return Container(_copied(source), where or "a compiled model in memory")
     where = where or os.fspath(source)
     # Without waiting, as opening a pipe to which nobody writes would take for ever.
     flags = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -299,23 +299,23 @@ def _copied(source: bytes | bytearray | memoryview | mmap.mmap) -> Bytes:
 def _checked_header(header: bytes, size: int, where: str) -> tuple[int, bytes]:
     """Bytes of the manifest and its checksum, from a header that fits the file."""
     if not header.startswith(MAGIC):
-        raise ParserError("it is no prepared file", where=where)
+        raise ParserError("it is not a compiled model", where=where)
     version = int.from_bytes(header[8:12], "little")
     # Before all else: what follows may lie elsewhere in another version.
     if len(header) >= _SIGNED.size and version != VERSION:
         raise ParserError(
-            "the prepared file is of a version that is not read",
+            "the compiled model is of a version that is not read",
             where=where,
             expected=f"version {VERSION}",
             actual=f"version {version}",
             fix="Make it again with this version's armpy compile",
         )
     if len(header) < HEADER_BYTES:
-        raise ParserError("the prepared file is damaged: it is not whole", where=where)
+        raise ParserError("the compiled model is damaged: it is not whole", where=where)
     _, _, zero, num_manifest, said_size, digest = _SIGNED.unpack_from(header)
     if said_size != size:
         raise ParserError(
-            "the prepared file is damaged: it is not whole",
+            "the compiled model is damaged: it is not whole",
             where=where,
             expected=f"{said_size} bytes",
             actual=f"{size} bytes",
@@ -323,7 +323,7 @@ def _checked_header(header: bytes, size: int, where: str) -> tuple[int, bytes]:
         )
     room = min(size - HEADER_BYTES, _LARGEST_MANIFEST)
     if zero or num_manifest > room or any(header[_SIGNATURE.stop :]):
-        raise ParserError("the prepared file is damaged: its header cannot be", where=where)
+        raise ParserError("the compiled model is damaged: its header cannot be", where=where)
     return num_manifest, digest
 
 
@@ -333,7 +333,7 @@ def write_container(
     sections: Mapping[str, bytes | Bytes],
     sign: Callable[[bytes], FileSignature] | None = None,
 ) -> int:
-    """Write a prepared file; it appears whole, by renaming.
+    """Write a compiled model; it appears whole, by renaming.
 
     Parameters
     ----------
@@ -362,7 +362,7 @@ def write_container(
     target = os.fspath(path)
     if os.path.exists(target) and not os.path.isfile(target):
         raise InvalidArgumentError(
-            "the prepared file cannot be written: what is there is no file",
+            "the compiled model cannot be written: what is there is no file",
             where=target,
             fix="Give the name of a file, or one that is not taken",
         )
@@ -374,7 +374,7 @@ def write_container(
                 file.write(payload.data)
     except OSError as error:
         raise InvalidArgumentError(
-            f"the prepared file cannot be written: {error.strerror}", where=target
+            f"the compiled model cannot be written: {error.strerror}", where=target
         ) from error
     return end
 

@@ -79,7 +79,7 @@ class KernelPack:
                 "it is no kernel pack",
                 where=container.where,
                 expected="a file that 'armpy kernels build' has written",
-                actual=f"a prepared file of kind {str(manifest.get('kind'))[:40]!r}",
+                actual=f"a compiled model of kind {str(manifest.get('kind'))[:40]!r}",
             )
         about = manifest.get("about")
         self._container = container

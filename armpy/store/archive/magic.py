@@ -1,4 +1,4 @@
-"""Words of prepared files: their magic bytes, their kinds, and sections that are no network's."""
+"""Words of compiled models: their magic bytes, their kinds, and sections that are no network's."""
 
 MAGIC = b"armpyNet"
 

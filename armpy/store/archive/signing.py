@@ -1,4 +1,4 @@
-"""Signatures of prepared files: Ed25519 (RFC 8032), by the ``cryptography`` package.
+"""Signatures of compiled models: Ed25519 (RFC 8032), by the ``cryptography`` package.
 
 What is signed is a file's first 64 bytes, which hold the SHA-256 of its manifest, and so of
 everything. Other uses of a key sign other messages, as each begins with what it is for.
@@ -32,7 +32,7 @@ NO_SIGNATURE = bytes(SIGNATURE_BYTES)
 """Stands in a file that is not signed."""
 
 # In front of every message, so that a signature for something else is none for a file.
-_PURPOSE = b"armpy prepared file 2\0"
+_PURPOSE = b"armpy compiled model 2\0"
 _TEXT = "ed25519:"
 _PUBLIC_SUFFIX = ".pub"
 _MOST_KEY_BYTES = 1 << 16
@@ -58,7 +58,7 @@ def key_text(public_key: bytes) -> str:
 def sign(
     message: bytes, key_file: str | os.PathLike[str], password: bytes | None = None
 ) -> FileSignature:
-    """Sign a prepared file.
+    """Sign a compiled model.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Trust in the code of a prepared file.
+"""Trust in the code of a compiled model.
 
 Whoever can write to a file that is loaded can make the process do anything, so code is taken from
 files that nobody else can have written: by where they lie, as with backends, or by a signature.
@@ -36,7 +36,7 @@ _GRAPH_ALONE = "code='never' takes the graph alone"
 
 
 class CodeVerdict(NamedTuple):
-    """Verdict on the code in a prepared file: used or not, and why."""
+    """Verdict on the code in a compiled model: used or not, and why."""
 
     uses_code: bool
     reason: str  # why, or why not, for people; without a full stop
@@ -170,5 +170,5 @@ def _why_exposed(container: Container) -> str:
 
 def _refused(where: str, reason: str, expected: str, fix: str) -> CodeVerdict:
     """The verdict on a file that is not taken, with the error that says so."""
-    failed = f"the code in the prepared file may not be used: {reason}"
+    failed = f"the code in the compiled model may not be used: {reason}"
     return CodeVerdict(False, reason, ParserError(failed, where=where, expected=expected, fix=fix))

@@ -1,4 +1,4 @@
-"""NumbaAcc's programs in prepared files: saved with their code, and run without any compiler."""
+"""NumbaAcc's programs in compiled models: saved with their code, and run without any compiler."""
 
 from __future__ import annotations
 

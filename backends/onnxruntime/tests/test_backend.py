@@ -91,7 +91,7 @@ def test_images_are_transposed_at_the_edges_of_a_region_only() -> None:
     assert kinds.count("Transpose") == 3
 
 
-def test_a_prepared_file_starts_its_session_without_the_onnx_package(
+def test_a_compiled_file_starts_its_session_without_the_onnx_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graph = image_network()

@@ -1,4 +1,4 @@
-"""What the kit makes of backends that write programs into prepared files."""
+"""What the kit makes of backends that write programs into compiled models."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_a_backend_without_any_has_nothing_to_try() -> None:
         (AcceptsNothing, "never good enough"),
         (SaysNoReason, "check gives no reason for refusing"),
         (Trips, "KeyError"),
-        (MixesUp, "when it comes from a prepared file, the output"),
+        (MixesUp, "when it comes from a compiled model, the output"),
     ],
 )
 def test_liars_are_caught(liar: type[Honest], text: str) -> None:

@@ -113,7 +113,7 @@ def test_an_input_that_does_not_fit_is_told_and_nothing_is_written(tmp_path: Pat
     assert not page.exists()
 
 
-def test_a_prepared_file_has_a_report_as_well(tmp_path: Path) -> None:
+def test_a_compiled_file_has_a_report_as_well(tmp_path: Path) -> None:
     net = Network()
     x = net.input("x", TensorInfo((4,), DataType.FLOAT32))
     net.output("y", net.add(ops.ElementwiseUnary(ops.UnaryOperation.ABS), x, name="magnitude"))

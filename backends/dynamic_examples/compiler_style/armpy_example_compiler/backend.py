@@ -43,7 +43,7 @@ class ExampleCompilerBackend(IBackendInternal):
         return (DeviceInfo(device_type=DeviceType.ACCELERATOR),)
 
     def get_programs(self) -> IPrograms:
-        """What writes programs into prepared files."""
+        """What writes programs into compiled models."""
         return CompilerPrograms()
 
     def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:

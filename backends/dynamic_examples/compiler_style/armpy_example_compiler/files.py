@@ -1,4 +1,4 @@
-"""Programs in prepared files."""
+"""Programs in compiled models."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def test_the_backend_keeps_to_the_contract_and_agrees_with_the_reference() -> No
     assert result.is_passed, (result.shortcomings, result.problems)
 
 
-def test_a_prepared_file_brings_its_programs_and_leaves_the_rest_as_it_was(tmp_path: Path) -> None:
+def test_a_compiled_file_brings_its_programs_and_leaves_the_rest_as_it_was(tmp_path: Path) -> None:
     net = Network("both")
     x = net.input("x", TensorInfo((1, 2), DataType.FLOAT32))
     net.output("y", dense(net, net.add(RELU, x, name="alone"), 2, 2, "dense"))

@@ -51,7 +51,7 @@ def tune(
     results: list[TuningResult] = []
     stop = threading.Event()
     if load_request.model:
-        # What a prepared file has compiled is decided already: its graph is prepared anew.
+        # What a compiled model has compiled is decided already: its graph is prepared anew.
         untuned = load_request.with_options(code="never")
         with (
             request_tuning(seconds) as request,

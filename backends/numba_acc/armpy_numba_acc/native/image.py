@@ -86,7 +86,7 @@ def load_image(image: Image) -> dict[str, int]:
     _make_executable(start, size)
     # One more reference than there are: no interpreter that ends may unmap what threads still run.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(memory))
-    # Not imported here: few trace, and each start from a prepared file would pay for it.
+    # Not imported here: few trace, and each start from a compiled model would pay for it.
     if (trace := sys.modules.get("armpy.core.system_trace")) is not None:
         trace.name_code(_named(image, start))
     return {name: start + offset for name, offset in image.functions.items()}

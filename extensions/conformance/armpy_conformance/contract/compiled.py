@@ -145,7 +145,7 @@ def saved_programs_compute_the_same(subject: BackendUnderTest) -> None:
     kinds = (IPrograms, type(None))
     programs = ask_method(backend.get_id(), kinds, backend, "get_programs")
     if programs is None:
-        raise NothingToKeepError("it has no programs for prepared files")
+        raise NothingToKeepError("it has no programs for compiled models")
     for odd in _ODD_NOTES:
         answer = ask_method(backend.get_id(), ProgramCheck, programs, "check", odd, {})
         is_taken = answer.fit is ProgramFit.ACCEPTED
@@ -173,7 +173,7 @@ def _saved_uses(options: RuntimeOptions, bench: Bench, path: Path) -> tuple[Cach
     options = replace(options, trusted_keys=(), code=TRUSTED)
     with Runtime(options) as runtime:
         loaded = load_prepared(LoadRequest(path, LoadOptions(runtime=runtime)))
-        bench.run(runtime, loaded.network_id, "when it comes from a prepared file")
+        bench.run(runtime, loaded.network_id, "when it comes from a compiled model")
         placement = loaded.placement
         return () if placement is None else placement.cache_uses
 

@@ -28,8 +28,8 @@ class SentModel:
 
     Notes
     -----
-    Code in a prepared file is judged where it is sent from, as `armpy.load` does there: `is_own` is
-    whether it may be used. What a node writes of the bytes says nothing of where they came from.
+    Code in a compiled model is judged by the sender, as by `armpy.load`: `is_own` is whether it may
+    be used. The file that a node writes does not show where the bytes came from.
 
     Small itself, as an actor's arguments should be, which Ray keeps for as long as the actor may be
     started again. Whoever sends it has to hold it until then, as the bytes are gone with it.

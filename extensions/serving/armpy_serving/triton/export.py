@@ -177,8 +177,8 @@ def _save_sizes(
 
     Notes
     -----
-    A prepared file runs at once with one set of shapes, out of memory that all processes share; for
-    another one its network is loaded and compiled anew, into each process's own.
+    A compiled model runs at once with one set of shapes, in memory that all processes share; for
+    others each process loads and compiles its network again.
     """
     for size in settings.sizes:
         fixed = model.reshape({s.name: (size, *(s.shape or ())[1:]) for s in model.inputs})

@@ -72,7 +72,7 @@ class TritonModel:
         settings = InstanceSettings.of(folder)
         num_threads = threads_per_instance(config)
         self._sizes = settings.sizes
-        # One for each size of a batch: a prepared file runs at once with the shapes that it was
+        # One for each size of a batch: a compiled model runs at once with the shapes that it was
         # made for, and all instances map it. 0 stands for shapes as they come.
         self._models = {n: settings.load(folder, n, num_threads) for n in self._sizes or (0,)}
         model = next(iter(self._models.values()))

@@ -350,7 +350,7 @@ def test_code_in_bytes_is_trusted_no_more_than_by_load(tmp_path: Path) -> None:
     assert "sign" in str(of_predictor.value)
 
 
-def test_a_prepared_file_is_run_as_it_is(tmp_path: Path) -> None:
+def test_a_compiled_file_is_run_as_it_is(tmp_path: Path) -> None:
     model = armpy.load(write_row_model(tmp_path / "model.tflite", None))
     model.prepare({"x": (4, WIDTH)})
     model.save(tmp_path / "model.armpy")

@@ -71,7 +71,7 @@ class QuantizedModel:
         runtime: Runtime | None = None,
         like: str | os.PathLike[str] | None = None,
     ) -> int:
-        """Write it: as ``.tflite`` if the name ends so, else as prepared file, for `armpy.load`.
+        """Write it: as ``.tflite`` if the name ends so, else as compiled model, for `armpy.load`.
 
         Parameters
         ----------

@@ -200,7 +200,7 @@ class TfliteWriter:
 
 def layer_error(layer: Layer, failed: str, fix: str = "") -> UnimplementedError:
     """What is raised for a layer that cannot be written."""
-    return UnimplementedError(failed, where=layer.where, fix=fix or "Write a prepared file")
+    return UnimplementedError(failed, where=layer.where, fix=fix or "Write a compiled model")
 
 
 def _size(size: int | None) -> int:

@@ -1,4 +1,4 @@
-"""A prepared file that was opened, and the ways to call what it holds."""
+"""A compiled model that was opened, and the ways to call what it holds."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ WRONG_FORM = (ValueError, TypeError, LookupError, AttributeError, ArithmeticErro
 """What comes of reading a record that is of another form than armpy writes."""
 
 
-class PreparedFile(NamedTuple):
-    """A prepared file that was opened, checked and judged."""
+class CompiledFile(NamedTuple):
+    """A compiled model that was opened, checked and judged."""
 
     container: Container
     verdict: CodeVerdict
@@ -59,7 +59,7 @@ class PreparedFile(NamedTuple):
 class FileViews(Mapping[str, "Sequence[View]"]):
     """Views of a program's parts, read out of the file's networks when somebody asks."""
 
-    def __init__(self, file: PreparedFile, parts: Mapping[str, str]) -> None:
+    def __init__(self, file: CompiledFile, parts: Mapping[str, str]) -> None:
         self._file = file
         self._parts = parts  # sections by the parts' names
         self._found: dict[str, list[View]] | None = None
@@ -90,7 +90,7 @@ class FileViews(Mapping[str, "Sequence[View]"]):
         return self._found
 
 
-def signatures_of(file: PreparedFile, name: str | None = None) -> Signatures[Model]:
+def signatures_of(file: CompiledFile, name: str | None = None) -> Signatures[Model]:
     """The ways to call a prepared model.
 
     Parameters

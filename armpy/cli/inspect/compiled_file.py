@@ -1,4 +1,4 @@
-"""Describes prepared files by what is in them; nothing of them is loaded or run."""
+"""Describes compiled models by what is in them; nothing of them is loaded or run."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 from armpy.compiler import Placement
 from armpy.compiler.files.plain import PlainReader
 from armpy.errors import ParserError
-from armpy.model.archive.prepared_file import signature_records
+from armpy.model.archive.compiled_file import signature_records
 from armpy.store.archive.container import Container
 from armpy.store.archive.magic import METADATA
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramReport:
-    """A program in a prepared file."""
+    """A program in a compiled model."""
 
     number: int
     backend: str
@@ -32,7 +32,7 @@ class ProgramReport:
 
 @dataclass(frozen=True, slots=True)
 class MissingProgram:
-    """Layers of a backend that have no program in a prepared file."""
+    """Layers of a backend that have no program in a compiled model."""
 
     backend: str
     target: str | None  # the machine that it is missing for; None for all
@@ -48,7 +48,7 @@ class MissingProgram:
 
 @dataclass(frozen=True, slots=True)
 class FileBytes:
-    """Bytes of a prepared file, by what they hold."""
+    """Bytes of a compiled model, by what they hold."""
 
     total: int
     constants: int  # elements of constants
@@ -59,7 +59,7 @@ class FileBytes:
 
 
 class PreparedContents:
-    """Contents of a prepared file as it states them; its checksums are checked."""
+    """Contents of a compiled model as it states them; its checksums are checked."""
 
     def __init__(self, container: Container) -> None:
         container.check()
