@@ -17,6 +17,7 @@ from armpy.cli.values import (
     parse_size,
     parsed,
 )
+from armpy.errors import InvalidArgumentError
 from armpy.model.load_options import OPTIONS, LoadOptions
 
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -181,6 +182,8 @@ def _load_option(name: str) -> Callable[[Command], Command]:
         kind = click.Choice(info.choices)
     elif info.least is not None:
         kind = click.IntRange(min=info.least)
+    if info.usual is False:
+        return click.option(*info.flags, name, is_flag=True, help=info.help)
     return click.option(
         *info.flags,
         name,
@@ -236,8 +239,27 @@ def request_of(
     """Gather a command's options of loading, by their names."""
     # click has an empty tuple for what was not given.
     given: dict[str, Any] = {n: None if value == () else value for n, value in options.items()}
+    if given.get("affinity") is not None:
+        given["affinity"] = _parse_affinity(given["affinity"])
     about = front_end_options, backend_options, dynamic_backends_path
     return CliLoadRequest(model, LoadOptions(**given), *about)
+
+
+def _parse_affinity(texts: Sequence[str]) -> dict[str, str]:
+    """Backends by patterns of layer names, of texts such as ``conv*=NumbaAcc``."""
+    affinity: dict[str, str] = {}
+    for text in texts:
+        # Names of layers may have a "=" in them, ids of backends have none.
+        pattern, equals, backend_id = text.rpartition("=")
+        if not (pattern and equals and backend_id):
+            raise InvalidArgumentError(
+                "the text assigns no layers to a backend",
+                where="--affinity",
+                expected="PATTERN=BACKEND, such as 'conv*=NumbaAcc'",
+                actual=f"'{text}'",
+            )
+        affinity[pattern] = backend_id
+    return affinity
 
 
 def model_options(

@@ -21,7 +21,12 @@ from armpy.compiler.options import OptimizerOptions
 from armpy.compiler.placement import Refusal
 from armpy.compiler.specialization import specialize
 from armpy.core.vlog import wants_traceback
-from armpy.errors import ArmpyError, BackendCapabilityError, BackendError
+from armpy.errors import (
+    ArmpyError,
+    BackendCapabilityError,
+    BackendError,
+    CompilationPostponedError,
+)
 from armpy.graph import Graph, Layer, graphs_of
 from armpy.ops.control_flow import ControlFlow
 from armpy.ops.convolution import Convolution2d, DepthwiseConvolution2d
@@ -93,10 +98,18 @@ class SupportOracle:
         self._resolved: dict[Graph, Graph] = {}
 
     def candidates(self, layer: Layer) -> tuple[IBackendInternal, ...]:
-        """Who is asked about a layer, most preferred first."""
+        """Return the backends that are asked about a layer, most preferred first."""
+        backends: tuple[IBackendInternal, ...] = self.backends
+        assigned = self.assigned_backend(layer)
+        if assigned is not None:
+            backends = tuple(one for one in backends if one.get_id() == assigned)
         is_control_flow = isinstance(layer.operation, ControlFlow)
-        # Behind all others: the core runs only the control flow that nobody takes.
-        return (*self.backends, self._host) if is_control_flow else self.backends
+        # Last, as the core runs only the control flow that no backend takes.
+        return (*backends, self._host) if is_control_flow else backends
+
+    def assigned_backend(self, layer: Layer) -> BackendId | None:
+        """Return the only backend that the application lets run a layer; None if any may."""
+        return self._options.assigned_backend(layer.name)
 
     def ask(self, backend: IBackendInternal, layer: Layer, graph: Graph | None = None) -> Support:
         """Whether a backend supports a layer; what it raises becomes a refusal.
@@ -197,6 +210,8 @@ class SupportOracle:
             ask = backend_id, ILayerSupport, backend, "get_layer_support"
             try:
                 self._supports[backend_id] = ask_method(*ask, self._options.request_for(backend))
+            except CompilationPostponedError:
+                raise  # the whole network is prepared again, with other backends until then
             except ArmpyError as error:
                 _log.warning("%s", error, exc_info=wants_traceback(_log))
                 # Kept as well: a backend that fails here is not asked again for every layer.
@@ -335,7 +350,7 @@ def assign_backends(
             if failure is None and isinstance(answer, FailedAnswer):
                 failure = answer.error
         else:
-            raise _unplaceable(layer, refusals) from failure
+            raise _unplaceable(layer, refusals, oracle.assigned_backend(layer)) from failure
         if not isinstance(layer.operation, ControlFlow):  # the core's own layers are no fallback
             result.refusals += refusals
     return result
@@ -350,7 +365,9 @@ def refusal_of(
     return Refusal(layer.id, layer.name, name, backend_id, code.value, answer.text)
 
 
-def _unplaceable(layer: Layer, refusals: Sequence[Refusal]) -> BackendCapabilityError:
+def _unplaceable(
+    layer: Layer, refusals: Sequence[Refusal], assigned: BackendId | None
+) -> BackendCapabilityError:
     """The error for a layer that no backend takes."""
     asked = [refusal.backend for refusal in refusals]
     fix = "" if REFERENCE_BACKEND_ID in asked else "Allow another backend, CpuRef for example"
@@ -361,6 +378,8 @@ def _unplaceable(layer: Layer, refusals: Sequence[Refusal]) -> BackendCapability
     operator = getattr(layer.operation, "operator", None)
     if operator and layer.operation.name == "StandIn":
         fix = f"Install or allow a backend that takes the custom operation '{operator}'"
+    if assigned is not None:
+        fix = f"The option affinity assigns it to {assigned}: leave it out there"
     return BackendCapabilityError(
         "no allowed backend supports this layer: "
         + "; ".join(f"{refusal.backend}: {refusal.text}" for refusal in refusals),

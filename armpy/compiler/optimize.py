@@ -151,8 +151,10 @@ def optimize_graph(
         strategies = options.memory_strategies
         ids, made_by = bridged.backend_ids, bridged.factory_ids
         memory = plan_memory(bridged.graph, ids, strategies, made_by, factories)
-    by_cost = options.is_placed_by_cost
-    placement = _report(bridged, assignment, partitions, origins, memory, backends, by_cost=by_cost)
+    refusals_count = options.is_placed_by_cost or bool(options.affinity)
+    placement = _report(
+        bridged, assignment, partitions, origins, memory, backends, counts_refusals=refusals_count
+    )
     placement = replace(placement, cache_uses=tuple(uses))
     _act_on_fallback(placement, backends, options)
     return OptimizedNetwork(
@@ -348,7 +350,7 @@ def _report(
     memory: MemoryPlan,
     backends: Sequence[IBackendInternal],
     *,
-    by_cost: bool = False,
+    counts_refusals: bool = False,
 ) -> Placement:
     """Collect the placement report."""
     graph, backend_ids = bridged.graph, bridged.backend_ids
@@ -374,8 +376,8 @@ def _report(
     first = backends[0].get_id()
     # Control flow that the core runs has not fallen back: it is nobody else's to run.
     fallbacks = len(assignment.backends) - shares[first] - shares[HOST]
-    # What runs elsewhere because it is cheaper there has not fallen back.
-    if by_cost:
+    # What cost or the application assigns to another backend has not fallen back.
+    if counts_refusals:
         fallbacks = len({r.layer_id for r in assignment.refusals if r.backend == first})
     # Why values are copied that could have been imported.
     refused_imports = [

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -50,6 +51,9 @@ result, but `join_attention` and `join_written_out`, which round less often.
 OwnPass: TypeAlias = "Callable[[Graph, Any], Graph]"
 """A pass of the application's own, an `OptimizerPass`: what it is given holds these options."""
 
+MOST_NAMES = 10
+"""Names of layers that an error lists."""
+
 FIRST_LEVEL_WITH_RELAXED = 28
 """NNAPI's feature level from which devices are told of float32 that may be less exact."""
 
@@ -80,6 +84,9 @@ class OptimizerOptions:
         By name, whether a pass runs, where that is not to be as `armpy.compiler.BUILT_IN_PASSES`
         says, or a pass of the application's own. Those of new names run behind the built-in ones,
         in this order.
+    affinity : mapping of str to str
+        By layer name or pattern (``conv*``, as of `fnmatch`), the only backend that may run these
+        layers; of several patterns, the first one that matches counts.
     preference : Preference
         What decides where layers run: the order of the backends, or what the backends' devices
         cost in time or power, copies between them included. Backends are told when they prepare.
@@ -129,6 +136,7 @@ class OptimizerOptions:
     dump_graphs: str = ""
     relaxed: bool = False
     decides_by_preference: bool = True
+    affinity: Mapping[str, BackendId] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         _check_choice("on_fallback", self.on_fallback, ON_FALLBACK)
@@ -155,6 +163,55 @@ class OptimizerOptions:
                 actual=type(self.passes).__name__,
             )
         _check_passes(self.passes)
+        if not isinstance(self.affinity, Mapping) or not all(
+            isinstance(text, str) for text in (*self.affinity, *self.affinity.values())
+        ):
+            raise InvalidArgumentError(
+                "the option has the wrong type",
+                where="affinity",
+                expected="a mapping from layer names or patterns to ids of backends",
+                actual=repr(self.affinity),
+            )
+
+    def assigned_backend(self, layer: str) -> BackendId | None:
+        """Return the only backend that may run a layer of this name; None if any may."""
+        for pattern, backend_id in self.affinity.items():
+            if fnmatchcase(layer, pattern):
+                return backend_id
+        return None
+
+    def check_affinity(self, layers: Iterable[str], backends: Collection[BackendId]) -> None:
+        """Check that every pattern matches a layer, and that every backend is used.
+
+        Parameters
+        ----------
+        layers : iterable of str
+            Names of all layers, also of those in graphs that control flow runs.
+        backends : collection of str
+
+        Raises
+        ------
+        InvalidArgumentError
+        """
+        names = [*layers] if self.affinity else []
+        for pattern, backend_id in self.affinity.items():
+            if backend_id not in backends:
+                raise InvalidArgumentError(
+                    f"the runtime does not use the backend '{backend_id}'",
+                    where=f"affinity['{pattern}']",
+                    expected=", ".join(backends),
+                    actual=f"'{backend_id}'",
+                )
+            if not any(fnmatchcase(name, pattern) for name in names):
+                shown = ", ".join(map(repr, names[:MOST_NAMES]))
+                more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+                raise InvalidArgumentError(
+                    "no layer of the network has this name",
+                    where="affinity",
+                    expected=f"a name or pattern of {shown}{more}",
+                    actual=f"'{pattern}'",
+                    fix="Names are as in 'armpy inspect'",
+                )
 
     @property
     def is_placed_by_cost(self) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import weakref
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,7 @@ from armpy.execution.programs.staged_program import NetworkProgram
 from armpy.execution.programs.state import SharedState
 from armpy.execution.programs.symbolic_programs import SymbolicPrograms
 from armpy.execution.settings import NetworkSettings
+from armpy.execution.spread import Spread, SpreadProgram
 from armpy.execution.steps.control_flow import Shapes
 from armpy.execution.subgraph_networks import SubgraphNetworks
 from armpy.execution.wrappers.all_wrappers import ExecutionWrappers
@@ -95,7 +97,6 @@ class LoadedNetwork:
         self.backends = tuple(backends)
         self._evaluator = evaluator
         self.settings = settings
-        # What backends prepared, and which failed, is common to a network and its original.
         self.subgraphs: SubgraphNetworks[LoadedNetwork] = (
             original.subgraphs if original is not None else subgraphs
         ) or SubgraphNetworks(
@@ -127,7 +128,7 @@ class LoadedNetwork:
         )
         self.inputs = self._wrappers.input_slots([None] * len(self.graph.inputs))
         self.latest: BoundProgram | None = None
-        # Called with each program that was prepared from the network, to keep it on disk.
+        # Called with each program that was prepared, to keep it on disk.
         self.keeper: Callable[[LoadedNetwork, BoundProgram], None] | None = None
         self.executors = settings.executors
         self.is_closed = False
@@ -136,8 +137,11 @@ class LoadedNetwork:
         self.imported: weakref.WeakSet[ImportedTensor] = weakref.WeakSet()
         if original is not None:
             original._users.add(self)
-        # The programs that run until the final ones are compiled in the background.
         self.tiers = None if again is None else background.Tiers(self, settings, again)
+        self.spread: Spread | None = None if original is None else original.spread
+        if settings.spread and not is_inner and original is None:
+            self.spread = Spread(self, settings.properties)
+            self._users.update(self.spread.networks)
         if not is_inner:  # an inner one is told for which shapes
             try:
                 _prepare_default(self)
@@ -193,9 +197,8 @@ class LoadedNetwork:
             One per graph input, checked against its info.
         outputs : sequence of (ndarray or None), optional
             Arrays to write to, which overlap no input; new ones where None.
-        loop_timeout_s : float, optional
-            Limit of each outermost If or While; None for no limit, the settings' by default.
-        deadline_s : float, optional
+        loop_timeout_s, deadline_s : float, optional
+            Limits of each outermost If or While, and of all; None for no limit.
         """
         if deadline_s is not None:
             from armpy.execution.calls import async_execution  # noqa: PLC0415 - futures are slow to import, and most programs call
@@ -262,7 +265,8 @@ class LoadedNetwork:
     def free_working_memory(self) -> None:
         """Free the working memory that no execution, caller or bound execution has."""
         with self._lock:
-            for network in (self, *self.subgraphs.networks):
+            spread = () if self.spread is None else self.spread.networks
+            for network in (self, *self.subgraphs.networks, *spread):
                 network.plan_cache.free_idle(network.latest)
 
     def close(self) -> None:
@@ -397,7 +401,9 @@ class LoadedNetwork:
                 with profiled_by(self.profiler), phase("prepare"):
                     # With the lock, or threads with the same shapes would do it all again.
                     resized = self.plan_cache.resized(shapes)
-                    if resized is not None:
+                    if self.spread is not None:
+                        prepared = self.spread.prepared(self, shapes)
+                    elif resized is not None:
                         prepared = self.surrounded(shapes, resized)
                     elif self.tiers is not None:
                         prepared = self.tiers.prepared(self, shapes)
@@ -440,10 +446,10 @@ class LoadedNetwork:
             if latest is not None and latest.shapes == prepared.shapes:
                 self.latest = prepared
 
-    def without(self, backend_ids: Collection[BackendId]) -> LoadedNetwork:
-        """The same network on the other backends, for plans that this one surrounds."""
-        left = [one for one in self.backends if one.get_id() not in backend_ids]
-        return LoadedNetwork(self.graph, left, self._evaluator, self.settings)
+    def on(self, backends: Sequence[BackendProxy]) -> LoadedNetwork:
+        """The same network on these backends, for plans that this one surrounds."""
+        settings = replace(self.settings, spread=False)
+        return LoadedNetwork(self.graph, backends, self._evaluator, settings)
 
 
 # The next number is one step, so that threads need no lock for it.
@@ -470,8 +476,8 @@ def _prepare_default(network: LoadedNetwork) -> None:
 
 
 def _maker_of(network: LoadedNetwork, prepared: BoundProgram | None) -> LoadedNetwork:
-    """The network that has made a plan: the given one, or that of its slower tier."""
-    maker = None if network.tiers is None else background.maker_of(prepared)
+    """The network that has made a plan: the given one, or another one on other backends."""
+    maker = None if prepared is None else prepared.maker
     return maker if isinstance(maker, LoadedNetwork) else network
 
 
@@ -487,6 +493,9 @@ def _placement(network: LoadedNetwork, latest: BoundProgram) -> Placement:
     for where, inner in _inner_networks(_maker_of(network, latest), "", set()):
         if inner.latest is not None:
             report = report.followed_by(inner.latest.plan.placement.inside(where))
+    if isinstance(latest, SpreadProgram):
+        for backend_id, plan in latest.other_plans.items():
+            report = report.followed_by(plan.placement.inside(backend_id))
     return report if network.tiers is None else network.tiers.reported(report, latest)
 
 

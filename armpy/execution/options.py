@@ -79,6 +79,14 @@ class RuntimeOptions:
         as many as there are processors, 2 to 4.
     preference : Preference
         What decides where layers run; see `OptimizerOptions`.
+    affinity : mapping of str to str
+        By layer name or pattern, the only backend that may run these layers; see
+        `OptimizerOptions`.
+    spread : bool
+        Whether each backend prepares every network whole, the others as fallbacks for layers that
+        it lacks, and each execution goes to the backend that is expected to answer first, by
+        measured speed. A backend that fails loses its executions to the others. Not for networks
+        with variables, imported memory, or working memory of the application.
     caching : CompilationCaching
         Where compiled parts of networks are kept, for backends that keep any: in armpy's cache
         directory, unless it says otherwise.
@@ -122,12 +130,14 @@ class RuntimeOptions:
     caching: CompilationCaching = field(default_factory=CompilationCaching)
     trusted_keys: Sequence[KeySource] = ()
     code: str = TRUSTED
+    affinity: Mapping[str, BackendId] = field(default_factory=dict)
+    spread: bool = False
 
     def __post_init__(self) -> None:
         checked = self.optimizer_options()  # raises if there is no such choice
         # The class is frozen, and a choice may be given by its text.
         object.__setattr__(self, "preference", checked.preference)
-        for name in ("probe", "profiling", "protected_mode", "trust_insecure_paths"):
+        for name in ("probe", "profiling", "protected_mode", "spread", "trust_insecure_paths"):
             check_instance(getattr(self, name), f"RuntimeOptions.{name}", bool)
         check_instance(self.registry, "RuntimeOptions.registry", BackendRegistry, NoneType)
         limits = "RuntimeOptions.isolation_limits"
@@ -181,7 +191,12 @@ class RuntimeOptions:
 
     def optimizer_options(self) -> OptimizerOptions:
         """How networks are optimised that do not say it themselves."""
-        return OptimizerOptions(self.on_fallback, preference=self.preference, caching=self.caching)
+        return OptimizerOptions(
+            self.on_fallback,
+            preference=self.preference,
+            caching=self.caching,
+            affinity=self.affinity,
+        )
 
     def plugin_options(self) -> PluginOptions:
         """Those of the options that say where backends come from and what is trusted."""

@@ -27,7 +27,7 @@ from armpy.execution.plugin_defaults import configured_setup
 from armpy.execution.properties import NetworkProperties
 from armpy.execution.scheduling.executors import Executors
 from armpy.execution.settings import NetworkSettings
-from armpy.graph import Graph
+from armpy.graph import Graph, nested_graphs
 from armpy.graph.network import Network
 from armpy.ops.composite import Composite
 from armpy.ops.operation import Array
@@ -246,6 +246,10 @@ class Runtime:
         same = None if original is None else self.get_network(original)
         name = network.name if isinstance(network, Network) else same.settings.name if same else ""
         settings = replace(settings, name=model_name() or name, saved=current_parts())
+        settings.optimizer.check_affinity(
+            (layer.name for part in (graph, *nested_graphs(graph)) for layer in part.layers),
+            [backend.get_id() for backend in self._setup.backends],
+        )
         shared = None
         if shares_state_with is not None:
             shared = self.get_network(shares_state_with).shared_state
@@ -320,6 +324,7 @@ class Runtime:
             # Measured placements are kept under it, as what is fastest depends on these.
             environment=repr((options.num_threads, options.backend_options, options.isolation)),
             place=place,
+            spread=options.spread,
         )
 
     def _placers(self) -> Placers:

@@ -37,6 +37,8 @@ def load(
     front_end_options: Mapping[str, object] | None = None,
     properties: NetworkProperties | None = None,
     preference: str | None = None,
+    affinity: Mapping[str, str] | None = None,
+    spread: bool | None = None,
     trusted_keys: Sequence[KeySource] | None = None,
     code: str | None = None,
     dequantize_outputs: bool = False,
@@ -76,6 +78,11 @@ def load(
     preference : {"preference", "fastest", "low_power", "sustained"}, optional
         What decides where layers run: the order of the backends ("preference", if left out), or
         what the backends' devices cost; see `armpy.Preference`.
+    affinity : mapping of str to str, optional
+        By layer name or pattern (``conv*``), the only backend that may run these layers.
+    spread : bool, optional
+        Whether each backend prepares the whole model, and calls go to the one that is expected to
+        answer first, by measured speed; see docs/how_to/several_devices.md.
     trusted_keys : sequence of (path, str or bytes), optional
         Public keys whose holders' compiled models may bring code; see `RuntimeOptions`.
     code : {"trusted", "signed", "never"}, optional

@@ -123,6 +123,26 @@ class LoadOptions:
         flags=("--preference",),
         choices=("preference", "fastest", "low_power", "sustained"),
     )
+    affinity: Mapping[str, str] | None = _option(
+        "The only backend that may run the layers of a name or pattern; may be repeated.",
+        cache="never",
+        needs_network="layers are assigned to backends",
+        usual={},
+        of_runtime=True,
+        beside_runtime=False,
+        flags=("--affinity",),
+        metavar="PATTERN=BACKEND",
+        many=True,
+    )
+    spread: bool | None = _option(
+        "Spread calls over all backends by measured speed, each of which runs the whole model.",
+        cache="never",
+        needs_network="calls are spread over several backends",
+        usual=False,
+        of_runtime=True,
+        beside_runtime=False,
+        flags=("--spread",),
+    )
     trusted_keys: Sequence[KeySource] | None = _option(
         "A public key, as PEM file or ed25519:BASE64, whose holder's compiled models may bring "
         "code; may be repeated.",

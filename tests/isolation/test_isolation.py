@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import signal
 import subprocess
 import sys
 import threading
@@ -166,6 +167,19 @@ def test_other_networks_and_threads_notice_nothing_of_a_death() -> None:
         assert len(results) == 3
         for result in results:
             np.testing.assert_array_equal(result, negative(faulty.DOZE))
+
+
+def test_a_killed_worker_loses_no_execution_of_a_network_that_is_spread() -> None:
+    with isolated(with_reference=True, spread=True) as runtime:
+        network = runtime.load_network(negation())
+        for number in range(30, 130):
+            if number == 60:
+                pid = runtime.isolation[faulty.NAME].pid
+                assert pid is not None
+                os.kill(pid, signal.SIGKILL)
+            np.testing.assert_array_equal(run(runtime, network, number), negative(number))
+        # CpuRef computes the same in place of the device, which would abort.
+        np.testing.assert_array_equal(run(runtime, network, faulty.ABORT), negative(faulty.ABORT))
 
 
 @pytest.mark.parametrize("how", ["its worker dies", "it is killed"])

@@ -53,6 +53,7 @@ def isolated(
     limits: IsolationLimits = LIMITS,
     *,
     with_reference: bool = False,
+    spread: bool = False,
 ) -> Iterator[Runtime]:
     """A runtime with an isolated backend, and perhaps with CpuRef in this process."""
     registry = BackendRegistry()
@@ -63,6 +64,7 @@ def isolated(
         registry=registry,
         isolation={faulty.NAME: "process"},
         isolation_limits=limits,
+        spread=spread,
     )
     with Runtime(options) as runtime:
         yield runtime

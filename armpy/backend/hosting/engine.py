@@ -22,7 +22,7 @@ from armpy.backend.layer_support import ILayerSupport, ReasonCode, Support
 from armpy.backend.memory.tensor_handle import ITensorHandle
 from armpy.backend.optimization_views import OptimizationViews, Substitution
 from armpy.backend.options import NO_OPTIONS, OptionValue, OptionValues
-from armpy.backend.preparation import PreparationRequest
+from armpy.backend.preparation import PreparationRequest, postpone_compilation
 from armpy.backend.programs import IPrograms, ProgramCheck, ProgramFit, SavedProgram
 from armpy.backend.workload import IWorkload, IWorkloadFactory, WorkloadInfo
 from armpy.errors import ArmpyError, UnimplementedError
@@ -31,7 +31,7 @@ from armpy.graph.network import Network
 from armpy.ops.backend_internal import PreCompiled
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
-from armpy.types import BackendId
+from armpy.types import BackendId, DeviceType
 
 if TYPE_CHECKING:
     from armpy.backend.resources import NetworkResources
@@ -208,8 +208,24 @@ class IEngineBackend(IBackendInternal):
         """
         return ""
 
+    def compiles_slowly(self, options: Mapping[str, object]) -> bool:
+        """Return whether the engine takes seconds to compile, as for a GPU or an accelerator.
+
+        With ``compile="background"``, other backends answer calls until it is done.
+
+        Parameters
+        ----------
+        options : mapping of str to value
+            The backend's options, as far as the application gave them.
+        """
+        slow = (DeviceType.ACCELERATOR, DeviceType.GPU)
+        return any(device.device_type in slow for device in self.get_devices())
+
     def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         """Ask the engine: what it compiles alone and does not compute otherwise is supported."""
+        if self.compiles_slowly({**self._runtime_options, **request.model_options}):
+            # Before the first question, as each of them has the engine compile a layer.
+            postpone_compilation(self.get_id(), "the network", is_kept=False)
         return _EngineLayerSupport(self, {**self._runtime_options, **request.model_options})
 
     def for_runtime(self, options: OptionValues) -> IBackendInternal:

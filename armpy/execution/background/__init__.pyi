@@ -1,3 +1,3 @@
-from armpy.execution.background.tiers import Tiers as Tiers, maker_of as maker_of
+from armpy.execution.background.tiers import Tiers as Tiers
 
 __all__: list[str]

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 import weakref
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pickle import PicklingError
 from typing import TYPE_CHECKING, Protocol
@@ -67,8 +67,8 @@ class TieredNetwork(Protocol):
     def compiled(self, shapes: Shapes) -> BoundProgram:
         """The program for some input shapes, whatever has to be compiled for it."""
 
-    def without(self, backend_ids: Collection[BackendId]) -> TieredNetwork:
-        """The same network on the other backends."""
+    def on(self, backends: Sequence[BackendProxy]) -> TieredNetwork:
+        """The same network on these backends, most preferred first."""
 
     def plan(self, key: Shapes) -> NetworkProgram:
         """The plan for some input shapes."""
@@ -137,11 +137,10 @@ class SlowerProgram(BoundProgram):
         Whose plan it has; kept as long as somebody may execute that.
     """
 
-    __slots__ = ("counter", "maker")
+    __slots__ = ("counter",)
 
     def __init__(self, made: BoundProgram, maker: TieredNetwork) -> None:
         self.counter = CallCounter()
-        self.maker = maker
         super().__init__(
             made.shapes,
             made.plan,
@@ -151,11 +150,7 @@ class SlowerProgram(BoundProgram):
             made.inputs,
             made.outputs,
         )
-
-
-def maker_of(prepared: BoundProgram | None) -> TieredNetwork | None:
-    """The network whose plan a slower program has; None for other programs."""
-    return prepared.maker if isinstance(prepared, SlowerProgram) else None
+        self.maker = maker
 
 
 @dataclass
@@ -276,7 +271,8 @@ class Tiers:
                 return None
             try:
                 with postponed_compilation():
-                    maker = self._slower = self._slower or network.without(self._left_out)
+                    left = [one for one in network.backends if one.get_id() not in self._left_out]
+                    maker = self._slower = self._slower or network.on(left)
                     plan = maker.plan(shapes)
                 return SlowerProgram(network.surrounded(shapes, plan), maker)
             except CompilationPostponedError as error:

@@ -403,12 +403,15 @@ class BoundProgram:
     ----------
     importing : dict of tuple to BoundProgram
         The same network with some inputs and outputs imported, by what these are.
+    maker : LoadedNetwork or None
+        The network that made the plan, if it is another one than runs the program.
     """
 
     __slots__ = (
         "bind",
         "importing",
         "inputs",
+        "maker",
         "outputs",
         "plan",
         "run",
@@ -434,3 +437,4 @@ class BoundProgram:
         self.inputs = inputs
         self.outputs = outputs
         self.importing: dict[tuple[object, ...], BoundProgram] = {}
+        self.maker: Any = None  # Any: as for the plan

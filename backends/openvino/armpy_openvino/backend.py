@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from armpy.backend import (
     BackendOption,
@@ -59,6 +59,10 @@ class OpenVinoBackend(IEngineBackend):
             )
             for name in names
         )
+
+    def compiles_slowly(self, options: Mapping[str, object]) -> bool:
+        """Return whether the chosen device is another one than the processor."""
+        return options.get("device", "CPU") != "CPU"
 
     @property
     def options(self) -> Sequence[BackendOption]:

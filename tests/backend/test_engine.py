@@ -1,0 +1,141 @@
+"""Backends that run whole subgraphs through an engine."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from armpy_reference import ReferenceBackend
+
+import armpy
+from armpy.backend import DeviceInfo, IEngineBackend, IEngineProgram, IEnginePrograms
+from armpy.backend.options import OptionValue
+from armpy.errors import BackendError, UnimplementedError
+from armpy.execution import Runtime, RuntimeOptions
+from armpy.graph import SubgraphView
+from armpy.ops.operation import Array
+from armpy.types import BackendId, DeviceType
+from tests.support.fake_backends import registry_of
+from tests.support.networks import floats
+from tests.support.tflite_writer import TfliteModel
+
+X = floats(1, 2)
+BY_CPU_REF, BY_ENGINE = [2.0, 4.0], [102.0, 104.0]
+
+
+class Program(IEngineProgram):
+    model = b"double"
+
+    def execute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        np.add(inputs[0] * 2, 100, out=outputs[0])  # the 100 tell it from CpuRef
+
+
+class Engine(IEnginePrograms):
+    def __init__(self, error: Exception | None = None) -> None:
+        self.may_compile = threading.Event()
+        self.error = error
+
+    def describe(self, options: Mapping[str, object]) -> dict[str, OptionValue]:
+        return {"version": "1"}
+
+    def compile(self, model: bytes, about: Mapping[str, OptionValue]) -> Program:
+        assert self.may_compile.wait(60)
+        if self.error is not None:
+            raise self.error
+        return Program()
+
+
+class EngineBackend(IEngineBackend):
+    def __init__(self, engine: Engine, device_type: DeviceType) -> None:
+        self.engine = engine
+        self._device_type = device_type
+
+    def get_id(self) -> BackendId:
+        return "Engine"
+
+    def get_api_version(self) -> str:
+        return "2.3"
+
+    def get_devices(self) -> Sequence[DeviceInfo]:
+        return (DeviceInfo(device_type=self._device_type),)
+
+    def get_engine(self) -> Engine:
+        return self.engine
+
+    def convert(self, view: SubgraphView) -> bytes:
+        if any(layer.operation.name != "ElementwiseBinary" for layer in view.layers):
+            raise UnimplementedError("this is not an addition")
+        return b"double"
+
+
+def doubling() -> bytes:
+    """A model that doubles its input, by an addition."""
+    model = TfliteModel()
+    main = model.subgraph()
+    x, y = main.tensor("x", (2,)), main.tensor("y", (2,))
+    main.operator("ADD", [x, x], [y], {})
+    main.inputs(x)
+    main.outputs(y)
+    return model.to_bytes()
+
+
+def answer_of(model: armpy.Model) -> list[float]:
+    answer = model(X)
+    assert isinstance(answer, np.ndarray)
+    values: list[float] = answer.tolist()
+    return values
+
+
+def runtime_of(backend: EngineBackend) -> Runtime:
+    registry = registry_of(backend, ReferenceBackend())
+    return Runtime(RuntimeOptions(backends=["Engine", "CpuRef"], registry=registry))
+
+
+@pytest.fixture(autouse=True)
+def no_answers_of_other_tests() -> None:
+    from armpy.backend.hosting import engine
+
+    engine._answer.cache_clear()
+
+
+def test_an_engine_runs_what_it_compiles() -> None:
+    backend = EngineBackend(Engine(), DeviceType.CPU_COMPILED)
+    backend.engine.may_compile.set()
+    model = armpy.load(doubling(), runtime=runtime_of(backend))
+    assert answer_of(model) == BY_ENGINE
+
+
+def test_calls_are_answered_while_an_accelerator_compiles_and_none_is_lost_or_mixed() -> None:
+    backend = EngineBackend(Engine(), DeviceType.ACCELERATOR)
+    model = armpy.load(doubling(), runtime=runtime_of(backend), compile="background")
+    assert answer_of(model) == BY_CPU_REF
+    answers: list[list[float]] = []
+
+    def call(number: int) -> None:
+        if number == 1000:
+            backend.engine.may_compile.set()
+        answers.append(answer_of(model))
+
+    with ThreadPoolExecutor(4) as pool:
+        [*pool.map(call, range(10_000))]
+    model.warm_up()  # waits for what is compiled
+    assert answer_of(model) == BY_ENGINE
+    assert len(answers) == 10_000
+    assert {tuple(answer) for answer in answers} <= {tuple(BY_CPU_REF), tuple(BY_ENGINE)}
+
+
+def test_a_model_stays_where_it_runs_if_the_accelerator_cannot_compile(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    backend = EngineBackend(Engine(BackendError("the driver is too old")), DeviceType.GPU)
+    model = armpy.load(doubling(), runtime=runtime_of(backend), compile="background")
+    assert answer_of(model) == BY_CPU_REF
+    backend.engine.may_compile.set()
+    tiers = model.handle.loaded.tiers
+    assert tiers is not None
+    tiers.settle(60)
+    assert answer_of(model) == BY_CPU_REF
+    assert "the driver is too old" in str(model.placement) + caplog.text

@@ -1,0 +1,238 @@
+"""Executions that are spread over several backends, and layers assigned to backends."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from armpy.backend import MemorySource
+from armpy.errors import BackendCapabilityError, BackendError, InvalidArgumentError
+from armpy.execution import Runtime, RuntimeOptions
+from armpy.execution.properties import NetworkProperties
+from armpy.graph import Graph
+from armpy.graph.network import Network
+from armpy.model import Model
+from armpy.ops import ElementwiseBinary
+from tests.support.fake_backends import FakeBackend, registry_of
+from tests.support.networks import RELU, f32, placement_of
+
+X = np.array([-1, 0, 3], np.float32)
+
+
+def chain(length: int = 2) -> Graph:
+    """``y = relu(...relu(x))``, layers ``relu_0`` and so on."""
+    net = Network("chain")
+    value = net.input("x", f32(None))
+    for number in range(length):
+        value = net.add(RELU, value, name=f"relu_{number}")
+    net.output("y", value)
+    return net.build()
+
+
+def running(name: str, before: Callable[[], object] = lambda: None) -> FakeBackend:
+    """A backend whose workloads call a function before they run."""
+    return FakeBackend(name, before_execute=before)  # type: ignore[arg-type]  # results are dropped
+
+
+def spread(*backends: FakeBackend, **options: object) -> Runtime:
+    ids = [backend.get_id() for backend in backends]
+    return Runtime(
+        RuntimeOptions(
+            backends=ids,
+            registry=registry_of(*backends),
+            spread=True,
+            **options,  # type: ignore[arg-type]  # checked at run time
+        )
+    )
+
+
+def executions(model: Model) -> dict[str, int]:
+    """How many executions each backend has answered."""
+    network = model.handle.loaded
+    assert network.spread is not None
+    return {one.backend_id: one.executions for one in network.spread.backends}
+
+
+class Gate:
+    """Point that executions wait at until so many have come."""
+
+    def __init__(self, parties: int) -> None:
+        self.barrier = threading.Barrier(parties, timeout=60)
+        self.is_open = True
+
+    def __call__(self) -> None:
+        if not self.is_open:
+            self.barrier.wait()
+
+
+def test_executions_at_the_same_time_go_to_different_backends() -> None:
+    gate = Gate(2)
+    model = Model(chain(1), spread(running("A", gate), running("B", gate)))
+    for _ in range(2):  # both are measured
+        model(X)
+    before = executions(model)
+    assert before == {"A": 1, "B": 1}
+    # Each waits for the other one: on one backend after the other they would wait for ever.
+    gate.is_open = False
+    with ThreadPoolExecutor(2) as pool:
+        answers = [*pool.map(model, [X, 2 * X])]
+    np.testing.assert_array_equal(answers[0], np.maximum(X, 0))
+    np.testing.assert_array_equal(answers[1], 2 * np.maximum(X, 0))
+    assert sum(executions(model).values()) == 4
+
+
+def test_one_call_after_the_other_goes_to_the_fastest_backend() -> None:
+    slow = threading.Event()
+    model = Model(chain(1), spread(running("Slow", lambda: slow.wait(0.05)), running("Fast")))
+    for _ in range(20):
+        np.testing.assert_array_equal(model(X), np.maximum(X, 0))
+    assert executions(model)["Slow"] == 1
+
+
+def test_a_backend_that_fails_hands_its_executions_to_the_others(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    calls = []
+
+    def fail_third() -> None:
+        calls.append(1)
+        if len(calls) == 3:
+            raise RuntimeError("the device is gone")
+
+    model = Model(chain(1), spread(running("A", fail_third), running("B")))
+    with caplog.at_level(logging.WARNING, "armpy.execution"):
+        for number in range(200):
+            np.testing.assert_array_equal(model(X + number), np.maximum(X + number, 0))
+            model.handle.loaded.spread.backends[0].seconds.clear()  # type: ignore[union-attr]  # A is asked again
+    assert caplog.text.count("A failed and gets no more executions") == 1
+    assert "the device is gone" in caplog.text
+    assert sum(executions(model).values()) == 200
+    assert len(calls) == 3
+
+
+def test_the_error_is_raised_where_every_backend_has_failed() -> None:
+    def fail() -> None:
+        raise RuntimeError("broken")
+
+    model = Model(chain(1), spread(running("A", fail), running("B", fail)))
+    for _ in range(2):
+        with pytest.raises(BackendError, match="broken"):
+            model(X)
+
+
+def test_no_execution_is_lost_or_mixed_while_a_backend_fails() -> None:
+    count = iter(range(100_000))
+
+    def fail_later() -> None:
+        if next(count) > 40:
+            raise RuntimeError("gone")
+
+    model = Model(chain(2), spread(running("A", fail_later), running("B"), running("C")))
+    inputs = [np.full(3, number, np.float32) for number in range(400)]
+    with ThreadPoolExecutor(4) as pool:
+        answers = [*pool.map(model, inputs)]
+    for given, answer in zip(inputs, answers, strict=True):
+        np.testing.assert_array_equal(answer, given)
+    assert sum(executions(model).values()) == 400
+
+
+def test_a_bound_execution_is_spread_and_outputs_are_written_in_place() -> None:
+    model = Model(chain(1), spread(running("A"), running("B")))
+    target = np.empty(3, np.float32)
+    given = X.copy()
+    execution = model.bind({"x": given}, {"y": target})
+    for number in range(4):
+        given[:] = number
+        execution()
+        assert target.tolist() == [number] * 3
+    results = model.run({"x": X}, {"y": target})
+    assert results["y"] is target
+    assert target.tolist() == [0, 0, 3]
+    assert executions(model)["A"] >= 1
+    assert executions(model)["B"] >= 1
+
+
+def test_each_backend_is_in_the_placement_report() -> None:
+    model = Model(chain(2), spread(running("A"), running("B")))
+    model(X)
+    layers = [(layer.inside, layer.backend) for layer in placement_of(model).layers]
+    assert layers == [("", "A"), ("", "A"), ("B", "B"), ("B", "B")]
+
+
+def test_a_backend_that_cannot_prepare_gets_no_executions(caplog: pytest.LogCaptureFixture) -> None:
+    broken = FakeBackend("Broken", faults={"create_workload": BackendError("no memory")})
+    # Its layers go to the other one, so that the network is prepared all the same.
+    model = Model(chain(1), spread(broken, running("B")))
+    np.testing.assert_array_equal(model(X), [0, 0, 3])
+    assert {layer.backend for layer in placement_of(model).layers} == {"B"}
+
+
+def test_what_cannot_be_spread_is_refused() -> None:
+    runtime = spread(running("A"), running("B"))
+    properties = NetworkProperties(input_source=MemorySource.MALLOC)
+    with pytest.raises(InvalidArgumentError, match=r"spread: .*imported inputs.*Leave spread out"):
+        Model(chain(1), runtime, properties=properties)
+
+
+def test_a_closed_network_takes_its_backends_networks_with_it() -> None:
+    model = Model(chain(1), spread(running("A"), running("B")))
+    model(X)
+    networks = model.handle.loaded.spread.networks  # type: ignore[union-attr]
+    model.free_working_memory()
+    model.close()
+    assert all(network.is_closed for network in networks)
+
+
+def assigned(affinity: dict[str, str], *backends: FakeBackend) -> Model:
+    chosen = backends or (running("A"), running("B"))
+    ids = [backend.get_id() for backend in chosen]
+    options = RuntimeOptions(backends=ids, registry=registry_of(*chosen), affinity=affinity)
+    return Model(chain(3), Runtime(options))
+
+
+@pytest.mark.parametrize(
+    ("affinity", "backends"),
+    [
+        ({}, "AAA"),
+        ({"relu_1": "B"}, "ABA"),
+        ({"relu_*": "B"}, "BBB"),
+        ({"relu_0": "A", "relu_*": "B"}, "ABB"),
+        ({"relu_[12]": "B"}, "ABB"),
+    ],
+)
+def test_layers_run_on_the_backend_that_they_are_assigned_to(
+    affinity: dict[str, str], backends: str
+) -> None:
+    model = assigned(affinity)
+    np.testing.assert_array_equal(model(X), np.maximum(X, 0))
+    placement = placement_of(model)
+    assert "".join(one.backend for one in placement.layers if one.partition >= 0) == backends
+    assert placement.fallbacks == 0
+
+
+@pytest.mark.parametrize(
+    ("affinity", "reason"),
+    [
+        ({"conv*": "A"}, r"affinity: no layer .*'relu_0', 'relu_1', 'relu_2'; got 'conv\*'"),
+        ({"relu_0": "Npu"}, r"affinity\['relu_0'\]: .* not use the backend 'Npu'. Expected A, B"),
+    ],
+)
+def test_an_affinity_that_names_nothing_is_an_error(affinity: dict[str, str], reason: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=reason):
+        assigned(affinity)
+
+
+def test_an_affinity_of_the_wrong_type_is_an_error() -> None:
+    with pytest.raises(InvalidArgumentError, match="affinity: the option has the wrong type"):
+        RuntimeOptions(affinity={"relu": 1})  # type: ignore[dict-item]
+
+
+def test_a_layer_that_its_backend_refuses_is_an_error_with_the_reason() -> None:
+    refusing = FakeBackend("A", operations=[ElementwiseBinary])
+    with pytest.raises(BackendCapabilityError, match=r"relu_1.*: A: .*Activation.*assigns it to A"):
+        assigned({"relu_1": "A"}, refusing, running("B"))(X)
