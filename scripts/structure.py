@@ -45,13 +45,19 @@ CLASS_LINES = 400
 CLASS_METHODS = 30
 PROSE_WIDTH = 100
 VAGUE_WORDS = re.compile(
-    r"\b(told|tells?|telling|nobody|somebody|whoever|what becomes of|prepared files?)\b", re.I
+    r"\b(told|tells?|telling|nobody|somebody|whoever|what becomes of|prepared files?|behind)\b",
+    re.IGNORECASE,
 )
 PAGES = (
     "*.md",
     *(f"{folder}/**/*.md" for folder in ("docs", "backends", "extensions", "examples")),
 )
-REFUSED_FIRST_WORDS = frozenset({"What", "Who", "Whose", "Where", "Whatever", "Whom"})
+REFUSED_FIRST_WORDS = frozenset(
+    {
+        *("What", "Whatever", "Who", "Whose", "Whom", "Whether", "Where", "How", "When"),
+        *("At", "By", "For", "From", "In", "Of", "On", "To", "With", "Without"),
+    }
+)
 PARTICIPLE = re.compile(
     r"[a-z](ed|ing)$|(^_?|[a-z])(Told|Lent|Lost|Found|Made|Taken|Given|Left\w*)$"
 )
@@ -302,11 +308,11 @@ def _chains(tree: Tree, settings: Settings) -> list[str]:
 def _first_words(tree: Tree, _: Settings) -> list[str]:
     found = []
     for source in tree.sources.values():
-        documented: tuple[ast.Module | ast.ClassDef, ...] = (source.tree, *source.classes)
-        for node in documented:
-            first = re.match(r"\w+", ast.get_docstring(node) or "")
-            if first and first.group() in REFUSED_FIRST_WORDS:
-                found.append(f"{source.name}: {getattr(node, 'name', 'the module')}")
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                first = re.match(r"\w+", ast.get_docstring(node) or "")
+                if first and first.group() in REFUSED_FIRST_WORDS:
+                    found.append(f"{source.name}: {getattr(node, 'name', 'the module')}")
     return found
 
 
@@ -442,6 +448,19 @@ def _vague_words(tree: Tree, _: Settings) -> list[str]:
     ]
 
 
+def _splats(tree: Tree, _: Settings) -> list[str]:
+    """Arguments of calls that are unpacked from a tuple or dict written out in the call."""
+    return [
+        f"{source.name}:{argument.lineno}: {ast.unparse(argument)}"
+        for source in tree.sources.values()
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Call)
+        for argument in (*node.args, *(k.value for k in node.keywords if k.arg is None))
+        if isinstance(argument, ast.Dict)
+        or (isinstance(argument, ast.Starred) and isinstance(argument.value, ast.Tuple))
+    ]
+
+
 def _pages(root: Path) -> set[Path]:
     """All Markdown pages of the project."""
     return {path for pattern in PAGES for path in root.glob(pattern)}
@@ -461,7 +480,7 @@ RULES: dict[str, tuple[str, Callable[[Tree, Settings], list[str]]]] = {
     "doubled_class_names": ("class names that stand more than once", _doubled),
     "chains": ("classes two steps below one that is no contract", _chains),
     "first_words": (
-        "docstrings of classes and modules that begin with What, Who ...",
+        "docstrings that begin with a question word or a preposition",
         _first_words,
     ),
     "participles": ("classes named by a participle, which is no thing", _participles),
@@ -485,6 +504,7 @@ RULES: dict[str, tuple[str, Callable[[Tree, Settings], list[str]]]] = {
         _internal_imports,
     ),
     "vague_words": ('words in place of which there is a term, such as "told"', _vague_words),
+    "splats": ("arguments unpacked from a tuple or dict that the call itself writes", _splats),
     "long_prose": (f"lines of prose in pages of more than {PROSE_WIDTH} characters", _long_prose),
 }
 

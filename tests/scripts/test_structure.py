@@ -111,12 +111,19 @@ def test_a_class_spread_over_its_bases_is_a_chain(tmp_path: Path) -> None:
     assert found("chains", tmp_path, files) == ["Model(Shaped(Opened))"]
 
 
-def test_docstrings_that_begin_with_a_question_are_found(tmp_path: Path) -> None:
+def test_docstrings_that_begin_with_a_question_or_preposition_are_found(tmp_path: Path) -> None:
     files = {
         "armpy/a.py": '"""What it does."""\nclass A:\n    """Who does it."""\n',
         "armpy/b.py": '"""Whatsoever."""\nclass B:\n    """A thing."""\ndef f():\n    """Where."""',
+        "armpy/c.py": 'class C:\n    def f(self):\n        """Of it."""\n    async def g(self):\n'
+        '        """Return."""\n',
     }
-    assert found("first_words", tmp_path, files) == ["armpy.a: the module", "armpy.a: A"]
+    assert found("first_words", tmp_path, files) == [
+        "armpy.a: the module",
+        "armpy.a: A",
+        "armpy.b: f",
+        "armpy.c: f",
+    ]
 
 
 def test_a_class_named_by_what_was_done_to_it_is_found(tmp_path: Path) -> None:
@@ -238,14 +245,23 @@ def test_rooms_of_the_core_and_other_packages_are_counted(tmp_path: Path) -> Non
 
 def test_vague_words_are_found_in_code_and_in_pages(tmp_path: Path) -> None:
     files = {
-        "armpy/a.py": '"""Tells a caller."""\n\nx = 1  # a teller is told by nobody\n',
+        "armpy/a.py": '"""Tells a caller."""\n\nx = 1  # a teller is told by nobody behind\n',
         "docs/page.md": "A prepared file.\n",
     }
     assert found("vague_words", tmp_path, files) == [
         "armpy/a.py:1: Tells",
         "armpy/a.py:3: told",
         "armpy/a.py:3: nobody",
+        "armpy/a.py:3: behind",
         "docs/page.md:1: prepared file",
+    ]
+
+
+def test_an_argument_unpacked_from_what_the_call_writes_is_found(tmp_path: Path) -> None:
+    text = "f(*(1, 2), *rest)\ng(x, **{'a': 1}, **options)\nh((1, 2), a={})\n"
+    assert found("splats", tmp_path, {"armpy/a.py": text}) == [
+        "armpy.a:1: *(1, 2)",
+        "armpy.a:2: {'a': 1}",
     ]
 
 
