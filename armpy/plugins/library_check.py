@@ -1,4 +1,4 @@
-"""Checks that a shared library is a Python extension module, before its code runs."""
+"""Checks that a shared library is a Python module or a backend in C, before its code runs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from armpy.plugins.discovery.candidate import RejectionError
 
 _C_FUNCTIONS = (b"GetBackendId", b"GetVersion", b"BackendFactory")
 """Functions that Arm NN's loader looks for in a shared library."""
+
+C_INTERFACE = "armpy_backend_v1"
+"""Function that a backend in C exports, see the package armpy-native."""
 
 _ELF = b"\x7fELF"
 _HEADER_BYTES = 20
@@ -31,8 +34,13 @@ _MACHINES = {
 """Names of the field ``e_machine``."""
 
 
-def check_library(path: str, module: str) -> None:
-    """Check that a library is for this machine, and an extension module of a name.
+def check_library(path: str, module: str) -> str:
+    """Check that a library is for this machine, and what it is.
+
+    Returns
+    -------
+    str
+        ``PyInit_<module>`` for an extension module of the name, or `C_INTERFACE`.
 
     Raises
     ------
@@ -50,8 +58,9 @@ def check_library(path: str, module: str) -> None:
     """
     with open(path, "rb") as file:
         machine = _machine(file.read(_HEADER_BYTES))
+        init = f"PyInit_{module}"
         if not machine:
-            return
+            return init
         expected = _own_machine()
         if expected and machine != expected:
             raise RejectionError(
@@ -59,8 +68,11 @@ def check_library(path: str, module: str) -> None:
                 f"{machine}. Compile it for this machine"
             )
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as contents:
-            if contents.find(f"PyInit_{module}\0".encode()) < 0:
-                raise RejectionError(_why_no_module(path, module, contents))
+            if contents.find(f"{init}\0".encode()) >= 0:
+                return init
+            if contents.find(f"{C_INTERFACE}\0".encode()) >= 0:
+                return C_INTERFACE
+            raise RejectionError(_why_no_module(path, module, contents))
 
 
 def _machine(header: bytes) -> str:
@@ -97,13 +109,13 @@ def _why_no_module(path: str, module: str, contents: mmap.mmap) -> str:
     if mangled:
         return (
             f"{text}the C++ functions {', '.join([*plain, *mangled])}. Declare them as "
-            f'extern "C", and {source}, as armpy has no C interface for backends'
+            f'extern "C", and {source}, or export {C_INTERFACE}() of armpy-native\'s header'
         )
     if plain:
         missing = [name.decode() for name in _C_FUNCTIONS if name.decode() not in plain]
         without = f" without {', '.join(missing)}" if missing else ""
         return (
-            f"{text}the C functions {', '.join(plain)}{without}. armpy has no C interface for "
-            f"backends: {source}"
+            f"{text}the C functions {', '.join(plain)}{without}. Export {C_INTERFACE}() of "
+            f"armpy-native's header, or {source}"
         )
     return f"{text}a library without entry points. Give it that function, or {source}"

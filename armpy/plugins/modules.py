@@ -27,13 +27,15 @@ from armpy.backend import BACKEND_API_VERSION
 from armpy.plugins.checks import OpenedCandidate, version_text, why_incompatible
 from armpy.plugins.discovery.candidate import Candidate, RejectionError
 from armpy.plugins.discovery.directories import init_file, is_common, is_library, module_name
-from armpy.plugins.library_check import check_library
+from armpy.plugins.discovery.entry_point_cache import LIBRARIES_GROUP, installed
+from armpy.plugins.library_check import C_INTERFACE, check_library
 from armpy.plugins.proxy.guarded_call import describe, exact
 from armpy.plugins.trust.pinned_code import (
     NOT_PINNED,
     PinnedCode,
     SnapshotFinder,
     SnapshotSourceLoader,
+    library_copy,
 )
 
 PRIVATE_PREFIX = "_armpy_dynamic_"
@@ -104,8 +106,9 @@ def open_module(
         sys.meta_path.insert(0, _FINDER)
     with _forgotten_on_error(name), _kept_sys_path():
         named_library = is_library(os.path.basename(candidate.entry or path))
-        if named_library and os.path.isfile(path):
-            check_library(path, name.rpartition(".")[2])
+        is_file = named_library and os.path.isfile(path)
+        if is_file and check_library(path, name.rpartition(".")[2]) == C_INTERFACE:
+            return _open_c_library(path, pinned)
         # First, as a module inside a package is only imported once the package is there.
         _open_group(name, candidate.common, pinned)
         module = _import(path, name, pinned, named_library)
@@ -126,6 +129,37 @@ def open_module(
         return backend
 
     return OpenedCandidate(backend_id, version_text(version), make)
+
+
+def _open_c_library(path: str, pinned: PinnedCode) -> OpenedCandidate:
+    """Open a library that exports `C_INTERFACE`.
+
+    Parameters
+    ----------
+    path : str
+    pinned : PinnedCode
+        A library with a pin is loaded from a copy of the bytes that were checked.
+
+    Raises
+    ------
+    RejectionError
+        If no installed package opens such libraries.
+    ArmpyError
+        What the package raises.
+    """
+    entries = (one for one in installed().entry_points if one.group == LIBRARIES_GROUP)
+    reference = next((one.value for one in entries if one.name == C_INTERFACE), "")
+    if not reference:
+        raise RejectionError(
+            f"its library {path} is a backend in C, and no installed package opens it. Install "
+            "armpy-native"
+        )
+    module, _, name = reference.partition(":")
+    make = getattr(importlib.import_module(module), name)(
+        path if pinned.module is None else library_copy(pinned.module)
+    )
+    # The version of the contract is the package's, which wraps the library.
+    return OpenedCandidate(make().get_id(), BACKEND_API_VERSION, make)
 
 
 def forget_module(name: str) -> None:

@@ -181,16 +181,16 @@ def test_what_is_no_library_stops_no_other(folder: Path, case: str) -> None:
 NO_MODULES = {
     "one of the functions": (
         'const char* GetBackendId(void) { return "Npu"; }',
-        "the C functions GetBackendId without GetVersion, BackendFactory. armpy has no C interface "
-        "for backends: write a Python module Acme_Npu_backend.py that calls the library, for "
-        "example by ctypes",
+        "the C functions GetBackendId without GetVersion, BackendFactory. Export "
+        "armpy_backend_v1() of armpy-native's header, or write a Python module "
+        "Acme_Npu_backend.py that calls the library, for example by ctypes",
     ),
     "names of C++": (
         'const char* _Z12GetBackendIdv(void) { return "Npu"; }\n'
         "void* _ZN4acme14BackendFactoryEv(void) { return (void*)1; }",
         "the C++ functions _Z12GetBackendIdv, _ZN4acme14BackendFactoryEv. Declare them as extern "
         '"C", and write a Python module Acme_Npu_backend.py that calls the library, for example by '
-        "ctypes, as armpy has no C interface for backends",
+        "ctypes, or export armpy_backend_v1() of armpy-native's header",
     ),
     "another module": (
         "void* PyInit_other(void) { return (void*)0; }",
@@ -390,6 +390,7 @@ def test_a_library_with_arm_nns_c_functions_is_told_from_a_module(folder: Path) 
     assert candidate.reason == (
         f"its library {folder}/Acme_CBackend_backend.so is not the Python module "
         "Acme_CBackend_backend. Expected PyInit_Acme_CBackend_backend(); got the C functions "
-        "GetBackendId, GetVersion, BackendFactory. armpy has no C interface for backends: write a "
-        "Python module Acme_CBackend_backend.py that calls the library, for example by ctypes"
+        "GetBackendId, GetVersion, BackendFactory. Export armpy_backend_v1() of armpy-native's "
+        "header, or write a Python module Acme_CBackend_backend.py that calls the library, for "
+        "example by ctypes"
     )

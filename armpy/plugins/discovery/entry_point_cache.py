@@ -43,7 +43,10 @@ fast with it as without it.
 PROGRAMS_GROUP = "armpy.programs"
 """And what loads a backend's saved programs, by the backend's id."""
 
-GROUPS = (BACKENDS_GROUP, *HOOK_OF_GROUP, PROGRAMS_GROUP)
+LIBRARIES_GROUP = "armpy.libraries"
+"""And what opens shared libraries in directories that export a function, by its name."""
+
+GROUPS = (BACKENDS_GROUP, *HOOK_OF_GROUP, PROGRAMS_GROUP, LIBRARIES_GROUP)
 
 FOLDER = "installed"
 """Of armpy's cache directory: one file for each state of ``sys.path``."""

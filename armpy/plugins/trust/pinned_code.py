@@ -171,6 +171,12 @@ _folders: dict[tuple[tuple[str, ...], ...], str] = {}
 """Folders of copied libraries by the digests and names of the snapshots that they belong to."""
 
 
+def library_copy(snapshot: Snapshot) -> str:
+    """Write a library's pinned bytes to a file that only this process's user can change."""
+    (name,) = snapshot.paths
+    return os.path.join(_library_folder(snapshot), snapshot.root, *PurePosixPath(name).parts)
+
+
 def _library_folder(*snapshots: Snapshot) -> str:
     """Folder with a copy of each shared library, which only this process's user can look into."""
     # The digest of a module in one file says nothing about its name.

@@ -16,8 +16,8 @@ from armpy.backend import BACKEND_API_VERSION
 from armpy.errors import InvalidArgumentError
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 
-STYLES = ("workloads", "compiler")
-"""A backend runs layers one by one, or compiles subgraphs."""
+STYLES = ("workloads", "compiler", "c")
+"""A backend runs layers one by one, or compiles subgraphs, or is a library in C that does."""
 
 _NAME = re.compile(r"[a-zA-Z0-9]{1,30}")
 
@@ -36,7 +36,17 @@ _COMMON = {
 }
 """Paths in the project by name of the template."""
 
+_OF_C = ("gitignore", "py.typed", "test_conformance.py", "known_failures.txt")
+"""The common templates that a project in C has as well."""
+
 _BY_STYLE = {
+    "c": {
+        "pyproject.toml": "pyproject.toml",
+        "setup.py": "setup.py",
+        "README.md": "README.md",
+        "__init__.py": "src/$package/__init__.py",
+        "library.c": "src/$package/library.c",
+    },
     "workloads": {
         "backend.py": "src/$package/backend.py",
         "workloads.py": "src/$package/workloads.py",
@@ -124,7 +134,7 @@ def write_project(name: BackendName, style: str, folder: Path) -> list[Path]:
 
     Parameters
     ----------
-    style : {"workloads", "compiler"}
+    style : {"workloads", "compiler", "c"}
     folder : Path
         Made if it is not there.
 
@@ -137,6 +147,8 @@ def write_project(name: BackendName, style: str, folder: Path) -> list[Path]:
     ------
     OSError
         If it cannot be written.
+    InvalidArgumentError
+        If there is something already, or armpy-native, which has the header of C, is missing.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InvalidArgumentError(
@@ -152,10 +164,15 @@ def write_project(name: BackendName, style: str, folder: Path) -> list[Path]:
         "title": name.title,
         "api_version": BACKEND_API_VERSION,
         "armpy_version": armpy.__version__,
-        "files": _template(style, "files.md").template.rstrip("\n"),
+        "vendor": name.vendor,
+        "files": "" if style == "c" else _template(style, "files.md").template.rstrip("\n"),
     }
     contents: dict[Path, str] = {}
-    for place, templates in (("common", _COMMON), (style, _BY_STYLE[style])):
+    common = _COMMON
+    if style == "c":
+        common = {template: _COMMON[template] for template in _OF_C}
+        contents[Path("src", name.package, "armpy_backend.h")] = _header()
+    for place, templates in (("common", common), (style, _BY_STYLE[style])):
         for template, path in templates.items():
             target = Path(Template(path).substitute(words))
             contents[target] = _template(place, template).substitute(words)
@@ -163,6 +180,18 @@ def write_project(name: BackendName, style: str, folder: Path) -> list[Path]:
         (folder / target).parent.mkdir(parents=True, exist_ok=True)
         (folder / target).write_text(text, "utf-8", newline="\n")
     return sorted(contents)
+
+
+def _header() -> str:
+    """The header of armpy-native."""
+    try:
+        return (resources.files("armpy_native") / "armpy_backend.h").read_text("utf-8")
+    except ModuleNotFoundError as error:
+        raise InvalidArgumentError(
+            "the header for backends in C is in a package that is not installed",
+            where="--style c",
+            fix="Install armpy-native",
+        ) from error
 
 
 def _template(place: str, name: str) -> Template:

@@ -1,0 +1,205 @@
+"""Backends of shared libraries in C: subgraphs as .tflite models that the library compiles."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+from armpy.backend import (
+    BackendOption,
+    DeviceInfo,
+    IBackendContext,
+    IEngineBackend,
+    IEngineProgram,
+    IEnginePrograms,
+    Numerics,
+    OptionValue,
+    OptionValues,
+)
+from armpy.errors import InvalidArgumentError, UnimplementedError
+from armpy.frontends.tflite.reader import read_model
+from armpy.graph import SubgraphView
+from armpy.ops.operation import Array
+from armpy.types import BackendId, DeviceType
+from armpy_native.library import Device, Library, Program, aligned, load_library, span_of
+from armpy_tools.tflite_writer.tflite import view_bytes
+
+_MODEL, _SAVED = b"0", b"1"
+"""First byte of what is kept: a .tflite model follows, or the library's compiled form."""
+
+_TYPES = {
+    "accelerator": DeviceType.ACCELERATOR,
+    "gpu": DeviceType.GPU,
+    "cpu": DeviceType.OTHER,  # after compiled code of armpy's own
+}
+
+
+class NativeProgram(IEngineProgram):
+    """A subgraph that a library has compiled."""
+
+    def __init__(self, program: Program, model: bytes) -> None:
+        self._program = program
+        self._model = model
+
+    @property
+    def model(self) -> bytes:
+        """The compiled form if the library has one, else the .tflite model."""
+        saved = self._program.saved()
+        return _MODEL + self._model if saved is None else _SAVED + saved
+
+    def execute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Have the library compute the outputs."""
+        self._program.execute(inputs, outputs)
+
+
+class NativePrograms(IEnginePrograms):
+    """Has a library compile models."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+
+    def describe(self, options: Mapping[str, object]) -> dict[str, OptionValue]:
+        """The library, its version, and its options."""
+        return {
+            "library": self._library.id,
+            "version": self._library.version,
+            "options": str(options.get("options", "{}")),
+        }
+
+    def compile(self, model: bytes, about: Mapping[str, OptionValue]) -> NativeProgram:
+        """Have the library compile a model, or load its compiled form.
+
+        Raises
+        ------
+        ArmpyError
+            If the library refuses it.
+        """
+        device = device_of(self._library.path, str(about["options"]))
+        kind, content = model[:1], model[1:]
+        if kind == _SAVED:
+            return NativeProgram(Program(device, content, "load"), content)
+        graph = aligned(content)
+        (subgraph,) = read_model(memoryview(content)).tables("Subgraphs", "subgraph")
+        num_operators = len(subgraph.tables("Operators", "operator"))
+        for reason in device.supports(span_of(graph), num_operators):
+            if reason is not None:
+                raise UnimplementedError(reason, where=self._library.id)
+        return NativeProgram(Program(device, content), content)
+
+
+class NativeBackend(IEngineBackend):
+    """Runs subgraphs through a shared library with the interface of ``armpy_backend.h``."""
+
+    library: Library  # of the subclass that `backend` makes
+
+    def get_id(self) -> BackendId:
+        """The library's id."""
+        return self.library.id
+
+    def get_api_version(self) -> str:
+        """The version of the contract that the host was written for."""
+        return "2.3"
+
+    @property
+    def version(self) -> str:
+        """The library's version."""
+        return self.library.version
+
+    @property
+    def options(self) -> Sequence[BackendOption]:
+        """The library's own options, as one text."""
+        return (BackendOption("options", "{}", "Options of the library, as a JSON object."),)
+
+    def get_devices(self) -> Sequence[DeviceInfo]:
+        """The device that the library describes."""
+        facts = self._facts()
+        kind = _TYPES.get(str(facts.get("type", "accelerator")), DeviceType.ACCELERATOR)
+        numerics = Numerics(keeps_nan=facts.get("keeps_nan") is not False)
+        return (DeviceInfo(device_type=kind, numerics=numerics),)
+
+    def _facts(self) -> Mapping[str, object]:
+        options = str(self._runtime_options.get("options", "{}"))
+        try:
+            return device_of(self.library.path, options).facts
+        except InvalidArgumentError:
+            raise
+        # A device that is missing has no facts; create_backend_context says what is missing.
+        except Exception:  # noqa: BLE001
+            return {}
+
+    def create_backend_context(self, options: OptionValues) -> IBackendContext | None:
+        """Open the device.
+
+        Raises
+        ------
+        ArmpyError
+            If the library refuses; DeviceNotFoundError if the machine has no such device.
+        """
+        device_of(self.library.path, str(options["options"]))
+        return None
+
+    def get_engine(self) -> NativePrograms:
+        """What has the library compile models."""
+        return NativePrograms(self.library)
+
+    def convert(self, view: SubgraphView) -> bytes:
+        """A .tflite model of the subgraph, after a byte that tells it from a compiled form."""
+        return _MODEL + view_bytes(view)
+
+
+@cache
+def device_of(path: str, options: str) -> Device:
+    """The open device of a library for some options, once in a process.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the options are not a JSON object.
+    ArmpyError
+        If the library refuses.
+    """
+    library = load_library(path)
+    try:
+        is_object = isinstance(json.loads(options or "{}"), dict)
+    except ValueError:
+        is_object = False
+    if not is_object:
+        raise InvalidArgumentError(
+            "the library's options are not a JSON object",
+            where=f"{library.id} / options",
+            expected='such as {"clock": "high"}',
+            actual=options,
+        )
+    return Device(library, options or "{}")
+
+
+def backend(library: str) -> type[NativeBackend]:
+    """Make a backend of a library, for a vendor's entry point.
+
+    Parameters
+    ----------
+    library : str
+        Its path; a relative one begins at the folder of the calling module. A name without a
+        folder that is not there is left to the system's loader.
+
+    Raises
+    ------
+    BackendUnavailableError
+        If it cannot be loaded, or is not a library of version 1.
+
+    Examples
+    --------
+    >>> AcmeNpu = armpy_native.backend("libacme.so")                # doctest: +SKIP
+    """
+    folder = os.path.dirname(sys._getframe(1).f_globals.get("__file__", ""))
+    beside = os.path.join(folder, library)
+    return open_library(beside if os.path.exists(beside) else library)
+
+
+def open_library(path: str) -> type[NativeBackend]:
+    """Make a backend of the library at a path; errors as of `backend`."""
+    loaded = load_library(path)
+    return type(loaded.id, (NativeBackend,), {"library": loaded, "__doc__": NativeBackend.__doc__})

@@ -1,0 +1,508 @@
+"""Shared libraries with the interface of ``armpy_backend.h``, as ctypes sees them."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from ctypes import (
+    CFUNCTYPE,
+    POINTER,
+    Structure,
+    byref,
+    c_char,
+    c_char_p,
+    c_int32,
+    c_int64,
+    c_uint8,
+    c_uint16,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
+from functools import cache
+
+import numpy as np
+
+from armpy.backend import current_cancellation
+from armpy.errors import (
+    ArmpyError,
+    BackendError,
+    BackendUnavailableError,
+    DeadObjectError,
+    DeviceNotFoundError,
+    ExecutionCancelledError,
+    ExecutionTimeoutError,
+    MemoryLimitError,
+    UnimplementedError,
+)
+from armpy.ops.operation import Array
+
+SYMBOL = "armpy_backend_v1"
+VERSION = (1, 0)
+ALIGNMENT_BYTES = 64
+MOST_TEXT_BYTES = 1 << 20
+"""Most bytes of a description or of reasons; a library that asks for more is refused."""
+MOST_SAVED_BYTES = 1 << 32
+
+_log = logging.getLogger("armpy.native")
+
+_ERRORS: dict[int, type[ArmpyError]] = {
+    1: UnimplementedError,
+    2: BackendError,
+    3: MemoryLimitError,
+    4: DeadObjectError,
+    5: ExecutionTimeoutError,
+    6: ExecutionCancelledError,
+    7: DeviceNotFoundError,
+    99: BackendError,
+}
+"""By ``ap_status``."""
+
+_DTYPES = {
+    np.dtype(name): number
+    for name, number in {
+        "float32": 0,
+        "float16": 1,
+        "int32": 2,
+        "uint8": 3,
+        "int64": 4,
+        "bool": 6,
+        "int16": 7,
+        "int8": 9,
+        "float64": 10,
+        "uint32": 15,
+        "uint16": 16,
+    }.items()
+}
+"""``ap_dtype`` by NumPy's."""
+
+
+class Header(Structure):
+    """``ap_header``."""
+
+    _fields_ = (("struct_size", c_uint32), ("major", c_uint16), ("minor", c_uint16))
+
+
+class Error(Structure):
+    """``ap_error``."""
+
+    _fields_ = (("code", c_int32), ("used", c_uint32), ("text", c_char * 1008))
+
+
+class Span(Structure):
+    """``ap_span``."""
+
+    _fields_ = (("data", c_void_p), ("bytes", c_uint64))
+
+
+class Tensor(Structure):
+    """``ap_tensor``."""
+
+    _fields_ = (
+        ("data", c_void_p),
+        ("bytes", c_uint64),
+        ("dims", POINTER(c_int64)),
+        ("rank", c_uint32),
+        ("dtype", c_uint32),
+        ("reserved", c_uint64),
+    )
+
+
+_LogFunction = CFUNCTYPE(None, c_void_p, c_int32, c_char_p)
+
+
+class Host(Structure):
+    """``ap_host``."""
+
+    _fields_ = (("header", Header), ("log", _LogFunction), ("user", c_void_p))
+
+
+_Error = POINTER(Error)
+_Size = POINTER(c_uint64)
+_Handle = POINTER(c_void_p)
+
+
+class Backend(Structure):
+    """``ap_backend``."""
+
+    _fields_ = (
+        ("header", Header),
+        ("id", c_char_p),
+        ("version", c_char_p),
+        ("vendor", c_char_p),
+        ("open", CFUNCTYPE(c_int32, POINTER(Host), Span, _Handle, _Error)),
+        ("close", CFUNCTYPE(None, c_void_p)),
+        ("describe", CFUNCTYPE(c_int32, c_void_p, c_void_p, c_uint64, _Size, _Error)),
+        (
+            "supported",
+            CFUNCTYPE(
+                c_int32,
+                c_void_p,
+                Span,
+                POINTER(c_uint8),
+                c_uint64,
+                c_void_p,
+                c_uint64,
+                _Size,
+                _Error,
+            ),
+        ),
+        ("compile", CFUNCTYPE(c_int32, c_void_p, Span, _Handle, _Error)),
+        ("save", CFUNCTYPE(c_int32, c_void_p, c_void_p, c_uint64, _Size, _Error)),
+        ("load", CFUNCTYPE(c_int32, c_void_p, Span, _Handle, _Error)),
+        (
+            "execute",
+            CFUNCTYPE(
+                c_int32,
+                c_void_p,
+                POINTER(Tensor),
+                c_uint32,
+                POINTER(Tensor),
+                c_uint32,
+                c_void_p,
+                _Error,
+            ),
+        ),
+        ("release", CFUNCTYPE(None, c_void_p)),
+    )
+
+
+_REQUIRED = ("open", "close", "supported", "compile", "execute", "release")
+
+
+def _write_log(_user: int | None, level: int, text: bytes | None) -> None:
+    """Write a line of a library to armpy's log."""
+    _log.log(level, "%s", (text or b"").decode("utf-8", "replace"))
+
+
+_WRITE_LOG = _LogFunction(_write_log)
+"""Kept, as the library calls it at any time."""
+
+
+class Library:
+    """A shared library with the function ``armpy_backend_v1``.
+
+    Parameters
+    ----------
+    path : str
+        Of the library, or its name for the system's loader.
+
+    Attributes
+    ----------
+    id, version, vendor : str
+
+    Raises
+    ------
+    BackendUnavailableError
+        If it cannot be loaded, lacks the function, or its table is not one of version 1.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        try:
+            function = getattr(ctypes.CDLL(path), SYMBOL)
+        except (OSError, AttributeError) as error:
+            raise BackendUnavailableError(
+                f"the library cannot be used ({error})",
+                where=path,
+                expected=f"a shared library that exports {SYMBOL}()",
+                fix="Build it with armpy_backend.h, for this machine",
+            ) from error
+        function.restype = c_void_p
+        function.argtypes = ()
+        address = function()
+        if not address:
+            raise self._wrong("the table", "a table of functions", "NULL")
+        header = Header.from_address(address)
+        if header.major != VERSION[0]:
+            text = f"{header.major}.{header.minor}"
+            raise self._wrong("the version of the table", f"{VERSION[0]}.x", text)
+        least = Backend.release.offset + Backend.release.size
+        if header.struct_size < least:
+            raise self._wrong("struct_size", f"at least {least}", str(header.struct_size))
+        self.table = Backend.from_address(address)
+        for name in _REQUIRED:
+            if not getattr(self.table, name):
+                raise self._wrong(f"the function {name}", "a function", "NULL")
+        if bool(self.table.save) != bool(self.table.load):
+            raise self._wrong("save and load", "both or neither", "one of them")
+        self.id = self._text("id")
+        self.version = self._text("version")
+        self.vendor = self._text("vendor")
+        if not (self.id.isascii() and self.id.isalnum()):
+            raise self._wrong("id", "letters and digits of ASCII", repr(self.id))
+
+    def _text(self, name: str) -> str:
+        value = getattr(self.table, name)
+        if value is None:
+            raise self._wrong(name, "a text", "NULL")
+        try:
+            return str(value[:256].decode("utf-8"))
+        except UnicodeDecodeError as error:
+            raise self._wrong(name, "UTF-8", repr(value[:40])) from error
+
+    def _wrong(self, what: str, expected: str, actual: str) -> BackendUnavailableError:
+        return BackendUnavailableError(
+            f"{what} of the library is wrong",
+            where=self.path,
+            expected=expected,
+            actual=actual,
+            fix="Build it with armpy_backend.h of version 1",
+        )
+
+
+@cache
+def load_library(path: str) -> Library:
+    """Load a library, once in a process; errors as of `Library`."""
+    return Library(path)
+
+
+class Device:
+    """An open device of a library.
+
+    Parameters
+    ----------
+    library : Library
+    options : mapping of str to value
+        The application's options, handed to the library as JSON.
+
+    Raises
+    ------
+    ArmpyError
+        If the library refuses; DeviceNotFoundError if there is no device.
+    """
+
+    def __init__(self, library: Library, options: str = "{}") -> None:
+        self.library = library
+        self.lock = threading.RLock()
+        self._host = Host(Header(ctypes.sizeof(Host), *VERSION), _WRITE_LOG, None)
+        text = options.encode()
+        self._options = ctypes.create_string_buffer(text, len(text) + 1)
+        span = Span(ctypes.addressof(self._options), len(text))
+        self.handle = c_void_p()
+        self.call("open", byref(self._host), span, byref(self.handle))
+        if not self.handle.value:
+            raise self.broken("open", "returned no device")
+        self.facts = self._describe()
+
+    def call(self, name: str, *arguments: object) -> None:
+        """Call a function of the table; raise what it reports.
+
+        Raises
+        ------
+        ArmpyError
+            With the library's text, by its status; BackendError for an unknown status.
+        """
+        error = Error()
+        status = getattr(self.library.table, name)(*arguments, byref(error))
+        if status:
+            raise self.failure(name, status, error)
+
+    def failure(self, name: str, status: int, error: Error) -> ArmpyError:
+        """The error of a function that did not return AP_OK."""
+        text = bytes(error.text[: min(error.used, 1008)]).decode("utf-8", "replace")
+        where = f"{self.library.id} / {name}"
+        if status not in _ERRORS:
+            return BackendError(
+                f"the status {status} is not an ap_status ({text or 'no text'})", where=where
+            )
+        return _ERRORS[status](text or f"status {status}, without a text", where=where)
+
+    def broken(self, name: str, failed: str) -> BackendError:
+        """The error of a library that breaks the rules of the header."""
+        return BackendError(failed, where=f"{self.library.id} / {name}")
+
+    def _describe(self) -> dict[str, object]:
+        """The device's description; empty if the library has none."""
+        if not self.library.table.describe:
+            return {}
+        text = self.sized_text("describe", lambda *room: self.call("describe", self.handle, *room))
+        try:
+            facts = json.loads(text)
+        except ValueError as error:
+            raise self.broken("describe", f"the description is not JSON ({error})") from error
+        if not isinstance(facts, dict):
+            raise self.broken("describe", "the description is not a JSON object")
+        return facts
+
+    def sized_text(
+        self,
+        name: str,
+        fill: Callable[[c_void_p, int, object], None],
+        most_bytes: int = MOST_TEXT_BYTES,
+        room: int = 1024,
+    ) -> bytes:
+        """Have a function fill memory that is as large as it asks for.
+
+        Raises
+        ------
+        BackendError
+            If it asks for more than is sensible, or for another size the second time.
+        """
+        for _ in range(2):
+            # Zeros behind the end are seen if it writes there.
+            memory = ctypes.create_string_buffer(room + ALIGNMENT_BYTES)
+            needed = c_uint64()
+            fill(ctypes.cast(memory, c_void_p), room, byref(needed))
+            if any(memory.raw[room:]):
+                raise self.broken(name, f"it wrote more than the {room} bytes of room")
+            if needed.value <= room:
+                return memory.raw[: needed.value]
+            if needed.value > most_bytes:
+                raise self.broken(name, f"it needs {needed.value} bytes, more than {most_bytes}")
+            room = needed.value
+        raise self.broken(name, "it needs more room than it has said")
+
+    def supports(self, graph: Span, num_operators: int) -> list[str | None]:
+        """Ask about each operator of a model: None if it is supported, else the reason."""
+        yes = (c_uint8 * (num_operators + ALIGNMENT_BYTES))()
+
+        def fill(memory: c_void_p, room: int, needed: object) -> None:
+            self.call("supported", self.handle, graph, yes, num_operators, memory, room, needed)
+
+        with self.lock:
+            text = self.sized_text("supported", fill)
+        if any(yes[num_operators:]):
+            raise self.broken("supported", f"it wrote more than {num_operators} answers")
+        lines = text.rstrip(b"\0").decode("utf-8", "replace").split("\n")
+        lines += [""] * (num_operators - len(lines))
+        answers: list[str | None] = []
+        for answer, line in zip(yes[:num_operators], lines, strict=False):
+            if answer not in (0, 1):
+                raise self.broken("supported", f"an answer is {answer}. Expected 0 or 1")
+            answers.append(None if answer else line or "no reason given")
+        return answers
+
+    def close(self) -> None:
+        """Close the device, once."""
+        with self.lock:
+            if self.handle.value:
+                self.library.table.close(self.handle)
+                self.handle = c_void_p()
+
+
+class Program:
+    """A compiled model of a device, released with the object.
+
+    Parameters
+    ----------
+    device : Device
+    graph : bytes
+        A .tflite model, or what `saved` gave.
+    function : {"compile", "load"}
+    """
+
+    def __init__(self, device: Device, graph: bytes, function: str = "compile") -> None:
+        self.device = device
+        self.graph = aligned(graph)
+        self.handle = c_void_p()
+        with device.lock:
+            device.call(function, device.handle, span_of(self.graph), byref(self.handle))
+        if not self.handle.value:
+            raise device.broken(function, "returned no program")
+        concurrent = device.facts.get("concurrent") is True
+        self._lock: AbstractContextManager[object] = (
+            nullcontext() if concurrent else threading.Lock()
+        )
+        self._execute = device.library.table.execute
+        self._local = threading.local()
+
+    def saved(self) -> bytes | None:
+        """The compiled form; None if the library has none."""
+        if not self.device.library.table.save:
+            return None
+
+        def fill(memory: c_void_p, room: int, needed: object) -> None:
+            self.device.call("save", self.handle, memory, room, needed)
+
+        with self.device.lock:
+            return self.device.sized_text("save", fill, MOST_SAVED_BYTES, 0)
+
+    def execute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Compute the outputs; raise what the library reports."""
+        arguments = self._arguments(inputs, outputs)
+        cancellation = current_cancellation()
+        cancel = _NEVER_ADDRESS if cancellation is None else cancellation.address
+        with self._lock:
+            status = self._execute(self.handle, *arguments.tensors, cancel, byref(arguments.error))
+        if status:
+            raise self.device.failure("execute", status, arguments.error)
+
+    def _arguments(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> _Arguments:
+        """Arguments for these arrays; of one thread's last arrays only addresses are written."""
+        known: _Arguments | None = getattr(self._local, "arguments", None)
+        if known is None or not known.fits(inputs, outputs):
+            known = self._local.arguments = _Arguments(inputs, outputs)
+        else:
+            known.point_to(inputs, outputs)
+        return known
+
+    def __del__(self) -> None:
+        handle = getattr(self, "handle", c_void_p())
+        if (
+            handle.value and self.device.handle.value
+        ):  # closing the device has released it otherwise
+            self.device.library.table.release(handle)
+
+
+class _Arguments:
+    """Tensors of one execution."""
+
+    def __init__(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        arrays = (*inputs, *outputs)
+        self._infos = [(array.shape, array.dtype) for array in arrays]
+        self._addresses = [address_of(array) for array in arrays]
+        self._dims = [(c_int64 * array.ndim)(*array.shape) for array in arrays]
+        described = [
+            Tensor(address, array.nbytes, dims, array.ndim, _DTYPES[array.dtype], 0)
+            for array, address, dims in zip(arrays, self._addresses, self._dims, strict=True)
+        ]
+        self._inputs = (Tensor * len(inputs))(*described[: len(inputs)])
+        self._outputs = (Tensor * len(outputs))(*described[len(inputs) :])
+        self.tensors = (self._inputs, len(inputs), self._outputs, len(outputs))
+        self.error = Error()
+
+    def fits(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
+        """Whether shapes and types are the same."""
+        infos = [(array.shape, array.dtype) for array in (*inputs, *outputs)]
+        return infos == self._infos
+
+    def point_to(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Let the tensors point to other arrays of the same shapes and types."""
+        index = 0
+        for tensors, arrays in ((self._inputs, inputs), (self._outputs, outputs)):
+            for tensor, array in zip(tensors, arrays, strict=True):
+                address = address_of(array)
+                if address != self._addresses[index]:
+                    tensor.data = self._addresses[index] = address
+                index += 1
+
+
+_NEVER = c_int64(0)
+_NEVER_ADDRESS = ctypes.addressof(_NEVER)
+"""Of the word of executions that nobody can cancel."""
+
+
+def address_of(array: Array) -> int:
+    """Where the elements of an array begin."""
+    address: int = array.__array_interface__["data"][0]
+    return address
+
+
+def aligned(data: bytes) -> Array:
+    """A copy of bytes that begins at a multiple of 64."""
+    memory = np.empty(len(data) + ALIGNMENT_BYTES, np.uint8)
+    first = -address_of(memory) % ALIGNMENT_BYTES
+    view = memory[first : first + len(data)]
+    view[:] = np.frombuffer(data, np.uint8)
+    view.flags.writeable = False
+    return view
+
+
+def span_of(data: Array) -> Span:
+    """The bytes of an array, as a C function reads them."""
+    return Span(address_of(data), data.nbytes)

@@ -1,0 +1,386 @@
+"""Libraries in C: the header, the sample of ``armpy new-backend``, its faults, and its speed."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+from pathlib import Path
+from string import Template
+
+import numpy as np
+import pytest
+from armpy_reference import ReferenceBackend
+
+from armpy import Model, Network, Runtime, RuntimeOptions, TensorInfo
+from armpy.errors import ArmpyError, BackendUnavailableError, InvalidArgumentError
+from armpy.graph import Graph, SubgraphView
+from armpy.ops import (
+    Activation,
+    ActivationFunction,
+    BinaryOperation,
+    ElementwiseBinary,
+    FullyConnected,
+)
+from armpy.plugins import BackendRegistry, CandidateKind, CandidateStatus
+from armpy.types import DataType
+from armpy_conformance import run_conformance
+
+pytest.importorskip("armpy_native")
+if shutil.which("cc") is None:
+    pytest.skip("there is no C compiler", allow_module_level=True)
+
+from armpy_native import HEADER, backend, library, open_library
+from armpy_native.backend import device_of
+
+from armpy_conformance.cli import new_backend
+
+SAMPLE = Path(new_backend.__file__).parent / "templates" / "c" / "library.c.template"
+STRICT = ["-pedantic", "-Wall", "-Wextra", "-Werror"]
+
+
+def source(backend_id: str = "AcmeNpu") -> str:
+    """The sample's source text."""
+    words = {"title": "Acme Npu", "vendor": "Acme", "backend_id": backend_id}
+    return Template(SAMPLE.read_text("utf-8")).substitute(words)
+
+
+def build(folder: Path, text: str, name: str = "libacme.so", *flags: str) -> Path:
+    """Compile a library."""
+    file = folder / f"{name}.c"
+    file.write_text(text, "utf-8")
+    path = folder / name
+    command = ["cc", "-std=c99", *STRICT, *flags, "-O2", "-shared", "-fPIC"]
+    command += [f"-I{HEADER.parent}", "-o", str(path), str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return path
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("sample"), source())
+
+
+def network(size: int = 8) -> Graph:
+    """A fully connected layer with Relu, an addition, and a layer that the sample lacks."""
+    net = Network("small")
+    x = net.input("x", TensorInfo((2, size), DataType.FLOAT32))
+    weights = np.arange(4 * size, dtype=np.float32).reshape(4, size) / 10 - 1
+    y = net.add(FullyConnected(), x, net.constant(weights), name="dense")
+    y = net.add(Activation(ActivationFunction.RELU), y, name="relu")
+    y = net.add(ElementwiseBinary(BinaryOperation.ADD), y, y, name="add")
+    net.output("y", net.add(Activation(ActivationFunction.TANH, 1.0, 1.0), y, name="tanh"))
+    return net.build()
+
+
+def runtime_of(path: Path, **options: object) -> Runtime:
+    registry = BackendRegistry()
+    made = open_library(str(path))
+    registry.register("AcmeNpu", made)
+    registry.register("CpuRef", ReferenceBackend)
+    chosen = RuntimeOptions(backends=["AcmeNpu", "CpuRef"], registry=registry, **options)  # type: ignore[arg-type]  # as given
+    return Runtime(chosen)
+
+
+def expected(x: np.ndarray) -> np.ndarray:
+    with Model(network()) as model:
+        answer = model(x)
+    assert isinstance(answer, np.ndarray)
+    return answer
+
+
+def test_the_header_is_c99_and_cpp17(tmp_path: Path) -> None:
+    for compiler, flags, suffix in (("cc", "-std=c99", "c"), ("c++", "-std=c++17", "cpp")):
+        file = tmp_path / f"header.{suffix}"
+        file.write_text('#include "armpy_backend.h"\n', "utf-8")
+        command = [compiler, flags, *STRICT, "-fsyntax-only", f"-I{HEADER.parent}", str(file)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("ap_header", library.Header),
+        ("ap_error", library.Error),
+        ("ap_span", library.Span),
+        ("ap_tensor", library.Tensor),
+        ("ap_host", library.Host),
+        ("ap_backend", library.Backend),
+    ],
+)
+def test_structures_are_those_of_the_header(
+    tmp_path: Path, name: str, kind: type[ctypes.Structure]
+) -> None:
+    members = [str(member[0]) for member in kind._fields_]
+    prints = "".join(f'printf(" %zu", offsetof({name}, {member}));' for member in members)
+    file = tmp_path / "probe.c"
+    file.write_text(
+        f'#include "armpy_backend.h"\n#include <stdio.h>\n'
+        f'int main(void) {{ printf("%zu", sizeof({name})); {prints} return 0; }}\n',
+        "utf-8",
+    )
+    program = tmp_path / "probe"
+    subprocess.run(["cc", f"-I{HEADER.parent}", "-o", str(program), str(file)], check=True)
+    numbers = subprocess.run([program], capture_output=True, text=True, check=True).stdout.split()
+    offsets = [getattr(kind, member).offset for member in members]
+    assert [int(number) for number in numbers] == [ctypes.sizeof(kind), *offsets]
+
+
+def test_the_sample_exports_one_function(sample: Path) -> None:
+    if shutil.which("nm") is None:
+        pytest.skip("nm is not installed")
+    command = ["nm", "-D", "--defined-only", str(sample)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert [line.split()[-1] for line in done.stdout.splitlines()] == ["armpy_backend_v1"]
+
+
+def test_layers_run_in_the_library_and_others_elsewhere_with_the_reason(sample: Path) -> None:
+    model = Model(network(), runtime_of(sample))
+    x = np.random.default_rng(0).normal(size=(2, 8)).astype(np.float32)
+    np.testing.assert_allclose(model(x), expected(x), rtol=1e-5)
+    placement = model.placement
+    assert placement is not None
+    assert placement.layers_by_backend == {"AcmeNpu": 3, "CpuRef": 1}
+    reasons = {(one.layer, one.text) for one in placement.refusals}
+    assert ("tanh", "the operator is not Add, Mul, Relu or FullyConnected") in reasons
+    np.testing.assert_allclose(model(2 * x), expected(2 * x), rtol=1e-5)
+
+
+def test_a_bound_execution_reads_and_writes_its_arrays(sample: Path) -> None:
+    model = Model(network(), runtime_of(sample))
+    x, y = np.zeros((2, 8), np.float32), np.empty((2, 4), np.float32)
+    execution = model.bind({"x": x}, {"y": y})
+    for number in range(3):
+        x[:] = number
+        execution()
+        np.testing.assert_allclose(y, expected(x), rtol=1e-5)
+
+
+def test_it_runs_in_a_process_of_its_own(sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = sample.parent / "plugins"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    shutil.copy(sample, folder / "Acme_Npu_backend.so")
+    options = RuntimeOptions(
+        backends=["AcmeNpu", "CpuRef"],
+        dynamic_backends_path=folder,
+        isolation={"AcmeNpu": "process"},
+    )
+    x = np.ones((2, 8), np.float32)
+    with Runtime(options) as runtime:
+        model = Model(network(), runtime)
+        np.testing.assert_allclose(model(x), expected(x), rtol=1e-5)
+        assert "AcmeNpu 3" in str(model.placement)
+
+
+def test_a_library_in_a_directory_is_found(sample: Path) -> None:
+    folder = sample.parent / "found"
+    folder.mkdir(mode=0o700)
+    shutil.copy(sample, folder / "Acme_Npu_backend.so")
+    with Runtime(RuntimeOptions(dynamic_backends_path=folder)) as runtime:
+        candidates = [c for c in runtime.registry.candidates if c.kind is CandidateKind.DIRECTORY]
+        assert [one.status for one in candidates] == [CandidateStatus.REGISTERED]
+        assert "AcmeNpu" in {one.get_id() for one in runtime.registry.available()}
+
+
+def test_a_relative_path_begins_beside_the_calling_module(sample: Path) -> None:
+    module = sample.parent / "acme_npu.py"
+    module.write_text(f"from armpy_native import backend\nAcmeNpu = backend({sample.name!r})\n")
+    names: dict[str, object] = {"__file__": str(module), "__name__": "acme_npu"}
+    exec(compile(module.read_text(), str(module), "exec"), names)
+    made = names["AcmeNpu"]
+    assert isinstance(made, type)
+    assert made().get_id() == "AcmeNpu"
+
+
+def test_options_reach_the_library_as_json_and_others_are_refused(sample: Path) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"AcmeNpu / options: .*not a JSON object"):
+        runtime_of(sample, backend_options={"AcmeNpu": {"options": "[1]"}})
+    with runtime_of(sample, backend_options={"AcmeNpu": {"options": '{"clock": "high"}'}}):
+        pass
+
+
+def test_what_is_no_library_of_version_1_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BackendUnavailableError, match=r"cannot be used.*libnothing\.so"):
+        backend("libnothing.so")
+    empty = build(tmp_path, "int answer(void);\nint answer(void) { return 42; }\n", "libempty.so")
+    with pytest.raises(BackendUnavailableError, match="exports armpy_backend_v1"):
+        open_library(str(empty))
+
+
+TABLE_FAULTS = {
+    "another major": ("AP_VERSION_MAJOR, AP_VERSION_MINOR", "2, 0", r"version.*1\.x; got 2\.0"),
+    "a short table": ("{sizeof(ap_backend), AP", "{96, AP", "struct_size.*at least 104; got 96"),
+    "no execute": ("    execute,\n", "    NULL,\n", "the function execute.*got NULL"),
+    "no supported": ("    supported,\n", "    NULL,\n", "the function supported.*got NULL"),
+    "no id": ('    "AcmeNpu",\n', "    NULL,\n", "id of the library is wrong.*got NULL"),
+    "an id with a blank": ('    "AcmeNpu",\n', '    "Acme Npu",\n', "letters and digits"),
+    "an id that is not UTF-8": ('    "AcmeNpu",\n', '    "\\xff",\n', "id of the library.*UTF-8"),
+    "save without load": ("    NULL, /* load */", "    release_nothing,", "save and load"),
+    "no table": ("    return &BACKEND;", "    return (void)&BACKEND, NULL;", "table.*got NULL"),
+}
+
+
+@pytest.mark.parametrize("fault", TABLE_FAULTS)
+def test_a_wrong_table_is_refused_with_the_member(tmp_path: Path, fault: str) -> None:
+    old, new, reason = TABLE_FAULTS[fault]
+    text = source()
+    assert text.count(old) == 1
+    if fault == "save without load":
+        text = text.replace(
+            "static const ap_backend BACKEND", LOAD_NOTHING + "static const ap_backend BACKEND"
+        )
+    path = build(tmp_path, text.replace(old, new), "libacme.so", "-w")
+    with pytest.raises(BackendUnavailableError, match=reason):
+        open_library(str(path))
+
+
+LOAD_NOTHING = """
+static int32_t release_nothing(ap_device *device, ap_span compiled, ap_program **program,
+                               ap_error *error)
+{
+    (void)device, (void)compiled, (void)program;
+    return fail(error, AP_INTERNAL, "not implemented");
+}
+
+"""
+
+
+def test_a_later_minor_with_a_longer_table_is_accepted(tmp_path: Path) -> None:
+    text = source().replace("AP_VERSION_MAJOR, AP_VERSION_MINOR", "AP_VERSION_MAJOR, 7")
+    text = text.replace("{sizeof(ap_backend), AP", "{sizeof(ap_backend) + 64, AP")
+    assert open_library(str(build(tmp_path, text)))().get_id() == "AcmeNpu"
+
+
+FAULTS = {
+    "open fails": (
+        "    (void)options;\n",
+        '    return fail(error, AP_DEVICE_LOST, "no power");\n',
+        "AcmeNpu / open: no power",
+    ),
+    "open gives no device": (
+        "    (*device)->host = host;\n",
+        "    (*device)->host = host;\n    free(*device);\n    *device = NULL;\n",
+        "AcmeNpu / open: returned no device",
+    ),
+    "an unknown status": (
+        "    (void)options;\n",
+        '    (void)options;\n    if (host) return fail(error, 77, "odd");\n',
+        r"the status 77 is not an ap_status \(odd\)",
+    ),
+    "text that says to be longer than it may": (
+        "    (void)options;\n",
+        "    memset(error->text, 'x', sizeof error->text);\n"
+        "    error->used = 4000000000u;\n    return AP_INTERNAL;\n",
+        "AcmeNpu / open: x{1008}",
+    ),
+    "a description that is not JSON": ('"{\\"name\\"', '"[\\"name\\"', "description is not JSON"),
+    "a description that needs too much": (
+        "    *needed = strlen(text);\n",
+        "    *needed = 1ull << 60;\n    (void)text;\n",
+        "it needs 1152921504606846976 bytes, more than",
+    ),
+    "a description that grows": (
+        "    *needed = strlen(text);\n",
+        "    *needed = room + 1;\n    (void)text;\n",
+        "it needs more room than it has said",
+    ),
+    "a description past its room": (
+        "    *needed = strlen(text);\n",
+        "    memset(to, 'x', room + 8);\n    *needed = strlen(text);\n",
+        r"it wrote more than the \d+ bytes of room",
+    ),
+    "an answer that is neither yes nor no": (
+        "yes[i] = reason == NULL;",
+        "yes[i] = reason ? 0 : 7;",
+        "an answer is 7. Expected 0 or 1",
+    ),
+    "answers past the last operator": (
+        "yes[i] = reason == NULL;",
+        "yes[i] = reason == NULL; yes[num_operators] = 1;",
+        r"it wrote more than \d answers",
+    ),
+    "compile fails": (
+        "    *program = made;\n",
+        '    release(made);\n    return fail(error, AP_OUT_OF_MEMORY, "full");\n',
+        "AcmeNpu / compile: full",
+    ),
+    "compile gives no program": (
+        "    *program = made;\n",
+        "    release(made);\n    *program = NULL;\n",
+        "AcmeNpu / compile: returned no program",
+    ),
+    "execute fails": (
+        "    for (uint32_t i = 0; i < num_outputs; i++)\n",
+        '    if (cancel) return fail(error, AP_INVALID, "wrong shape");\n'
+        "    for (uint32_t i = 0; i < num_outputs; i++)\n",
+        "AcmeNpu / execute: wrong shape",
+    ),
+    "execute fails without a text": (
+        "    for (uint32_t i = 0; i < num_outputs; i++)\n",
+        "    if (cancel) return AP_INTERNAL;\n    for (uint32_t i = 0; i < num_outputs; i++)\n",
+        "AcmeNpu / execute: status 99, without a text",
+    ),
+}
+
+
+def run_part(path: Path) -> None:
+    """Compile the layers that the sample has, and execute them."""
+    device_of(str(path), "{}")
+    made = open_library(str(path))()
+    graph = network()
+    view = SubgraphView.of(graph, graph.layers[:3])
+    engine = made.get_engine()
+    program = engine.compile(made.convert(view), engine.describe({}))
+    program.execute([np.ones((2, 8), np.float32)], [np.empty((2, 4), np.float32)])
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_faulty_library_ends_in_an_error_that_names_the_function(
+    tmp_path: Path, fault: str
+) -> None:
+    old, new, reason = FAULTS[fault]
+    text = source()
+    assert text.count(old) == 1
+    path = build(tmp_path, text.replace(old, new), "libacme.so", "-w")
+    with pytest.raises(ArmpyError, match=reason):
+        run_part(path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("function", ["open_device", "describe", "supported", "compile", "execute"])
+def test_a_crash_of_an_isolated_library_does_not_end_the_application(
+    tmp_path: Path, function: str
+) -> None:
+    text = source()
+    begin = text.index("{", text.index(f"static int32_t {function}(")) + 1
+    folder = tmp_path / "plugins"
+    folder.mkdir(mode=0o700)
+    build(folder, f"{text[:begin]}\n    abort();{text[begin:]}", "Acme_Npu_backend.so", "-w")
+    options = RuntimeOptions(
+        backends=["AcmeNpu", "CpuRef"],
+        dynamic_backends_path=folder,
+        isolation={"AcmeNpu": "process"},
+    )
+    x = np.ones((2, 8), np.float32)
+    if function in ("open_device", "describe"):  # it cannot be set up
+        with pytest.raises(ArmpyError, match="there is no backend 'AcmeNpu'"):
+            Runtime(options)
+        return
+    with Runtime(options) as runtime:  # other backends take its layers
+        np.testing.assert_allclose(Model(network(), runtime)(x), expected(x), rtol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("isolation", "cases"), [(None, ""), ({"AcmeNpu": "process"}, "FullyConnected/")]
+)
+def test_the_library_keeps_to_the_contract_and_agrees_with_the_reference(
+    sample: Path, isolation: dict[str, str] | None, cases: str, tmp_path: Path
+) -> None:
+    tmp_path.chmod(0o700)
+    shutil.copy(sample, tmp_path / "Acme_Npu_backend.so")
+    options = RuntimeOptions(dynamic_backends_path=tmp_path, isolation=isolation)
+    result = run_conformance("AcmeNpu", runtime_options=options, filter=cases)
+    assert result.is_passed, (result.shortcomings, result.problems)
