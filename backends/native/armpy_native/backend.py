@@ -40,15 +40,14 @@ _TYPES = {
 class NativeProgram(IEngineProgram):
     """A subgraph that a library has compiled."""
 
-    def __init__(self, program: Program, model: bytes) -> None:
+    def __init__(self, program: Program) -> None:
         self._program = program
-        self._model = model
 
     @property
     def model(self) -> bytes:
         """The compiled form if the library has one, else the .tflite model."""
         saved = self._program.saved()
-        return _MODEL + self._model if saved is None else _SAVED + saved
+        return _MODEL + self._program.graph.tobytes() if saved is None else _SAVED + saved
 
     def execute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Have the library compute the outputs."""
@@ -78,16 +77,16 @@ class NativePrograms(IEnginePrograms):
             If the library refuses it.
         """
         device = device_of(self._library.path, str(about["options"]))
-        kind, content = model[:1], model[1:]
-        if kind == _SAVED:
-            return NativeProgram(Program(device, content, "load"), content)
+        content = memoryview(model)[1:]
         graph = aligned(content)
-        (subgraph,) = read_model(memoryview(content)).tables("Subgraphs", "subgraph")
+        if model[:1] == _SAVED:
+            return NativeProgram(Program(device, graph, "load"))
+        (subgraph,) = read_model(content).tables("Subgraphs", "subgraph")
         num_operators = len(subgraph.tables("Operators", "operator"))
         for reason in device.supports(span_of(graph), num_operators):
             if reason is not None:
                 raise UnimplementedError(reason, where=self._library.id)
-        return NativeProgram(Program(device, content), content)
+        return NativeProgram(Program(device, graph))
 
 
 class NativeBackend(IEngineBackend):

@@ -156,15 +156,9 @@ class Backend(Structure):
         ("load", CFUNCTYPE(c_int32, c_void_p, Span, _Handle, _Error)),
         (
             "execute",
+            # Addresses instead of pointers, which ctypes checks at every call.
             CFUNCTYPE(
-                c_int32,
-                c_void_p,
-                POINTER(Tensor),
-                c_uint32,
-                POINTER(Tensor),
-                c_uint32,
-                c_void_p,
-                _Error,
+                c_int32, c_void_p, c_void_p, c_uint32, c_void_p, c_uint32, c_void_p, c_void_p
             ),
         ),
         ("release", CFUNCTYPE(None, c_void_p)),
@@ -391,23 +385,23 @@ class Program:
     Parameters
     ----------
     device : Device
-    graph : bytes
-        A .tflite model, or what `saved` gave.
+    graph : ndarray of uint8
+        A .tflite model, or what `saved` gave, as `aligned` makes it.
     function : {"compile", "load"}
     """
 
-    def __init__(self, device: Device, graph: bytes, function: str = "compile") -> None:
+    def __init__(self, device: Device, graph: Array, function: str = "compile") -> None:
         self.device = device
-        self.graph = aligned(graph)
+        self.graph = graph
         self.handle = c_void_p()
         with device.lock:
-            device.call(function, device.handle, span_of(self.graph), byref(self.handle))
+            device.call(function, device.handle, span_of(graph), byref(self.handle))
         if not self.handle.value:
             raise device.broken(function, "returned no program")
         concurrent = device.facts.get("concurrent") is True
-        self._lock: AbstractContextManager[object] = (
-            nullcontext() if concurrent else threading.Lock()
-        )
+        self._lock: AbstractContextManager[object] = threading.Lock()
+        if concurrent:
+            self._lock = nullcontext()
         self._execute = device.library.table.execute
         self._local = threading.local()
 
@@ -423,63 +417,60 @@ class Program:
             return self.device.sized_text("save", fill, MOST_SAVED_BYTES, 0)
 
     def execute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        """Compute the outputs; raise what the library reports."""
-        arguments = self._arguments(inputs, outputs)
+        """Compute the outputs; raise what the library reports.
+
+        Parameters
+        ----------
+        inputs, outputs : sequence of ndarray
+            C-contiguous, of the same shapes and types in each execution.
+        """
+        try:
+            arguments: _Arguments = self._local.arguments
+        except AttributeError:
+            arguments = self._local.arguments = _Arguments(self.handle.value, inputs, outputs)
+        arguments.point_to((*inputs, *outputs))
         cancellation = current_cancellation()
         cancel = _NEVER_ADDRESS if cancellation is None else cancellation.address
         with self._lock:
-            status = self._execute(self.handle, *arguments.tensors, cancel, byref(arguments.error))
+            status = self._execute(*arguments.tensors, cancel, arguments.error_address)
         if status:
             raise self.device.failure("execute", status, arguments.error)
 
-    def _arguments(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> _Arguments:
-        """Arguments for these arrays; of one thread's last arrays only addresses are written."""
-        known: _Arguments | None = getattr(self._local, "arguments", None)
-        if known is None or not known.fits(inputs, outputs):
-            known = self._local.arguments = _Arguments(inputs, outputs)
-        else:
-            known.point_to(inputs, outputs)
-        return known
-
     def __del__(self) -> None:
         handle = getattr(self, "handle", c_void_p())
-        if (
-            handle.value and self.device.handle.value
-        ):  # closing the device has released it otherwise
+        # Closing the device has released it otherwise.
+        if handle.value and self.device.handle.value:
             self.device.library.table.release(handle)
 
 
 class _Arguments:
-    """Tensors of one execution."""
+    """Arguments of the executions of one thread, whose arrays have the same shapes and types."""
 
-    def __init__(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+    def __init__(
+        self, handle: int | None, inputs: Sequence[Array], outputs: Sequence[Array]
+    ) -> None:
         arrays = (*inputs, *outputs)
-        self._infos = [(array.shape, array.dtype) for array in arrays]
         self._addresses = [address_of(array) for array in arrays]
         self._dims = [(c_int64 * array.ndim)(*array.shape) for array in arrays]
-        described = [
-            Tensor(address, array.nbytes, dims, array.ndim, _DTYPES[array.dtype], 0)
-            for array, address, dims in zip(arrays, self._addresses, self._dims, strict=True)
-        ]
-        self._inputs = (Tensor * len(inputs))(*described[: len(inputs)])
-        self._outputs = (Tensor * len(outputs))(*described[len(inputs) :])
-        self.tensors = (self._inputs, len(inputs), self._outputs, len(outputs))
+        self._tensors = (Tensor * len(arrays))(
+            *(
+                Tensor(address, array.nbytes, dims, array.ndim, _DTYPES[array.dtype], 0)
+                for array, address, dims in zip(arrays, self._addresses, self._dims, strict=True)
+            )
+        )
         self.error = Error()
+        self.error_address = ctypes.addressof(self.error)
+        first = ctypes.addressof(self._tensors)
+        second = first + len(inputs) * ctypes.sizeof(Tensor)
+        self.tensors = (handle, first, len(inputs), second, len(outputs))
 
-    def fits(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
-        """Whether shapes and types are the same."""
-        infos = [(array.shape, array.dtype) for array in (*inputs, *outputs)]
-        return infos == self._infos
-
-    def point_to(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        """Let the tensors point to other arrays of the same shapes and types."""
-        index = 0
-        for tensors, arrays in ((self._inputs, inputs), (self._outputs, outputs)):
-            for tensor, array in zip(tensors, arrays, strict=True):
-                address = address_of(array)
-                if address != self._addresses[index]:
-                    tensor.data = self._addresses[index] = address
-                index += 1
+    def point_to(self, arrays: Sequence[Array]) -> None:
+        """Let the tensors point to other arrays."""
+        addresses = [array.__array_interface__["data"][0] for array in arrays]
+        if addresses != self._addresses:
+            self._addresses = addresses
+            for tensor, address in zip(self._tensors, addresses, strict=True):
+                tensor.data = address
 
 
 _NEVER = c_int64(0)
@@ -493,7 +484,7 @@ def address_of(array: Array) -> int:
     return address
 
 
-def aligned(data: bytes) -> Array:
+def aligned(data: bytes | memoryview) -> Array:
     """A copy of bytes that begins at a multiple of 64."""
     memory = np.empty(len(data) + ALIGNMENT_BYTES, np.uint8)
     first = -address_of(memory) % ALIGNMENT_BYTES
