@@ -51,7 +51,7 @@ _MODEL_NAME: ContextVar[str] = ContextVar("model name", default="")
 
 @contextmanager
 def gathered_cache_uses() -> Iterator[list[CacheUse]]:
-    """Gather what is told by `report_cache_use` in a block; for the core, which reports it."""
+    """Collect the reports of `report_cache_use` in a block; for the core."""
     uses: list[CacheUse] = []
     token = _USES.set(uses)
     try:
@@ -61,7 +61,7 @@ def gathered_cache_uses() -> Iterator[list[CacheUse]]:
 
 
 def report_cache_use(use: CacheUse) -> None:
-    """Tell what became of looking for something; for backends that keep things themselves.
+    """Report the outcome of a cache look-up; for backends with a cache of their own.
 
     Notes
     -----
@@ -112,7 +112,7 @@ class IBackendCache(ABC):
 
     @abstractmethod
     def list_entries(self) -> Sequence[CacheEntry]:
-        """List what is kept, the last used first, as far as that can be told quickly."""
+        """List the entries, the last used first, as far as that is known without slow reads."""
 
     @abstractmethod
     def verify(self) -> Sequence[CacheEntry]:

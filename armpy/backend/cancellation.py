@@ -32,7 +32,7 @@ class Cancellation:
 
     Notes
     -----
-    Whoever holds it calls `cancel`, also when the deadline has come: native code
+    Its owner calls `cancel`, also when the deadline has come: native code
     looks at the integer alone. A backend with the capability ``CancellableExecution`` looks often
     enough to stop within 10 ms, by raising `error`.
 

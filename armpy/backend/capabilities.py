@@ -33,7 +33,7 @@ class Capability(enum.StrEnum):
     `control_flow_time_left_s`, with an `armpy.errors.ExecutionTimeoutError`. Loops of others are
     stopped by the core: their executions run on a thread of their own, and are abandoned.
 
-    ``OwnCache``: it keeps what it has compiled for the next process itself, and tells of it by
+    ``OwnCache``: it stores compiled code for the next process itself, and lists it in
     `IBackendInternal.get_caches`. The core caches nothing for it.
 
     ``Strings``: it can be asked about layers with tensors of `DataType.STRING`, whose arrays are

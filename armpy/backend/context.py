@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 
 class IBackendContext:
-    """Is told when networks come and go; kept by the Runtime for its lifetime.
+    """Observer of loads and unloads of networks, kept by the Runtime for its lifetime.
 
-    Every context of a runtime is told of every network, also if another one raises. An
+    Every context of a runtime is notified of every network, also if another one raises. An
     `after_unload_network` follows each `before_load_network`, and a `before_unload_network` each
     `after_load_network`, except one that has raised. So a load that fails is ended by them for
-    every context that was told of it; its id is never used again. An unload that
+    every context that was notified; its id is never used again. An unload that
     `before_unload_network` raises at does not take place, unless the runtime is closed: the network
-    is executed on, and the contexts that have agreed are told `after_load_network` again.
+    is executed on, and the contexts that have agreed get `after_load_network` again.
     """
 
     def before_load_network(self, network_id: int) -> None:

@@ -34,7 +34,7 @@ def loop_timeout_s() -> float | None:
     Notes
     -----
     To be asked when a workload is made, by backends that execute `If` or `While`
-    themselves. What is left in an execution is told by `control_flow_time_left_s`.
+    themselves. `control_flow_time_left_s` gives the time left in an execution.
     """
     return _network_timeout_s.get()
 
@@ -117,7 +117,7 @@ def execution_timeout(timeout_s: float | None) -> Iterator[None]:
 
 @contextmanager
 def network_timeout(timeout_s: float | None) -> Iterator[None]:
-    """Let workloads that are made in this context be told a time-out."""
+    """Set the time-out for workloads that are made in this context."""
     token = _network_timeout_s.set(timeout_s)
     try:
         yield

@@ -97,7 +97,7 @@ class ExtensionOperation:
     create: CreateOperation = field(compare=False)
     """Gets the inputs and outputs that a model gives the operation, as sequences of
     `ExtensionOperand`, and returns an `armpy.ops.Operation` whose operands are these inputs, in
-    order. Raises LayerValidationError if it cannot have them: nobody but the extension can tell.
+    order. Raises LayerValidationError if they are invalid: only the extension can check them.
     """
 
     def __post_init__(self) -> None:
@@ -173,7 +173,7 @@ def check_extension_name(name: object) -> None:
             where=repr(name)[:300],
             expected="a reversed domain name of at least two parts and at most "
             f"{_MAX_NAME_LENGTH} small letters, digits and underscores, like com.example.fibonacci",
-            fix="Begin it with a domain of yours, so that nobody else has the same",
+            fix="Begin it with a domain of yours, so that the name is unique",
         )
 
 

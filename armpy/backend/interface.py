@@ -42,7 +42,7 @@ class IBackendInternal(ABC):
     Whatever a method raises, or returns against this contract, is contained by the core and becomes
     an error that names the backend and the method; other backends and networks are not affected.
     Public methods of a subclass that are called nearly as one of these are refused when the backend
-    is loaded, as nobody would call them.
+    is loaded, as they would never be called.
 
     Notes
     -----
@@ -134,7 +134,7 @@ class IBackendInternal(ABC):
         Notes
         -----
         Where there are several, applications choose with the backend's option ``device``, whose
-        value is a name, and `for_runtime` is told.
+        value is a name, and `for_runtime` gets it.
         """
         return (DeviceInfo(),)
 
@@ -191,7 +191,7 @@ class IBackendInternal(ABC):
         return self
 
     def create_backend_context(self, options: OptionValues) -> IBackendContext | None:
-        """Make the object that is told about networks; None if there is none.
+        """Make the observer of loads and unloads of networks; None if there is none.
 
         Parameters
         ----------

@@ -102,7 +102,7 @@ class ILayerSupport(ABC):
 
         Notes
         -----
-        For devices that run a layer only with what comes before or behind it, such as an
+        For devices that run a layer only with the layers before or after it, such as an
         activation that they have no command for and fuse. Backends in processes of their own are
         not asked it.
         """

@@ -52,7 +52,7 @@ def postponed_compilation() -> Iterator[None]:
 
 
 def postpone_compilation(backend_id: BackendId, what: str, *, is_kept: bool) -> None:
-    """Leave what takes long to compile for later, if nobody is to wait for it now.
+    """Postpone a long compilation, if the caller has asked not to wait for it.
 
     A backend calls it when it has looked for what it needs, has not found it, and would begin to
     compile. The core runs the layers on other backends then, and has the network prepared again

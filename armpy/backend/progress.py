@@ -60,7 +60,7 @@ def watch_progress(callback: ProgressCallback) -> Iterator[None]:
 
 
 def report_progress(progress: Progress) -> None:
-    """Tell everyone who watches; for backends that have something to do that takes seconds."""
+    """Notify all watchers; for backends during work that takes seconds."""
     # A copy without the lock: a callback may end watching, and must not wait for itself.
     for callback in tuple(_WATCHERS):
         try:

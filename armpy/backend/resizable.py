@@ -24,7 +24,7 @@ class IResizableProgram(ABC):
     than that has ``[count]`` as `needed`, and ``numbers[count.number], 0`` as what `for_sizes`
     gives.
 
-    Nobody checks the program for other sizes, but the conformance kit (``contract/sizes/``). One
+    Only the conformance kit (``contract/sizes/``) checks the program for other sizes. One
     that raises, or gives something else, ends the tracing of sizes for the network, with a warning.
     """
 

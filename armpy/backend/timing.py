@@ -1,4 +1,4 @@
-"""Timing: how long an execution has taken on a device, as its backend tells."""
+"""Timing: the duration of an execution on a device, as measured by its backend."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 from contextvars import ContextVar
 
 _lock = threading.Lock()
-"""Of all timings, as few are told anything, and none for long."""
+"""Shared by all timings, as few are updated and each briefly."""
 
 
 class ExecutionTiming:
@@ -15,7 +15,7 @@ class ExecutionTiming:
     Attributes
     ----------
     on_device_ns : int or None
-        Nanoseconds; None as long as no backend has told any.
+        Nanoseconds; None until a backend has reported them.
 
     Notes
     -----
@@ -52,12 +52,12 @@ leave_timing = _current.reset
 
 
 def current_timing() -> ExecutionTiming | None:
-    """Give the place to tell how long the execution under way takes on the device.
+    """Return the timing to which the execution under way reports its time on the device.
 
     Returns
     -------
     ExecutionTiming or None
-        None if nobody has asked for it to be measured.
+        None if no measurement was requested.
 
     Notes
     -----
@@ -67,7 +67,7 @@ def current_timing() -> ExecutionTiming | None:
 
 
 class timed_by:  # noqa: N801 - called like a function
-    """Let backends tell a timing what executions of this block take on their devices."""
+    """Collect in a timing what executions of this block take on their devices."""
 
     # No generator: what is measured is to take no longer.
     __slots__ = ("_timing", "_token")

@@ -87,7 +87,7 @@ class TuningRequest:
             self._end_s += seconds
 
     def add(self, result: TuningResult) -> None:
-        """Tell what was found."""
+        """Report a result."""
         self.results.append(result)
 
 
@@ -128,5 +128,5 @@ def request_tuning(seconds: float) -> Iterator[TuningRequest]:
 
 
 def requested_tuning() -> TuningRequest | None:
-    """Tell a backend what it is asked to measure while it optimises a subgraph; None as a rule."""
+    """Return the measurements requested while a subgraph is optimised; None as a rule."""
     return _REQUEST.get()

@@ -73,7 +73,7 @@ class IWorkload(ABC):
         Notes
         -----
         A workload that looks at `current_cancellation` does so here, once: what it
-        makes is stopped by that one, and is not told of others.
+        makes is stopped by that one only.
         """
         # Without a queue `enqueue` only calls `execute`, a call more at every step.
         queues = type(self).enqueue is not IWorkload.enqueue
@@ -93,7 +93,7 @@ class IWorkload(ABC):
         Returns
         -------
         ICompletion or None
-            What tells when it has ended; None if it has, as after the default, which is `execute`.
+            Signals its end; None if it has ended, as after the default, which is `execute`.
 
         Notes
         -----
@@ -115,7 +115,7 @@ class IWorkload(ABC):
 
 
 class ICompletion(ABC):
-    """The end of something that a device has been told to do."""
+    """Completion of a command that was sent to a device."""
 
     @abstractmethod
     def wait(self, timeout_s: float | None = None) -> bool:

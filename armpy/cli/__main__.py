@@ -1,4 +1,4 @@
-"""Entry of the `armpy` command: what becomes of errors, interrupts and closed pipes."""
+"""Entry of the `armpy` command: handles errors, interrupts and closed pipes."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: list[str], settings: CommandSettings) -> int:
-    """Run the click application; errors of usage are told here."""
+    """Run the click application; usage errors are printed here."""
     import click  # must not be needed to say that it is missing
 
     from armpy.cli.app import app

@@ -1,4 +1,4 @@
-"""Groups of commands: armpy's own are imported when they are run, plugins' stand behind them."""
+"""Groups of commands: armpy's own are imported when they run; plugins' commands follow them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class OnceGroup(click.Group):
 
 
 class CommandGroup(OnceGroup):
-    """A group that imports a command when it is named, and has those of plugins behind its own.
+    """A group that imports a command when it is named and lists plugins' commands last.
 
     Parameters
     ----------

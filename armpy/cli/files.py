@@ -141,7 +141,7 @@ def file_stems(names: Iterable[str]) -> list[str]:
     for name in names:
         plain = re.sub(r"[^A-Za-z0-9._-]+", "_", name).lstrip("._-")[:_LONGEST_NAME] or "output"
         stem, number = plain, 1
-        # Some file systems do not tell capital letters from small ones.
+        # Some file systems ignore the case of letters.
         while stem.lower() in used:
             stem, number = f"{plain}_{number}", number + 1
         used.add(stem.lower())

@@ -117,7 +117,7 @@ def _set_debug(context: click.Context, _: click.Parameter, value: bool) -> None:
 
 
 def verbosity_options(command: Command) -> Command:
-    """Add the options that say how much is told; they may stand before or after the command."""
+    """Add the verbosity options, which may stand before or after the command."""
     command = click.option(
         "--debug", is_flag=True, expose_value=False, callback=_set_debug, help="Show tracebacks."
     )(command)

@@ -1,4 +1,4 @@
-"""Subcommands that plugins bring, behind the plugin boundary."""
+"""Subcommands of plugins, called through the plugin boundary."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _contained(candidate: Candidate, method: Callable[..., T]) -> Callable[..., 
         except (click.ClickException, click.exceptions.Exit, click.Abort, ArmpyError):
             raise
         except (BrokenPipeError, MemoryError):
-            raise  # told by armpy's own command line
+            raise  # reported by armpy's own command line
         except SystemExit as stop:
             raise click.exceptions.Exit(_exit_code(stop)) from stop
         except BaseException as error:

@@ -74,7 +74,7 @@ class Printer:
 
     @property
     def is_terminal(self) -> bool:
-        """Whether somebody looks at it, for whom lines of any length are hard to read."""
+        """Whether the output is a terminal, on which long lines are hard to read."""
         return self._terminal is not None and self._terminal.is_terminal
 
     @property
@@ -140,7 +140,7 @@ def _laid_out(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str
 
 
 def _is_plain() -> bool:
-    """Whether stdout is certain to be no terminal, and nobody asks to take it for one."""
+    """Whether stdout is certainly not a terminal and the environment does not claim that it is."""
     asked = any(name in os.environ for name in ("FORCE_COLOR", "TTY_COMPATIBLE"))
     return sys.stdout is not None and not asked and not sys.stdout.isatty()
 

@@ -313,7 +313,7 @@ def print_comparison(printer: Printer, found: Comparison, *, most_layers: int) -
 
 
 def _layer_name(change: Change) -> str:
-    """A layer's own name, which stands in quotes behind its operation."""
+    """Return a layer's own name, which follows its operation in quotes."""
     prefix = f"{change.operation} '"
     is_quoted = change.name.startswith(prefix) and change.name.endswith("'")
     return change.name[len(prefix) : -1] if is_quoted else change.name

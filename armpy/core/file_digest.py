@@ -27,8 +27,8 @@ def content_digest(path: str) -> str:
 
     Notes
     -----
-    The contents are read at each call. Device, inode, size and times do not tell whether a file was
-    changed: a write through a memory mapping shows in them when the page is written back, and on
+    The contents are read at each call. Device, inode, size and times do not prove that a file is
+    unchanged: a write through a memory mapping shows in them when the page is written back, and on
     tmpfs never.
     """
     with open_regular(path) as file:

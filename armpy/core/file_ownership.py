@@ -2,8 +2,8 @@
 
 Notes
 -----
-Owners and permission bits of POSIX systems; an access control list that lets somebody write shows
-as the group's permission to write. Windows has no such bits: nothing is known of its files there.
+Owners and permission bits of POSIX systems; an access control list that lets another user write
+shows as the group's permission to write. Windows has no such bits, so ownership is unknown there.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def why_not_own(opened: os.stat_result) -> str:
 
 
 def is_private_group(gid: int) -> bool:
-    """Whether a group is a user's own, and nobody else's, whose files count as the user's own.
+    """Whether a group has a single user; its files count as that user's own.
 
     Notes
     -----
@@ -147,7 +147,7 @@ def is_private_group(gid: int) -> bool:
             user, group = pwd.getpwuid(owner), grp.getgrgid(gid)
         except KeyError:
             continue
-        # Linux gives each user a group of the same name, with nobody else in it.
+        # Linux gives each user a group of the same name, without other members.
         is_own = user.pw_gid == gid and group.gr_name == user.pw_name
         if is_own and set(group.gr_mem) <= {user.pw_name}:
             return True

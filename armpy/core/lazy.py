@@ -33,8 +33,8 @@ from typing import Any
 def offer(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Lazy ``__getattr__`` and ``__dir__`` of a package that exports what its stub says.
 
-    ``__all__`` is among what can be asked for, and so are the package's modules. ``dir`` tells
-    what the stub exports, and nothing of the modules and helpers that are loaded so far.
+    ``__all__`` is among what can be asked for, and so are the package's modules. ``dir`` lists
+    the stub's exports, not the modules and helpers that happen to be loaded.
 
     Parameters
     ----------

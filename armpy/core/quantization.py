@@ -29,7 +29,7 @@ class Scaling(NamedTuple):
             )
         scales, zero_points = _along_axis(self, numbers.shape)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            # Divided in float32 as by TFLite; wider behind it, where a half is added exactly.
+            # Divided in float32 as by TFLite; wider afterwards, where a half is added exactly.
             scaled = (numbers.astype(np.float32) / scales).astype(np.float64)
         scaled = np.where(scales == 0, 0.0, scaled)
         # Half away from zero, where NumPy would round to even.

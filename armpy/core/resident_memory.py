@@ -6,9 +6,9 @@ import sys
 
 
 def resident_bytes() -> tuple[int, int]:
-    """What the process has in memory now, and the most that it ever had.
+    """Resident memory of the process now, and its peak.
 
-    Linux tells both. Elsewhere both are the most that it ever had, as `getrusage` tells it.
+    Linux reports both. Elsewhere both are the peak that `getrusage` reports.
     """
     try:
         with open("/proc/self/status", encoding="ascii", errors="replace") as file:

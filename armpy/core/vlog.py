@@ -1,4 +1,4 @@
-"""Verbose logging by tags: what happens inside, for whoever looks for a fault.
+"""Verbose logging by tags, for debugging.
 
 Examples
 --------
@@ -60,7 +60,7 @@ class Switches:
 
 
 is_on = Switches()
-"""For whoever has something to say: ``if is_on.driver: vlog("driver", ...)``."""
+"""Enabled tags, checked before a message is built: ``if is_on.driver: vlog("driver", ...)``."""
 
 _lock = threading.Lock()  # tags are set as a whole, whichever threads begin first
 _is_begun = False
@@ -106,7 +106,7 @@ def set_vlog(tags: str) -> None:
 
 
 def begin_vlog() -> None:
-    """Read the environment, once per process; whoever makes a runtime or a model does this."""
+    """Read the environment, once per process; runtimes and models call it when they are made."""
     if not _is_begun:
         set_vlog(os.environ.get(VARIABLE, ""))
 
@@ -142,7 +142,7 @@ def wants_traceback(log: logging.Logger) -> bool:
     """Whether warnings come with tracebacks: only for those who debug.
 
     An application that has not set up logging sees warnings on its standard error; one line
-    each tells the reason, which the placement report has as well.
+    each gives the reason, which the placement report has as well.
     """
     return log.isEnabledFor(logging.DEBUG)
 
@@ -155,7 +155,7 @@ class _Unheard(logging.Handler):
         self.setFormatter(logging.Formatter("%(name)s: %(message)s"))
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a message, unless somebody else does."""
+        """Write a message, unless the application's own logging writes it."""
         is_heard = logging.getLogger().handlers or logging.getLogger("armpy").handlers
         if not is_heard:
             sys.stderr.write(f"{self.format(record)}\n")

@@ -69,7 +69,7 @@ def counted(loop: While, inputs: Sequence[Value | None]) -> LoopCount | None:
     Returns
     -------
     LoopCount or None
-        None if that cannot be told.
+        None if the count is unknown.
 
     Notes
     -----
@@ -136,7 +136,7 @@ def _terms(graph: Graph, value: Value) -> Iterator[Value]:
 
 
 def _limit(condition: Graph, term: Value, counters: Mapping[int, LoopCounter]) -> int | None:
-    """How many turns one comparison allows; None if that cannot be told."""
+    """Return the number of turns that a comparison allows; None if it is unknown."""
     layer = condition.producers.get(term)
     if layer is None or layer.operation != Comparison(ComparisonOperation.LESS):
         return None

@@ -60,7 +60,7 @@ class SizesValue(Value):
 
     Notes
     -----
-    It lasts while a graph is specialised: whoever asks for `data` fixes the sizes.
+    It lasts while a graph is specialised: reading `data` fixes the sizes.
     """
 
     __slots__ = ("sizes",)
@@ -159,8 +159,8 @@ class Variable:
     initial : ndarray
         Elements before the first execution.
     key : hashable, optional
-        What tells it from others of a model that has several networks: those that share state
-        mean one variable by equal keys. Without one it is no other network's.
+        Identifies it in a model with several networks: networks that share state share the
+        variables with equal keys. Without one it is no other network's.
     """
 
     value: Value

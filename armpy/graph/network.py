@@ -49,7 +49,7 @@ class Network:
     name : str
         For messages and reports.
     allow_expanded_dims : bool
-        Whether the shape that `add` is told of an output may differ from the one that follows from
+        Whether the shape of an output passed to `add` may differ from the one that follows from
         the inputs in dimensions of 1. A Reshape then makes it so.
 
     Examples
@@ -153,7 +153,7 @@ class Network:
         initial : ndarray, optional
             Elements before the first execution; each the zero point if left out.
         key : hashable, optional
-            What tells it from a model's other variables; see `armpy.graph.Variable`.
+            Identifies it among a model's variables; see `armpy.graph.Variable`.
 
         Raises
         ------
@@ -241,7 +241,7 @@ class Network:
         infos = [value.info if isinstance(value, Value) else None for value in inputs]
         try:
             (inferred,) = operation.infer(infos, (output.with_shape(None),))
-        except ArmpyError:  # told when the layer is added, with its name
+        except ArmpyError:  # raised when the layer is added, with its name
             return None
         if not inferred.is_fully_shaped or inferred.shape == output.shape:
             return None

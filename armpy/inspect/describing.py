@@ -39,7 +39,7 @@ def describe_model(
     Notes
     -----
     Where no shapes are known yet, layers are `LayerStatus.UNPLACED`. Where shapes depend on
-    elements, the layers behind them are so until the model has run.
+    elements, the layers that follow are so until the model has run.
     """
     network = model.runtime.get_network(model.network_id)
     loaded = [network, *getattr(network, "inner_networks", ())]

@@ -25,7 +25,7 @@ _PRODUCTS = frozenset(("BATCH_MATMUL", "MatMul", "Gemm"))
 def estimate_macs(
     kind: str, inputs: Sequence[FileTensor | None], outputs: Sequence[FileTensor | None]
 ) -> int:
-    """How many multiplications an operator adds up, as far as its name and shapes tell.
+    """Count an operator's multiply-accumulates, as far as its name and shapes determine them.
 
     The kind is in the words of TFLite or ONNX; operands are None where they are left out. The
     answer is 0 for operators that do not multiply, and where a shape is missing.

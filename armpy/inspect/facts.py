@@ -16,7 +16,7 @@ class LayerStatus(StrEnum):
     CONSTANT = "constant"
     """Computed when the model was loaded."""
     DROPPED = "dropped"
-    """Nothing of it is left to do: nobody reads it, or it changes nothing."""
+    """Removed: its outputs are not read, or it changes nothing."""
     STATE = "state"
     """It keeps, reads or writes a variable, which armpy does around the layers."""
     UNSUPPORTED = "unsupported"
@@ -147,7 +147,7 @@ class ModelFacts:
     problem: str
     """Why it cannot be loaded; empty if it can."""
     layers: tuple[LayerFacts, ...]
-    """In the file's order, those of graphs that control flow runs behind the main graph's."""
+    """In the file's order, those of graphs that control flow runs after the main graph's."""
     tensors: tuple[TensorFacts, ...]
     programs: tuple[ProgramFacts, ...]
     """Empty as long as the shapes of the inputs are not known."""
@@ -155,6 +155,6 @@ class ModelFacts:
     outputs: tuple[int, ...]
     """`inputs` and `outputs`: Places in `tensors`."""
     is_file: bool
-    """Whether the layers are the file's; those of armpy's network where its format does not tell,
-    or there is no file.
+    """Whether the layers are the file's; those of armpy's network where the front-end does not
+    list them, or there is no file.
     """

@@ -1,4 +1,4 @@
-"""An outline's graphs as one list of operators and one of tensors, with what becomes of them."""
+"""An outline's graphs as one list of operators and one of tensors, with their states."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from armpy.tensor import TensorInfo
 
 @dataclass(eq=False, slots=True)
 class FlatOperator:
-    """One operator, where it is, and what becomes of it."""
+    """One operator, its place and its state."""
 
     operator: FileOperator
     inputs: tuple[int, ...]
@@ -62,7 +62,7 @@ class Flat:
 
 
 def flatten(outline: FileOutline) -> Flat:
-    """Put an outline's graphs one behind the other; a graph that several operators run, once."""
+    """Concatenate an outline's graphs; a graph that several operators run appears once."""
     operators: list[FlatOperator] = []
     tensors: list[tuple[FileTensor, str]] = []
     seen = {0}
@@ -95,7 +95,7 @@ def flatten(outline: FileOutline) -> Flat:
 
 
 def _moved(places: tuple[int, ...], by: int) -> tuple[int, ...]:
-    """Places in a list that is put behind another one."""
+    """Shift places in a list that is appended to another one."""
     return tuple(place if place == LEFT_OUT else place + by for place in places)
 
 

@@ -47,7 +47,7 @@ def _bound(graph: Graph, shapes: dict[str, tuple[int, ...]], evaluator: Evaluato
         given = list(graph.default_shapes)
     try:
         return specialize(graph, given, (), evaluator)
-    except ArmpyError:  # whoever runs it is told; here shapes stay open
+    except ArmpyError:  # running it raises the error; here shapes stay open
         return graph
 
 

@@ -13,7 +13,7 @@ from armpy.tensor import TensorInfo
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Work of a layer, whoever does it."""
+    """Work of a layer, independent of its backend."""
 
     flops: float
     """Arithmetic operations; a multiplication and an addition are two."""

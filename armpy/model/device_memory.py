@@ -34,8 +34,8 @@ class TensorRole:
     frequency: float = 1.0  # how likely the buffer is to be used so, above 0 and at most 1
 
     @property
-    def told(self) -> MemoryRole:
-        """What a backend is told of it."""
+    def memory_role(self) -> MemoryRole:
+        """The role as it is passed to the backend."""
         graph = self.network.graph
         name = graph.output_names[self.index] if self.is_output else graph.inputs[self.index].name
         return MemoryRole(self.network_id, name, self.frequency)
@@ -86,11 +86,11 @@ def allocate_device_memory(
         vlog("memory", "%d roles of %s: %s", len(roles), info, user or "no single backend")
     if user is None:
         return None
-    told = [(role.is_output, role.told) for role in roles]
+    backend_roles = [(role.is_output, role.memory_role) for role in roles]
     request = DeviceMemoryRequest(
         info,
-        tuple(role for is_output, role in told if not is_output),
-        tuple(role for is_output, role in told if is_output),
+        tuple(role for is_output, role in backend_roles if not is_output),
+        tuple(role for is_output, role in backend_roles if is_output),
     )
     # Backends of one id may be other objects in other runtimes: what one of them makes, the
     # others import or not.

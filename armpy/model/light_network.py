@@ -134,7 +134,7 @@ class ArchivedProgram(StepProgram[ArchivedMemory]):
             step.workload.free_idle_memory()
 
     def uses(self, backend_id: BackendId) -> bool:
-        """Whether a backend has memory of it: the core cannot tell."""
+        """Whether a backend may have memory of it; always true, as the core does not know."""
         return True
 
 
@@ -212,7 +212,7 @@ class ArchivedNetwork:
         """Make a program ready for calls."""
         named = zip(self.graph.outputs, program.results, strict=True)
         outputs = tuple([OutputSlot(value.name, info) for value, info in named])
-        plan: Any = program  # Any: nobody asks it for more than `run`
+        plan: Any = program  # Any: only its `run` is used
         inputs = self._slots(program.shapes)
         made = BoundProgram(program.shapes, plan, plan.run, _bind, True, inputs, outputs)
         self._prepared[program.shapes] = made

@@ -70,7 +70,7 @@ def load(
         Use this one; its own options then say what `backends`, `num_threads`, `on_fallback`,
         `preference`, `trusted_keys` and `code` would, which are to be left out.
     front_end : str, optional
-        Name of the front-end that parses the file; its contents and suffix tell it if left out.
+        Name of the front-end that parses the file; if left out, its contents and suffix select it.
     front_end_options : mapping of str to object, optional
         Options that the front-end declares.
     properties : NetworkProperties, optional

@@ -86,7 +86,7 @@ class LoadOptions:
         metavar="NAME",
     )
     front_end: str | None = _option(
-        "What parses the model; its contents and suffix tell it if left out.",
+        "Parser of the model; if left out, its contents and suffix select it.",
         cache="never",
         needs_network="front-ends do not read it",
         usual="",

@@ -120,7 +120,7 @@ def begins_prepared(source: ModelSource) -> bool:
 
 
 def file_state(source: object) -> FileState:
-    """What tells a file from what it was, without reading it; empty for contents."""
+    """Metadata that detects changes of a file without reading it; empty for contents."""
     if not isinstance(source, (str, os.PathLike)):
         return {}
     path = os.fsdecode(source)

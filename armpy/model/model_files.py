@@ -1,4 +1,4 @@
-"""Model files: their front-ends, and what becomes of them."""
+"""Model files and their front-ends."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ class ModelOrigin:
         return self.front_end.signatures(open_model_file(self.source))
 
     def describe(self) -> dict[str, str]:
-        """What the front-end tells of the file."""
+        """Return the front-end's description of the file."""
         return self.front_end.describe(open_model_file(self.source))
 
     def metadata(self, signature: str | None) -> ModelMetadata:
@@ -175,7 +175,7 @@ class ModelOrigin:
         return self.front_end.metadata(open_model_file(self.source), signature)
 
     def outline(self, signature: str | None = None) -> FileOutline | None:
-        """What the file is made of; None if the front-end does not tell."""
+        """Return the file's operators and tensors; None if the front-end does not list them."""
         return self.front_end.outline(open_model_file(self.source), signature)
 
     @property

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class NetworkHandle:
-    """The network behind a model: loaded, made whole when a call needs that, closed."""
+    """The network of a model: loaded, completed when a call needs that, closed."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class NetworkHandle:
             number = runtime.load_network(
                 network, properties, shares_state_with=other, again=again, original=same
             )
-        except BaseException:  # an interrupt as well: nobody else knows the runtime
+        except BaseException:  # an interrupt as well: only this function can close the runtime
             if closes_runtime:
                 runtime.close()
             raise
@@ -144,7 +144,7 @@ class NetworkHandle:
                 self._runtime, self._network_id = made._runtime, made._network_id
                 self._properties, self._closes_runtime = made._properties, made._closes_runtime
                 self._read_source = made._read_source
-                self.current = made.current  # last: whoever sees it may ask for the others
+                self.current = made.current  # last: a thread that sees it may use the others
             self.check_open()
             return self.current  # type: ignore[return-value]  # a whole one by now
 

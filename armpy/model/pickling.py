@@ -37,7 +37,7 @@ class FileRecipe:
 
     def make(self) -> Any:
         """Load it."""
-        # Stamps of files mean nothing on another machine: only what they hold tells.
+        # Timestamps mean nothing on another machine, so contents are compared.
         for path, digest in self.digests.items():
             if (actual := _digest(path)) != digest:
                 raise ParserError(
@@ -60,7 +60,7 @@ class NetworkRecipe:
     model_class: MakeModel  # `armpy.Model`, pickled by its name
     graph: Graph
     options: RuntimeOptions  # of the runtime, which is made anew
-    # Of the class: how the network is loaded, and what becomes of real numbers.
+    # Of the class: how the network is loaded, and how real numbers are converted.
     arguments: Mapping[str, Any]  # Any: as the class takes them
 
     def make(self) -> Any:
@@ -136,7 +136,7 @@ def waiting(recipe: ModelRecipe) -> ModelRecipe:
     first = recipe.first
     if isinstance(first, FileRecipe):
         options = first.options
-        # A registry that only looked for backends is made anew by whoever looks for the same.
+        # A registry that only looked for backends can be made anew with the same options.
         if options is not None and _has_plain_registry(options):
             options = replace(options, registry=None)
         first = replace(first, arguments={**first.arguments, "compile": "wait"}, options=options)

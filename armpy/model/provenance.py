@@ -29,7 +29,7 @@ class Provenance:
     files : mapping of str to (FileStamp or None)
         The files that it was made of, and what they were like then.
     are_all : bool
-        Whether there can be no others: front-ends of plugins need not tell of theirs.
+        Whether the list is complete: front-ends of plugins need not report theirs.
     data_files : iterable of str
         Paths of the files that the model names. The model's own is among them if it names itself.
     derivation : Derivation, optional

@@ -30,7 +30,7 @@ class Signatures(Generic[ModelT]):
     ) -> None:
         # Returns the names, in the file's order; a model that is no file has none.
         self._read_names = read_names
-        # Makes the model for a name; it is told these signatures and the file's first model.
+        # Makes the model for a name; called with these signatures and the file's first model.
         self._open_model = open_model
         # The signature that the first model is for; None if it is the main subgraph.
         self.first_name = first_name

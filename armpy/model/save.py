@@ -287,7 +287,7 @@ class _Programs:
     targets : sequence of str
         Machines that they are for; this one alone if there are none.
     name : callable
-        Names a part; an empty name if it cannot be told what it consists of.
+        Names a part; an empty name if its contents cannot be identified.
     """
 
     def __init__(
@@ -330,7 +330,7 @@ class _Programs:
         digest = self._name(view)
         key = backend.get_id(), digest
         if not digest:
-            self._leave_out(backend, view, None, "nobody can tell by contents what it consists of")
+            self._leave_out(backend, view, None, "its contents cannot be identified")
         if not digest or key in self._known:
             return
         # Known before it is tried: what cannot be kept is neither tried nor reported once more.

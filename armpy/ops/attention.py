@@ -19,7 +19,7 @@ _LENGTHS = (DataType.SIGNED64, DataType.SIGNED32)
 
 
 class AttentionScores(enum.Enum):
-    """Second output of `Attention`: which of its scores it tells.
+    """Second output of `Attention`: which of its scores it returns.
 
     NONE nothing; PRODUCTS the scaled products; CAPPED those with the cap; MASKED those with cap
     and mask; PROBABILITIES the softmax.
@@ -58,10 +58,10 @@ class Attention(Operation):
     softcap: float = 0.0
     """Limit that products approach: ``softcap tanh(product / softcap)``; 0 for none."""
     is_causal: bool = False
-    """Whether a query sees no key behind its own position."""
+    """Whether a query sees no key after its own position."""
     left_window: int = -1
     right_window: int = -1
-    """`left_window` and `right_window`: how many keys ahead of and behind its position a query
+    """`left_window` and `right_window`: how many keys before and after its position a query
     sees, besides that one; -1 for all.
     """
     num_past: int = 0
@@ -88,7 +88,7 @@ class Attention(Operation):
 
     @property
     def num_outputs(self) -> int:
-        """One more if the scores are told."""
+        """One more if scores are returned."""
         return 1 if self.scores is AttentionScores.NONE else 2
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:

@@ -51,7 +51,7 @@ class LayerBuilder(Protocol):
 
 
 class Composite(Operation):
-    """An operation that stands for layers which only its operands can tell.
+    """An operation that stands for layers which depend on its operands.
 
     A front-end uses it where it cannot say yet which layers it needs: shapes or parameters
     may be known only when the network runs. The core expands it as soon as every input is

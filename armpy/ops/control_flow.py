@@ -90,7 +90,7 @@ class If(ControlFlow):
 
     then_graph: Subgraph
     else_graph: Subgraph
-    """`then_graph` and `else_graph`: they take the layer's inputs behind the condition and give its
+    """`then_graph` and `else_graph`: they take the layer's inputs after the condition and give its
     outputs: equally many, of equal types and quantisation.
     """
 
@@ -144,8 +144,8 @@ class While(ControlFlow):
     condition_graph: Subgraph
     """Takes all the inputs and gives one BOOLEAN of one element: whether there is another turn."""
     body_graph: Subgraph
-    """Takes all the inputs. Its output number i is input number i of the next turn; inputs behind
-    its outputs are the same in every turn.
+    """Takes all the inputs. Its output number i is input number i of the next turn; inputs without
+    such an output are the same in every turn.
     """
 
     inputs: ClassVar[tuple[Operand, ...]] = (Operand("input", variadic=True),)
@@ -224,7 +224,7 @@ def _require_same_type(
 ) -> None:
     """Check that two tensors have the same type and quantisation."""
     if one.data_type is other.data_type and one.quantization == other.quantization:
-        return  # whose text nobody reads: graphs may have many inputs
+        return  # before texts are made: graphs may have many inputs
     require(
         False,
         f"{what} has different types for {one_side} and for {other_side}",

@@ -81,7 +81,7 @@ class ReverseSequence(DataMovement):
     Notes
     -----
     input (..., b, ..., t, ...); lengths int32 or int64 (b), each in [0, t]; output of the
-    input's shape. What is behind a sequence's length stays.
+    input's shape. Elements past a sequence's length stay.
 
     References
     ----------

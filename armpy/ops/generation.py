@@ -34,7 +34,7 @@ _NUMBERS = (DataType.FLOAT32, DataType.SIGNED32, DataType.SIGNED64)
 
 @dataclass(frozen=True, slots=True)
 class Shape(Operation):
-    """Tell a tensor's shape.
+    """Return a tensor's shape.
 
     Notes
     -----
@@ -70,7 +70,7 @@ class Shape(Operation):
 
 @dataclass(frozen=True, slots=True)
 class Rank(Operation):
-    """Tell a tensor's number of axes.
+    """Return a tensor's number of axes.
 
     Notes
     -----

@@ -19,7 +19,7 @@ _REQUANTIZED = (DataType.QASYMM_U8, DataType.QASYMM_S8)
 
 @dataclass(frozen=True, slots=True)
 class Concat(DataMovement):
-    """Put tensors one behind the other along an axis.
+    """Concatenate tensors along an axis.
 
     Notes
     -----
@@ -75,7 +75,7 @@ class Concat(DataMovement):
 
 @dataclass(frozen=True, slots=True)
 class Stack(DataMovement):
-    """Put tensors of one shape one behind the other along a new axis.
+    """Stack tensors of one shape along a new axis.
 
     Notes
     -----

@@ -321,8 +321,8 @@ class ChannelShuffle(DataMovement):
 
     Notes
     -----
-    input (...); output of the input's shape. Of groups of equal size that lie one behind the
-    other, the output has all first elements first, then all second ones, and so on.
+    input (...); output of the input's shape. Of consecutive groups of equal size,
+    the output has all first elements first, then all second ones, and so on.
 
     References
     ----------

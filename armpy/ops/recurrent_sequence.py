@@ -73,7 +73,7 @@ class RecurrentSequence(Operation):
     input (t, b, i); weights (g n, i) and recurrent_weights (g n, n), whose gates are in the order
     z, r, c of GRU, and i, o, u, c of LSTM; bias and recurrent_bias (g n); sequence_lengths (b);
     states (b, n), zeros if left out; peephole (3 n) for i, o, u of an LSTM; output (t, b, n), 0
-    behind a sequence's end; states behind each sequence's last step (b, n), of cells with an LSTM
+    past a sequence's end; states after each sequence's last step (b, n), of cells with an LSTM
     only. Computed in float32, FLOAT64 in itself; float16 is rounded once.
 
     References
@@ -95,7 +95,7 @@ class RecurrentSequence(Operation):
     is_reversed: bool = False
     """Whether each sequence is run from its end; what comes out has the input's order of time."""
     resets_after: bool = False
-    """Whether a GRU's reset gate is applied behind the product with the state."""
+    """Whether a GRU's reset gate is applied after the product with the state."""
     couples_gates: bool = False
     """Whether an LSTM forgets one minus what it takes in."""
 

@@ -124,8 +124,8 @@ class Squeeze(DataMovement):
     """
 
     axes: tuple[int, ...] | None = None
-    """None or () removes every axis of size 1; None also stands while only the operand ``axes``
-    tells.
+    """None or () removes every axis of size 1; None also stands while the operand ``axes``
+    determines them.
     """
 
     inputs: ClassVar[tuple[Operand, ...]] = (

@@ -300,7 +300,7 @@ class GatherNd(DataMovement):
         require(
             depth <= len(shape) - batch,
             "the indices have too many coordinates",
-            expected=f"at most {len(shape) - batch}, the input's axes behind the batch",
+            expected=f"at most {len(shape) - batch}, the input's axes after the batch",
             actual=depth,
         )
         return ((*indices[:-1], *shape[batch + depth :]),)

@@ -20,9 +20,9 @@ class StandIn(Operation):
 
     Notes
     -----
-    Outputs' types, and shapes as far as they are known, are declared by whoever adds the layer. No
+    Outputs' types, and shapes as far as they are known, are declared with the layer. No
     backend of armpy's own takes one; a vendor's that does is asked by `ILayerSupport` as for any
-    other layer. A network with one that nobody takes cannot be loaded.
+    other layer. A network with one that no backend supports cannot be loaded.
 
     References
     ----------
@@ -39,7 +39,7 @@ class StandIn(Operation):
     inputs: ClassVar[tuple[Operand, ...]] = (Operand("input", optional=True, variadic=True),)
     outputs: ClassVar[tuple[Operand, ...]] = (Operand("output", variadic=True),)
     has_data_dependent_outputs: ClassVar[bool] = True
-    """Nothing but the declaration, or the workload, tells the outputs' shapes."""
+    """Only the declaration, or the workload, determines the outputs' shapes."""
 
     @property
     def num_outputs(self) -> int:

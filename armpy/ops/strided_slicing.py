@@ -34,7 +34,7 @@ class StridedSlice(DataMovement):
     begin: tuple[int, ...] | None = None
     end: tuple[int, ...] | None = None
     stride: tuple[int, ...] | None = None
-    """`begin`, `end` and `stride`: per entry, the first element, the one behind the last, and the
+    """`begin`, `end` and `stride`: per entry, the first element, the one after the last, and the
     step, which may be negative. Negative positions count from the end. Axes without an entry are
     taken whole.
     """
@@ -190,7 +190,7 @@ class StridedSlice(DataMovement):
         return len(range(*self._range(entry, dim))) if known and dim is not None else None
 
     def _range(self, entry: int, dim: int) -> tuple[int, int, int]:
-        """First element, the one behind the last, and the step along an axis."""
+        """Return the first element, the one after the last, and the step along an axis."""
         step = self._step(entry) or 1
         if entry < 0 or self.begin is None or self.end is None:
             return 0, dim, 1

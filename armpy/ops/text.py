@@ -105,7 +105,7 @@ class StringSplit(Operation):
 
     Notes
     -----
-    input (...); parts (..., most parts of a string), with empty strings behind the parts; counts
+    input (...); parts (..., most parts of a string), with empty strings after the parts; counts
     int64, as input, the number of parts of each.
 
     References

@@ -36,7 +36,7 @@ class OpenedCandidate:
 
     backend_id: BackendId
     api_version: str
-    """Empty if only the backend itself tells it."""
+    """Empty if only the backend itself has it."""
     factory: Callable[[], object]
 
     def create(self) -> CheckedBackend:
@@ -100,7 +100,7 @@ def _check_method(backend: IBackendInternal, name: str, contract: Callable[..., 
         )
     try:
         signature = inspect.signature(method)
-    except (TypeError, ValueError):  # compiled code need not tell
+    except (TypeError, ValueError):  # compiled code need not have a signature
         return
     try:
         signature.bind(*parameters)  # the core passes every argument by its place

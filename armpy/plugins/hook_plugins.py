@@ -52,7 +52,7 @@ _MOST_PROBLEMS = 20
 """How many of a plugin's are kept and logged."""
 
 _ADDRESS = r"\b0x[0-9a-f]+"
-"""Tells one object from another, and no problem from another."""
+"""Differs between objects, but does not make a problem a different one."""
 
 _running: ContextVar[frozenset[tuple[str, str]]] = ContextVar("running", default=frozenset())
 """Plugins and hooks that this thread is in: one that loads a model does not ask itself again."""
@@ -137,7 +137,7 @@ class HookPlugins:
             if record.is_open_question:
                 self._load(record)
             if record.candidate.status is not CandidateStatus.REGISTERED:
-                # The exception tells the caller; it is not to be listed as well.
+                # The caller gets the exception; it is not to be listed as well.
                 self._records.remove(record)
                 reason = record.candidate.reason
                 raise InvalidArgumentError(f"plugin '{name}' cannot be registered", actual=reason)
@@ -162,7 +162,7 @@ class HookPlugins:
         others = [plugin for name, plugin in self._manager.list_name_plugin() if name != OWN[0]]
         asked = self._manager.subset_hook_caller(hook, others if own_alone else [])
         given: list[Answer[object]] = asked(**arguments)
-        # pluggy calls first whoever was registered last.
+        # pluggy calls the plugin that was registered last first.
         given.sort(key=lambda answer: self._position(answer.candidate))
         right: list[Answer[T]] = []
         for answer in given:

@@ -68,7 +68,7 @@ class BackendLoader:
         weakref.finalize(self, _forget_modules, self._modules).atexit = False
 
     def add(self, candidate: Candidate) -> BackendRecord:
-        """Take up one candidate, with its id unless only its module can tell it."""
+        """Add one candidate, with its id unless only its module contains it."""
         record = BackendRecord(candidate)
         self.records.append(record)
 
@@ -90,7 +90,7 @@ class BackendLoader:
         """Every backend that can be made, but those of some ids."""
         self.probe_if_asked([r for r in self.records if r.candidate.backend_id not in without])
         self.look_into_directories(without=without)
-        # Ids are compared again: modules of directories have told theirs only now.
+        # Ids are compared again: those of modules in directories are known only now.
         chosen = [r for r in self.records if r.candidate.backend_id not in without]
         return [checked for record in chosen if (checked := self.load(record)) is not None]
 
@@ -128,7 +128,7 @@ class BackendLoader:
     def probe(
         self, records: Iterable[BackendRecord], examine: str = ""
     ) -> list[tuple[Candidate, ProbeResult]]:
-        """Probe candidates, as far as that can tell something new, and record the outcome."""
+        """Probe the candidates whose outcome is unknown, and record it."""
         chosen = [r for r in records if r.opened is None]
         return probe_records(chosen, self._options.probe_timeout_s, examine, self._note)
 

@@ -48,7 +48,7 @@ class CandidateRecord:
 
     @property
     def can_be_probed(self) -> bool:
-        """Whether a probe can tell something new."""
+        """Whether a probe can have a new result."""
         is_found = self.candidate.kind is not CandidateKind.CODE and self.is_open_question
         return is_found and not self.has_passed_probe
 
@@ -62,7 +62,7 @@ def probe_records(
     examine: str,
     note: Callable[[RecordT, ProbeResult], None],
 ) -> list[tuple[Candidate, ProbeResult]]:
-    """Probe candidates, as far as that can tell something new, and note each result."""
+    """Probe the candidates whose outcome is unknown, and note each result."""
     # Few processes probe, and it takes much of the standard library.
     from armpy.plugins.probe import probe_candidates  # noqa: PLC0415
 
@@ -118,7 +118,7 @@ def attempt(
     """
     try:
         step()
-    # Without a traceback: a broken rule is told in words, and is no mistake inside the candidate.
+    # Without a traceback: the text names the broken rule, and no code of the candidate failed.
     except RejectionError as error:
         return CandidateStatus.REJECTED, Failure(str(error))
     except BaseException as error:  # noqa: BLE001 - plugin boundary: recorded
@@ -189,7 +189,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _text(error: BaseException) -> str:
-    """An exception in a line, even if it cannot tell its own text."""
+    """Describe an exception in a line, even if its own text cannot be read."""
     kind = type(error).__name__
     try:
         text = str(error)

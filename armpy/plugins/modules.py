@@ -303,7 +303,7 @@ def _entry_point(module: ModuleType, name: str) -> Callable[[], object]:
 
 @contextmanager
 def _forgotten_on_error(name: str) -> Iterator[None]:
-    """Leave nothing of a module behind if anything is raised."""
+    """Remove all traces of a module if anything is raised."""
     try:
         yield
     except BaseException:

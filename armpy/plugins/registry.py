@@ -36,7 +36,7 @@ class BackendRegistry:
     Listing imports no backend. One candidate that cannot be loaded stops no other: its
     reason is kept, logged once, and raised when it is asked for by name.
 
-    A module from a directory tells its id when it is imported, so these are imported as soon
+    The id of a module from a directory is known once it is imported, so these are imported as soon
     as all backends are wanted, or an id that no other candidate has. It leaves ``sys.modules``
     when the registry is closed, or is dropped: keep the registry as long as its backends.
 
@@ -91,7 +91,7 @@ class BackendRegistry:
             self._is_discovered = False
             record = self._loader.add(Candidate(backend_id, source))
             if not record.is_open_question:
-                # The exception tells the caller; it is not to be listed as well.
+                # The caller gets the exception; it is not to be listed as well.
                 self._loader.records.remove(record)
                 raise InvalidArgumentError(
                     f"backend '{backend_id}' cannot be registered", actual=record.candidate.reason
@@ -192,7 +192,7 @@ class BackendRegistry:
         return None if owner.opened is None else owner.opened.factory  # type: ignore[return-value]
 
     def identify(self) -> None:
-        """Let processes of their own tell the ids of modules in directories, importing none here.
+        """Find the ids of modules in directories in processes of their own, importing none here.
 
         Notes
         -----

@@ -44,11 +44,11 @@ def note_queue(since_s: float) -> None:
 def measured_execution(
     profiler: Profiler, run: Callable[P, ResultT], *args: P.args, **kwargs: P.kwargs
 ) -> ResultT:
-    """Execute once, and tell a profile of it when it has come to its end."""
+    """Execute once, and record it in a profile at its end."""
     queued = _queued.get()
     if queued is not None:
         profiler.add_waiting("a free thread", *queued, is_ahead=True)
-        # Told once: what this context executes later has not waited for it.
+        # Recorded once: what this context executes later has not waited for it.
         _queued.set(None)
     token = _current.set(profiler)
     spans = profiler.spans
@@ -56,7 +56,7 @@ def measured_execution(
     try:
         with nullcontext() if spans is None else spans.around(_EXECUTION):
             made = run(*args, **kwargs)
-        # Behind the call: what has failed is no measurement of an execution.
+        # After the call: what has failed is no measurement of an execution.
         profiler.add(EXECUTE, "", started_s, time.perf_counter())
     finally:
         _current.reset(token)
@@ -91,7 +91,7 @@ def phase(name: str, backend: str = "", about: str = "") -> Iterator[None]:
 
 
 def record_waiting(what: str, started_s: float) -> None:
-    """Tell the profile of the execution in this thread, if it has one, of a wait that is over.
+    """Record a finished wait in the profile of this thread's execution, if it has one.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class Lock(Protocol):
 
 
 class WatchedLock:
-    """A lock that tells the profile of executions how long they wait for it.
+    """A lock that records in the profile of executions how long they wait for it.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ class WatchedLock:
 
     def acquire(self, timeout: float | None = None) -> bool:
         """Acquire it as a `threading.Lock`."""
-        # Nearly always nobody has it, and there is no wait to measure.
+        # Nearly always it is free, and there is no wait to measure.
         if self._lock.acquire(blocking=False):
             return True
         started_s = time.perf_counter()
@@ -146,5 +146,5 @@ class WatchedLock:
         return is_held
 
     def release(self) -> None:
-        """Let somebody else have it."""
+        """Release it as a `threading.Lock`."""
         self._lock.release()

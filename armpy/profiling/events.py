@@ -18,7 +18,7 @@ class EventKind(enum.StrEnum):
     LAYER = "layer"
     """A layer of the optimised network, as the core sees it from outside."""
     COMMAND = "command"
-    """What a backend, or whoever adds to the profile, has measured."""
+    """A measurement by a backend, or added by other code."""
     WAITING = "waiting"
     """An execution has waited."""
     QUEUED = "queued"

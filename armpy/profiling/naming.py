@@ -9,7 +9,7 @@ LONGEST = 48
 """Characters of a name that is still short; longer ones lose their middle."""
 
 _MOST = 0.8
-"""Share of the names that have to lie in a folder, for it to tell nothing."""
+"""Share of the names that have to lie in a folder for its name to be omitted."""
 
 _TAILS = ("StatefulPartitionedCall", "ReadVariableOp", "resource")
 
@@ -47,7 +47,7 @@ def short_names(names: Iterable[str], longest: int = LONGEST) -> dict[str, str]:
 
 
 def _without(name: str) -> str:
-    """A name without what converters put behind it."""
+    """Remove the endings that converters append to a name."""
     text = name.strip().rstrip("/")
     while True:
         head, _, tail = text.rpartition("/")

@@ -18,7 +18,7 @@ class EventNode:
     event: ProfilingEvent
     start_ns: int
     end_ns: int
-    """`start_ns` and `end_ns`: within those of the parent, and behind those of earlier children."""
+    """`start_ns` and `end_ns`: within those of the parent, and after those of earlier children."""
     parent: EventNode | None = None
     children: list[EventNode] = field(default_factory=list)
     """In order of time."""
@@ -85,5 +85,5 @@ def _is_over(earlier: EventNode, node: EventNode) -> bool:
     if node.is_core and not earlier.is_core:
         earlier.end_ns = min(earlier.end_ns, node.start_ns)
         return True
-    # One that takes no time at the very end of another one belongs to what comes behind.
+    # One that takes no time at the very end of another one belongs to what follows.
     return earlier.end_ns <= node.start_ns

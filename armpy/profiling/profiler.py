@@ -36,7 +36,7 @@ class Profiler:
     Parameters
     ----------
     details : ProfilingDetails
-        What it tells about layers beside their times.
+        What it records about layers beside their times.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Profiler:
     counter_store : Counters
         Where counters are declared and added to.
     spans : Spans or None
-        Tells the application's tracer as well, if it has one.
+        Spans for the application's tracer, if it has one.
 
     References
     ----------
@@ -54,7 +54,7 @@ class Profiler:
 
     def __init__(self, details: ProfilingDetails = ProfilingDetails.UNDEFINED) -> None:
         self.details = details
-        # What executions tell is only put down; events are made of it when the profile is read.
+        # Executions only append raw records; events are made of it when the profile is read.
         self._recorded: deque[_Raw] = deque()
         self._events: list[ProfilingEvent] = []
         self._phases: list[ProfilingEvent] = []
@@ -129,7 +129,7 @@ class Profiler:
 
     @property
     def events(self) -> tuple[ProfilingEvent, ...]:
-        """Everything that executions have told since the last `clear`, in order of completion.
+        """All events of executions since the last `clear`, in order of completion.
 
         Raises
         ------
@@ -157,7 +157,7 @@ class Profiler:
             return tuple(self._phases)
 
     def describe(self, layer: LayerDetails) -> None:
-        """Tell what a layer is; of one that is prepared for other shapes, the latest is kept."""
+        """Describe a layer; of one that is prepared for other shapes, the latest is kept."""
         with self._lock:
             self._layers[layer.graph, layer.name, layer.backend] = layer
 
@@ -173,7 +173,7 @@ class Profiler:
         return self.counter_store.values
 
     def clear(self) -> None:
-        """Forget what executions have told, also what backends have not given yet.
+        """Discard the events of executions, also those that backends have not delivered yet.
 
         Totals begin with 0 again; gauges and the phases of loading stay.
 

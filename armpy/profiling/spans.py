@@ -1,4 +1,4 @@
-"""Spans of OpenTelemetry for what a profile is told, in applications that trace."""
+"""OpenTelemetry spans for the events of a profile, in applications that trace."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Spans:
-    """Tells a tracer of events, as parts of the span that a thread is in.
+    """Sends events to a tracer, as parts of the span that a thread is in.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def _attributes(label: EventLabel | ProfilingEvent) -> dict[str, str]:
 
 
 def spans_for_application() -> Spans | None:
-    """What tells the application's tracer; None if it has none.
+    """Make the spans for the application's tracer; None if it has none.
 
     Notes
     -----

@@ -275,7 +275,7 @@ class _TimeTotals:
 
 
 def _is_compiled(node: EventNode) -> bool:
-    """Whether a layer's backend tells which of the model's layers it computes in it."""
+    """Whether a layer's backend names the model's layers that it computes in it."""
     return any(c.event.kind is EventKind.COMMAND and c.event.layer for c in node.children)
 
 
@@ -292,7 +292,7 @@ def _owner(node: EventNode) -> EventNode:
 
 
 def _path(node: EventNode) -> str:
-    """The name of a layer behind those of the control flow that it lies in: ``loop/body/sum``."""
+    """Join the names of the enclosing control flow and of the layer: ``loop/body/sum``."""
     names = [node.event.layer]
     graph, around = node.event.graph, node.parent
     while around is not None:

@@ -111,7 +111,7 @@ def test_a_property_against_the_contract_is_raised() -> None:
 
 def test_a_backend_that_takes_pairs_only_is_tried_with_neighbours() -> None:
     found = examine_backend(Pairs("Pairs", (ElementwiseBinary, Activation, FullyConnected)))
-    assert outcomes(found) == {("ran", "ran with RELU behind, as it was given back alone")}
+    assert outcomes(found) == {("ran", "ran followed by RELU, as it was declined alone")}
     assert found["problems"] == []
 
 
@@ -119,7 +119,9 @@ def test_a_backend_that_gives_everything_back_is_a_problem() -> None:
     found = examine_backend(GivesBack("Shy"))
     problems: Any = found["problems"]
     (problem,) = problems
-    assert problem.startswith("addition failed: said supported, but gave it back, alone and with ")
+    assert problem.startswith(
+        "addition failed: said supported, but gave it back, alone and followed by "
+    )
 
 
 def test_a_backend_with_patterns_of_its_own_may_give_layers_back() -> None:

@@ -105,7 +105,7 @@ def test_a_backend_whose_devices_cannot_be_asked_for_is_refused() -> None:
     ("devices", "text"),
     [
         ((), "it has no device.*expected at least one|it has no device"),
-        ((DeviceInfo("a"), DeviceInfo("a")), "cannot be told apart"),
+        ((DeviceInfo("a"), DeviceInfo("a")), "several devices have one name"),
         (DeviceInfo("a"), "Expected tuple"),
         ((DeviceInfo("a"), "b"), "an entry has the wrong type.*Expected DeviceInfo"),
         ((DeviceInfo(5),), "name of a device has the wrong type"),  # type: ignore[arg-type]

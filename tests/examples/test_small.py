@@ -279,7 +279,7 @@ def test_memory_that_cannot_be_imported_is_a_reason_or_an_error(folder: Path) ->
     info = TensorInfo((4,), DataType.FLOAT32)
     odd = ExternalMemory(MemorySource.SHARED_MEMORY, 16, file_descriptor=0, offset_bytes=4)
     refusal = HandleFactoryProxy("ExampleOwnMemory", factory).can_import(info, odd)
-    assert "begins 4 bytes behind a multiple of 64" in refusal.text
+    assert "begins 4 bytes after a multiple of 64" in refusal.text
     small = ExternalMemory(MemorySource.SHARED_MEMORY, 8, file_descriptor=0)
     assert factory.can_import(info, small).text == "the memory is too small"
     with pytest.raises(MemoryImportError, match="the memory is too small"):

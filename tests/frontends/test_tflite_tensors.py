@@ -337,7 +337,7 @@ def test_external_buffer_outside_of_the_file_is_refused(offset: int, size: int) 
     graph = model.subgraph()
     index = model.external_buffer(offset, size)
     graph.outputs(graph.tensor("c", (4,), "FLOAT32", buffer=index))
-    with pytest.raises(ParserError, match="data lies behind its end"):
+    with pytest.raises(ParserError, match="data lies past its end"):
         parse_tflite(model.to_bytes())
 
 

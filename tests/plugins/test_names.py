@@ -64,7 +64,7 @@ def named(name: str, base: type = FakeBackend, *, as_property: bool = False) -> 
 def test_what_was_meant_for_the_contract_is_named(name: str, meant: str) -> None:
     remark = why_misnamed(named(name))
     assert remark == (
-        f"Odd.{name} is not part of the contract, so that nobody calls it. Did you mean '{meant}'? "
+        f"Odd.{name} is not part of the contract, so it is never called. Did you mean '{meant}'? "
         "Begin it with '_' if it is your own"
     )
 

@@ -72,7 +72,7 @@ def copies(model: Model) -> list[str]:
 
 
 def lying(array: Array, alignment_bytes: int, beyond_bytes: int, behind: int = 64) -> Array:
-    """A copy that begins some bytes behind a multiple, with garbage around it."""
+    """A copy that begins some bytes after a multiple, with garbage around it."""
     raw = np.full(array.nbytes + 2 * alignment_bytes + beyond_bytes + behind, GARBAGE, np.uint8)
     start = -raw.ctypes.data % alignment_bytes + beyond_bytes
     view: Array = raw[start : start + array.nbytes].view(array.dtype)
@@ -244,9 +244,9 @@ def test_aligned_memory_is_imported_and_used_where_it_lies() -> None:
 def test_misaligned_memory_is_not_imported_and_the_error_says_why() -> None:
     with Model(odd(8), runtime_of(VectorBackend(128))) as model:
         memory = lying(np.zeros(8, np.float32), 128, 4)
-        with pytest.raises(MemoryImportError, match="begins 4 bytes behind a multiple of 128"):
+        with pytest.raises(MemoryImportError, match="begins 4 bytes after a multiple of 128"):
             model.import_inputs({"x": memory})
-        with pytest.raises(MemoryExportError, match="begins 4 bytes behind a multiple of 128"):
+        with pytest.raises(MemoryExportError, match="begins 4 bytes after a multiple of 128"):
             model.import_outputs({"y": memory})
 
 
@@ -282,7 +282,7 @@ def test_memory_of_a_call_that_lies_elsewhere_is_copied_and_the_log_says_why(
                 model.run({"x": given[0]}, {"y": given[1]})
             y = np.asarray(given[1]).view(np.float32)
             np.testing.assert_array_equal(y, wanted(x)[0])
-            assert ("begins 4 bytes behind a multiple of 64" in caplog.text) == bool(beyond)
+            assert ("begins 4 bytes after a multiple of 64" in caplog.text) == bool(beyond)
             assert simd.misplaced == []
 
 

@@ -18,7 +18,7 @@ class MemoryRole:
     NNAPI HAL 1.3 ``BufferRole``.
     """
 
-    network_id: int  # as `IBackendContext.before_load_network` was told it
+    network_id: int  # as passed to `IBackendContext.before_load_network`
     name: str  # of the input or output
     frequency: float = 1.0  # how likely the buffer is to be used so, above 0 and at most 1
 
@@ -48,7 +48,7 @@ class IDeviceMemory(ABC):
     It comes to the backend's tensor handle factories as an `ExternalMemory` of
     `MemorySource.DEVICE` whose `device` it is: a factory that has this kind among its
     `import_sources` imports it without a copy, and answers no in `can_import` if the buffer is
-    another device's. Whoever cannot import it gets a copy that the core makes with these methods.
+    another device's. A backend that cannot import it gets a copy made with these methods.
     The core reads nothing that was not written before, and lets one execution at a time write it.
     The memory goes with the object's last reference.
 

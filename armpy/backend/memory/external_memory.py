@@ -26,8 +26,8 @@ class MemorySource(enum.Flag):
 
     ``MALLOC`` is memory of the process. ``DMA_BUF``, ``GRALLOC`` and ``SHARED_MEMORY``
     are file descriptors that can be mapped; ``DMA_BUF_PROTECTED`` is one that cannot.
-    ``DEVICE`` is what `IBackendInternal.allocate_device_memory` has made, which nobody
-    but its backend can use where it lies.
+    ``DEVICE`` is what `IBackendInternal.allocate_device_memory` has made, which only
+    its backend can use where it lies.
     """
 
     UNDEFINED = 0
@@ -41,7 +41,7 @@ class MemorySource(enum.Flag):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ExternalMemory:
-    """Memory of somebody else that one tensor lies in.
+    """Memory that armpy does not own and that holds one tensor.
 
     Raises
     ------
@@ -52,9 +52,9 @@ class ExternalMemory:
     Notes
     -----
     The tensor's elements lie there in C order and native byte order. A file descriptor
-    is borrowed: whoever uses it longer than the call that it came with duplicates it. It is
+    is borrowed: to use it after the call that it came with, duplicate it. It is
     mapped shared (``MAP_SHARED``), readable and writable; the file is not shorter than
-    ``offset_bytes + size_bytes``. Nobody but the importer touches the memory while an execution
+    ``offset_bytes + size_bytes``. Only the importer accesses the memory while an execution
     uses it; what an execution has written is visible to all who map it when the execution has
     come to its end. Protected memory is never mapped by the host.
 
@@ -141,7 +141,7 @@ class ExternalMemory:
         source: MemorySource = MemorySource.SHARED_MEMORY,
         keep_alive: object = None,
     ) -> ExternalMemory:
-        """Memory behind a file descriptor, which stays the caller's.
+        """Wrap the memory of a file descriptor, which stays the caller's.
 
         Parameters
         ----------
@@ -179,7 +179,7 @@ class ExternalMemory:
 
     @classmethod
     def shared(cls, size_bytes: int, name: str = "armpy") -> ExternalMemory:
-        """New shared memory of zeros, which goes when nobody uses it any more.
+        """Allocate shared memory of zeros, which is freed with its last user.
 
         Parameters
         ----------
@@ -242,8 +242,8 @@ class ExternalMemory:
 
         Notes
         -----
-        Caches are not looked after: around accesses to the memory of a device that does not see
-        the processor's caches, whoever maps it begins and ends them (``DMA_BUF_IOCTL_SYNC``).
+        Caches are not synchronised: around accesses to the memory of a device that does not see
+        the processor's caches, the caller synchronises (``DMA_BUF_IOCTL_SYNC``).
         """
         if self.source is MemorySource.DMA_BUF_PROTECTED:
             raise _unmappable(self, "protected memory is never mapped by the host")
@@ -286,7 +286,7 @@ class _Owner:
 
 
 def _mapped_file(memory: ExternalMemory, *, write: bool) -> Array:
-    """Map a part of a file, which has to be long enough: reading behind its end would kill us."""
+    """Map a part of a file, which has to be long enough: reading past its end kills the process."""
     import mmap  # noqa: PLC0415 - few programs share memory
 
     if memory.size_bytes == 0:  # which cannot be mapped
@@ -321,7 +321,7 @@ def problem_of_file(memory: ExternalMemory) -> str:
 
 
 def _file_size(descriptor: int) -> int:
-    """How long a file is; a DMA buffer tells it only to who seeks."""
+    """Return the size of a file; that of a DMA buffer is known only by seeking."""
     status = os.fstat(descriptor)
     if stat.S_ISREG(status.st_mode):
         return status.st_size
@@ -346,6 +346,6 @@ def _no_array(given: object) -> InvalidArgumentError:
 
 
 def _unsound(failed: str, expected: str, actual: str) -> InvalidArgumentError:
-    """The error for what cannot be somebody's memory."""
+    """Make the error for an invalid description of memory."""
     where = "ExternalMemory"
     return InvalidArgumentError(failed, where=where, expected=expected, actual=actual)

@@ -114,7 +114,7 @@ def empty_tensor(info: TensorInfo, alignment_bytes: int = 1, padding_bytes: int 
     Returns
     -------
     ndarray, dtype and shape of `info`, C-contiguous
-        The padding is behind it.
+        The padding follows it.
     """
     if info.data_type.is_string:
         return info.data_type.zeros(info.known_shape)

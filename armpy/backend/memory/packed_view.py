@@ -48,7 +48,7 @@ def packed_view(
     Notes
     -----
     The form is that of ``armpy/store/archive/packed_views.py``. The array may lie in several parts,
-    one behind the other along an axis; within a part, an index moves an element by as many bytes
+    one after the other along an axis; within a part, an index moves an element by as many bytes
     whatever the others are.
     """
     dtype = np.dtype(dtype)
@@ -68,7 +68,7 @@ def packed_view(
 
 
 def _parts(boxes: Integers) -> tuple[int, list[View | None]]:
-    """The axis along which an array is cut, and its parts; None among them if none can be told."""
+    """Cut an array along one axis into parts; None for parts with irregular strides."""
     whole = _part(boxes)
     if whole is not None:
         return 0, [whole]

@@ -127,7 +127,7 @@ class HostTensorHandle(ITensorHandle):
 
 
 class DynamicTensorHandle(ITensorHandle):
-    """An output in host memory whose shape only the workload can tell.
+    """An output in host memory whose shape the workload determines.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ class DynamicTensorHandle(ITensorHandle):
 
     @property
     def is_resized(self) -> bool:
-        """Whether the workload has told the shape."""
+        """Whether the workload has set the shape."""
         return self._array is not None
 
     def resize(self, shape: tuple[int, ...]) -> Array:

@@ -143,7 +143,7 @@ class ITensorHandleFactory(ABC):
     def import_memory(
         self, info: TensorInfo, memory: ExternalMemory, *, read: bool = True, write: bool = False
     ) -> ITensorHandle:
-        """Make a handle for a tensor that lies in somebody else's memory.
+        """Make a handle for a tensor in external memory.
 
         Parameters
         ----------
@@ -203,8 +203,8 @@ class ITensorHandleFactory(ABC):
 
         Notes
         -----
-        Workloads may read the bytes behind the tensor's end, and write those behind an output's:
-        whole vectors can be loaded and stored. What is in them is nothing that anybody relies on.
+        Workloads may read the bytes after the tensor's end, and write those after an output's:
+        whole vectors can be loaded and stored. Their contents are undefined.
         Kept to as `alignment_bytes` is.
 
         References

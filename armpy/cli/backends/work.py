@@ -80,7 +80,7 @@ def _version(registry: BackendRegistry, candidate: Candidate) -> str:
         return candidate.distribution_version
     try:
         return BackendProxy(registry.get(candidate.backend_id)).version
-    except ArmpyError:  # what is wrong with it, loading it for a network tells
+    except ArmpyError:  # loading it for a network reports the error
         return candidate.distribution_version
 
 

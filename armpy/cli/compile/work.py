@@ -1,4 +1,4 @@
-"""Prepares a model ahead of time, as a file that starts at once; tells what it holds and lacks."""
+"""Compile a model ahead of time and report what the compiled model contains and lacks."""
 
 from __future__ import annotations
 

@@ -53,10 +53,10 @@ _DISTRIBUTIONS = {
 
 _REMEDIES = {
     CandidateStatus.DUPLICATE: "Remove one of the two",
-    CandidateStatus.CRASHED: "Remove it and tell its author; Runtime(probe=True) leaves it out",
-    CandidateStatus.HUNG: "Remove it and tell its author; Runtime(probe=True) leaves it out",
-    CandidateStatus.FAILED: "Tell its author; armpy doctor --debug shows the traceback",
-    CandidateStatus.REJECTED: "Tell its author: the contract is described in armpy.backend",
+    CandidateStatus.CRASHED: "Remove it and report it; Runtime(probe=True) leaves it out",
+    CandidateStatus.HUNG: "Remove it and report it; Runtime(probe=True) leaves it out",
+    CandidateStatus.FAILED: "Report it to its author; armpy doctor --debug shows the traceback",
+    CandidateStatus.REJECTED: "Report it to its author: armpy.backend describes the contract",
 }
 
 
@@ -83,7 +83,7 @@ class Diagnosis:
     api_version: str
     device_type: str
     details: Mapping[str, Any]  # Any: JSON
-    """What it tells about itself, and how it did in small networks; see `examine_backend`."""
+    """Its properties and the outcome of small networks; see `examine_backend`."""
     # Of the exception that it raised, and the last that it wrote.
     traceback: str = ""
     output: str = ""
@@ -231,9 +231,9 @@ def _cause(candidate: Candidate, result: ProbeResult | None) -> str:
 def remedy(candidate: Candidate, *, is_sick: bool) -> str:
     """What to do about a candidate, which may load and not work; empty if nothing."""
     if is_sick and candidate.is_plugin:
-        return "Tell its author: the hooks are described in armpy.plugins.hooks.specifications"
+        return "Report it to its author: armpy.plugins.hooks.specifications describes the hooks"
     if is_sick:
-        return f"Tell its author; 'armpy conformance {candidate.backend_id}' shows more"
+        return f"Report it to its author; 'armpy conformance {candidate.backend_id}' shows more"
     if candidate.missing_library:
         return f"Install what brings {candidate.missing_library}, or add its folder to the loader's"
     if candidate.missing_module:
@@ -246,7 +246,7 @@ def remedy(candidate: Candidate, *, is_sick: bool) -> str:
     if "chmod" in candidate.reason:
         return ""  # the reason says it
     if candidate.is_plugin and candidate.status is CandidateStatus.REJECTED:
-        return "Tell its author: the hooks are described in armpy.plugins.hooks.specifications"
+        return "Report it to its author: armpy.plugins.hooks.specifications describes the hooks"
     return _REMEDIES.get(candidate.status, "")
 
 

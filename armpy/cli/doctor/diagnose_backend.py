@@ -15,7 +15,7 @@ EXAMINATION = f"{__name__}:examine_backend"
 
 
 def examine_backend(backend: IBackendInternal) -> dict[str, object]:
-    """Ask a backend all it tells about itself, and run small networks on it.
+    """Query all properties of a backend, and run small networks on it.
 
     The answer is of the form of JSON; ``problems`` is empty if all is well.
     """

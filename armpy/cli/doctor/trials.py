@@ -33,8 +33,8 @@ RAN, REFUSED, GIVEN_BACK, FAILED = "ran", "refused", "given back", "failed"
 _UNWRITTEN = -77.0
 """Elements of an output before the execution; no answer has one."""
 
-_BEHIND = "RELU"
-"""Name of the layer behind a layer that was given back alone."""
+_FOLLOWING = "RELU"
+"""Operation that follows a layer that the backend declined alone."""
 
 _PATTERNS = "conformance_patterns"
 """Method of backends that take layers in patterns of their own, which the conformance kit runs."""
@@ -66,7 +66,7 @@ class _Layer:
         values += [net.constant(array) for array in self.constants]
         output = net.add(self.operation, *values, name=self.name)
         if with_relu:
-            output = net.add(Activation(ActivationFunction.RELU), output, name=_BEHIND)
+            output = net.add(Activation(ActivationFunction.RELU), output, name=_FOLLOWING)
         net.output("y", output)
         return net.build()
 
@@ -117,7 +117,7 @@ def _floats(elements: object) -> Floats:
 def _try(
     runtime: Runtime, backend: BackendProxy, layer: _Layer, *, takes_patterns: bool
 ) -> tuple[str, str]:
-    """Outcome of a layer alone, or with a RELU behind it if the backend gives it back alone."""
+    """Outcome of a layer alone, or followed by a RELU if the backend declines it alone."""
     try:
         (asked,) = layer.graph(with_relu=False).layers
         what = asked.operation, asked.input_infos, asked.output_infos
@@ -129,12 +129,12 @@ def _try(
         if reason is None:
             return RAN, RAN
         if _run(runtime, backend.get_id(), layer, with_relu=True) is None:
-            return RAN, f"{RAN} with {_BEHIND} behind, as it was given back alone"
+            return RAN, f"{RAN} followed by {_FOLLOWING}, as it was declined alone"
     except (ArmpyError, _TrialError) as error:
         return FAILED, f"{FAILED}: {error}"
     if takes_patterns:
         return GIVEN_BACK, f"{GIVEN_BACK}: {reason}"
-    where = f"alone and with {_BEHIND} behind"
+    where = f"alone and followed by {_FOLLOWING}"
     return FAILED, f"{FAILED}: said supported, but gave it back, {where}: {reason}"
 
 

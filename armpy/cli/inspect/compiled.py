@@ -72,7 +72,7 @@ class FileReport:
 
     version: int  # of the layout
     armpy: str  # version that has written it
-    signer: str  # public key of who has signed it; empty if nobody has
+    signer: str  # the signer's public key; empty if unsigned
     signature: str  # {"none", "right", "wrong", "not checked"}
     uses_code: bool  # whether code in it is used, as the command line says whom to trust
     trust: str  # why, or why not
@@ -80,7 +80,7 @@ class FileReport:
     sections: dict[str, int]  # bytes of each
     networks: tuple[NetworkReport, ...]
     programs: tuple[ProgramReport, ...]
-    uses: tuple[ProgramExamination, ...]  # what becomes of each program here
+    uses: tuple[ProgramExamination, ...]  # how this machine would use each program
     left_out: tuple[MissingProgram, ...]
     starts_at_once: bool  # whether it runs without making the network of the graph
 

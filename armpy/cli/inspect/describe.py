@@ -68,7 +68,7 @@ class FormatReport:
     front_end: str
     title: str
     plugin: str  # what the front-end comes from; empty for armpy's own
-    facts: dict[str, str]  # what the front-end tells of the file
+    facts: dict[str, str]  # the front-end's description of the file
 
     @classmethod
     def of(cls, origin: ModelOrigin) -> FormatReport:

@@ -21,8 +21,8 @@ def command() -> None:
 def generate() -> None:
     """Make a pair of Ed25519 keys: the private one in FILE, the public one in FILE.pub.
 
-    The private key is what armpy compile --sign takes; nobody else must have it. What is printed
-    is the public key, for RuntimeOptions(trusted_keys=...) and --trusted-key.
+    The private key is what armpy compile --sign takes; keep it secret. The public key is printed,
+    for RuntimeOptions(trusted_keys=...) and --trusted-key.
     """
 
 

@@ -97,7 +97,7 @@ def _why_not(normalization: Normalization, spec: TensorSpec) -> str:
     """Why a normalisation does not go with an input; empty if it does.
 
     Many files of quantised models repeat the normalisation of the float model, or say that of
-    pixels that are given as they are. What their quantisation can hold tells which it is.
+    pixels that are given as they are. The range of their quantisation distinguishes the two.
     """
     channels = image_layout(spec.name, spec.info).channels
     if len(normalization.factors) not in (1, channels):

@@ -63,7 +63,7 @@ def open_image(path: str) -> Image.Image:
 
 
 def _usual_mode(image: Image.Image, path: str) -> Image.Image:
-    """A picture of 8 bits that has RGB, where Pillow would cut values off or could not tell."""
+    """Convert modes that Pillow would clip or misread to an 8-bit picture with RGB."""
     is_sixteen = image.mode == "I" and image.format in ("PNG", "PPM")  # of older Pillows
     if image.mode.startswith("I;16") or is_sixteen:
         return Image.fromarray((np.asarray(image).astype(np.uint16) >> 8).astype(np.uint8))

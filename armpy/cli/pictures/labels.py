@@ -71,7 +71,7 @@ def parse_labels(text: str, source: str) -> Labels:
     """Labels of a text, see `read_labels`.
 
     Empty lines between labels count, so that line numbers stay classes; those at the end do not.
-    Numbers are indexes only if every line has one and a name behind it.
+    Numbers are indexes only if every line has one, followed by a name.
     """
     lines = [line.strip() for line in text.rstrip().split("\n")]
     if not any(lines):

@@ -1,1 +1,1 @@
-"""``armpy run``: a model on arrays and pictures, and what becomes of the results."""
+"""``armpy run``: run a model on arrays and pictures, and save or print the results."""

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """Request to run a model: inputs, and what to tell about the run."""
+    """Request to run a model: the inputs, and what to report about the run."""
 
     image: str | None = None  # path of a picture
     inputs: tuple[str, ...] = ()  # each ``name=file.npy``
@@ -169,7 +169,7 @@ def profiled(
 
 
 def _run(model: Model, arrays: dict[str, Array], request: RunRequest) -> dict[str, Array]:
-    """Run once; an error tells of ``--size`` where a size was guessed."""
+    """Run once; errors mention ``--size`` where a size was guessed."""
     try:
         return model.run(arrays)
     except LayerValidationError as error:

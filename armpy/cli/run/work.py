@@ -126,4 +126,4 @@ def finish_compiling(model: Model) -> None:
     except KeyboardInterrupt:
         return  # the answer is there, and what has been compiled is kept
     except ArmpyError:
-        return  # the log has told it, and the answer is there
+        return  # the log has the error, and the answer is complete

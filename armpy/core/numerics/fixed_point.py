@@ -145,7 +145,7 @@ class Multiplier:
             if out is not accumulators:
                 np.copyto(out, accumulators, casting="unsafe")
         np.multiply(values, self.multiplier, out=values)
-        # Less to the right behind instead of to the left before: that would not fit 64 bits.
+        # A smaller right shift afterwards instead of a left shift before, which would overflow.
         values += np.left_shift(1, 30 - self.left_shift)
         values >>= 31 - self.left_shift
         if self.right_shift.any():
@@ -164,7 +164,7 @@ class Requantization:
     floor(u + n)`` for integers n, both are one shift of ``p + 2**30 + (2**(r-1) - [a < 0]) *
     2**31`` by ``31 + r``, and ``a < 0`` where ``p + 2**30 < 0``. Where the result is clamped at
     real 0 anyway, the term for negative values changes nothing and is left out. A shift of the
-    sum to the left is one by less to the right behind.
+    sum to the left becomes a smaller shift to the right afterwards.
     """
 
     # Of shape () or (channels,).

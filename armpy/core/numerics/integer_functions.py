@@ -51,7 +51,7 @@ _RSQRT_SHIFT = 20
 """Fraction bits of reciprocal roots before they are rescaled."""
 
 _LARGEST_FACTOR = 2.0**40
-"""Takes any 16-bit integer but 0 behind the last sample of a sigmoid."""
+"""Scales any 16-bit integer but 0 past the last sample of a sigmoid."""
 
 
 def shifted_rescaling(factor: float, source: QuantizationParameters, left: int) -> StoredFunction:

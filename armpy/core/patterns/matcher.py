@@ -147,7 +147,7 @@ class RegularExpression:
         return made
 
     def _reached(self, state: _State, character: str) -> set[int]:
-        """Steps that can be reached in front of a character; empty behind the last one."""
+        """Steps that can be reached before a character, which is empty at the end of the text."""
         reached, waiting = set(state.steps), list(state.steps)
         while waiting:
             step = self._steps[waiting.pop()]
@@ -161,7 +161,7 @@ class RegularExpression:
 
 
 def _kind(character: str) -> _Before:
-    """The kind of a character for conditions behind it."""
+    """The kind of a character, for conditions that follow it."""
     if character == "\n":
         return _Before.LINE_BREAK
     is_word = character.isascii() and (character.isalnum() or character == "_")

@@ -301,7 +301,7 @@ class _Parser:
         return Characters(((code, code),), ignores_case=self.flags.ignores_case)
 
     def _take(self, text: str) -> bool:
-        """Go on behind a text if the pattern has it at this place."""
+        """Skip a text if the pattern has it at this place."""
         is_there = self.pattern.startswith(text, self.place)
         if is_there:
             self.place += len(text)

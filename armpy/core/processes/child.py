@@ -56,7 +56,7 @@ def main(settings: Mapping[str, Any]) -> None:  # pragma: no cover - runs in the
     serve(settings["connection"], make())
     if not settings["ends_in_order"]:
         for stream in (sys.stdout, sys.stderr):
-            with suppress(Exception):  # whoever has closed or replaced it
+            with suppress(Exception):  # code of the backend may have closed or replaced it
                 stream.flush()
         os._exit(0)  # whatever threads and exit handlers are left
 

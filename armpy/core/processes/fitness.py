@@ -20,7 +20,7 @@ LONGEST_START_S = 5.0
 
 
 class UnfitError(Exception):
-    """A worker cannot serve any more, whoever used up what it had; the text says why."""
+    """A worker cannot serve any more because a resource is used up; the text names it."""
 
 
 def check_descriptors(are_whole: bool) -> None:
@@ -82,13 +82,13 @@ def _is_out_of_memory(error: BaseException | None) -> bool:
     while error is not None:
         if isinstance(error, MemoryError) and not isinstance(error, ArmpyError):
             return True
-        # A backend's error may tell of memory that it could not have.
+        # A backend's error may be caused by a failed allocation.
         error = error.__cause__
     return False
 
 
 def hold_standard_streams() -> None:
-    """Let nothing be called 0, 1 or 2 but standard streams, which somebody may have closed.
+    """Reserve descriptors 0, 1 and 2 for standard streams, which the application may have closed.
 
     What native code prints would go to whatever file had the number else, such as a connection.
     """

@@ -7,7 +7,7 @@ then it ends the worker with all its descendants, those in sessions and groups o
 included, and ends as the worker did. On Linux it is the descendants' *subreaper*: who loses its
 parent becomes the keeper's child. So it only ever ends children of its own. Their numbers cannot
 be those of others: the system does not give a number anew before the parent has waited for the
-child that had it, and nobody but the keeper waits for these.
+child that had it, and only the keeper waits for these.
 
 A control group would do as well, and few users may make one.
 
@@ -33,7 +33,7 @@ from pathlib import Path
 from armpy.core.processes.helper import end_with_parent, set_attribute
 
 PID = struct.Struct("<i")
-"""How the keeper tells the worker's process number to the application."""
+"""Form of the message with the worker's process number, from the keeper to the application."""
 
 _PR_SET_CHILD_SUBREAPER = 36
 _LOOK_S = 0.02

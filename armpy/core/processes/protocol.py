@@ -147,7 +147,7 @@ def shortened(fields: Mapping[str, str], length: int) -> dict[str, str]:
 
 
 def error_from_fields(fields: object) -> ArmpyError:
-    """The error that a worker has told; a `BackendError` if its class is none of armpy's.
+    """Rebuild the error of a worker; a `BackendError` if its class is not one of armpy's.
 
     Raises UnfitError if it says that it cannot serve any more; WorkerGoneError if these are not the
     fields of an error: each one is a text, and one says what failed.

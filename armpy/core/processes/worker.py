@@ -99,8 +99,8 @@ class Worker:
     It is started anew with the same interpreter and ``sys.path``, but without Python's own
     environment variables and without standard input, and ends with the last reference to this, or
     with the application, together with all that it has started: a `keeper` stands in between.
-    A child that is forked from the application has none of its workers: they would answer whoever
-    reads first.
+    A child that is forked from the application has none of its workers: their answers would
+    go to whichever process reads first.
     """
 
     def __init__(
@@ -148,15 +148,17 @@ class Worker:
 
     @property
     def pid(self) -> int:
-        """The process's number; its keeper's, if that has not told it."""
+        """The process's number; the keeper's number until the keeper has sent it."""
         with self._pid_lock:
             if self._pid is None:
-                told = b""
+                message = b""
                 # It has been left to the process this was forked from, or its keeper is stopped.
                 with suppress(OSError):
                     self._life.settimeout(_STOP_S)
-                    told = self._life.recv(PID.size)
-                self._pid = PID.unpack(told)[0] if len(told) == PID.size else self._process.pid
+                    message = self._life.recv(PID.size)
+                self._pid = (
+                    PID.unpack(message)[0] if len(message) == PID.size else self._process.pid
+                )
             return self._pid
 
     @property
@@ -218,14 +220,14 @@ class Worker:
         if "error" not in answer:
             return answer
         try:
-            told = error_from_fields(answer["error"])
+            failure = error_from_fields(answer["error"])
         except WorkerGoneError as error:
             self.kill(str(error))
             raise self.dead_object() from error
         except UnfitError as error:
             self.retire(str(error))
             raise self.dead_object() from error
-        raise told
+        raise failure
 
     def retire(self, reason: str) -> None:
         """End the process, as it says itself that it cannot serve any more."""
@@ -329,7 +331,7 @@ class Output:
         return bytes(self._kept).decode(errors="replace")
 
     def stop(self) -> None:
-        """Read what there is and no more, whoever has the other end yet."""
+        """Read what is available and stop, even if other processes still hold the other end."""
         if not self._is_stopped:
             self._is_stopped = True
             os.close(self._stop)
@@ -367,7 +369,7 @@ def _end(
     _give_up(connections[1])
     try:
         process.wait(_STOP_S)
-    except subprocess.TimeoutExpired:  # somebody has stopped the keeper, or it has no processor
+    except subprocess.TimeoutExpired:  # the keeper is stopped, or gets no processor time
         process.kill()  # with which the system ends the worker
         process.wait()
     for connection in connections:
@@ -401,7 +403,7 @@ def _signal(number: int) -> str:
 
 
 def starved_s(pid: int) -> float:
-    """How long a process was ready to run and had no processor; 0 where the system does not tell.
+    """Return how long a process waited for a processor; 0 where the system does not measure it.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Metadata of a .tflite file: descriptions, normalisation, and labels packed behind the model.
+"""Metadata of a .tflite file: descriptions, normalisation, and labels packed after the model.
 
 References
 ----------

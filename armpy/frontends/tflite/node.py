@@ -54,7 +54,7 @@ class BoundOperator:
     shapes : sequence of (tuple of int or None)
         Of the outputs as the file has them, for operators that have no other word of them.
     updates : dict of int to Value
-        What `update_variable` has been told.
+        Values passed to `update_variable`.
     """
 
     network: Network
@@ -72,7 +72,7 @@ class BoundOperator:
     updates: dict[int, Value] = field(default_factory=dict)
 
     def input(self, index: int) -> Value | None:
-        """An input; None if it is left out, or behind the end of the list."""
+        """Return an input; None if it is left out, or past the end of the list."""
         return self.inputs[index] if index < len(self.inputs) else None
 
     def options(self, name: str, union: str = "BuiltinOptions") -> TableReader:

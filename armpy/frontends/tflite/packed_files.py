@@ -1,4 +1,4 @@
-"""Files that are packed into a .tflite file: a ZIP archive behind the model."""
+"""Files that are packed into a .tflite file, in a ZIP archive after the model."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _DAMAGE = (
 
 
 class PackedFiles:
-    """The files behind a model.
+    """The files packed after a model.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class PackedFiles:
             raise ParserError(
                 "there is no such file in the model",
                 where=where,
-                expected=", ".join(self.names) or "none, as there is no archive behind the model",
+                expected=", ".join(self.names) or "none, as no archive follows the model",
             )
         info = self._archive.getinfo(name)
         if info.compress_type not in _METHODS:

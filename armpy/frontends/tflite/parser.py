@@ -490,7 +490,7 @@ class _SubgraphParser:
 
 
 def _refuse_complex_state(tensor: Tensor) -> None:
-    """Refuse a variable whose elements callers could not tell from other ones."""
+    """Refuse a variable of complex numbers, whose elements callers could not recognise."""
     if tensor.is_complex:
         raise tensor.table.error("variables of complex numbers are not supported")
 

@@ -49,7 +49,7 @@ _TABLE_BYTES = 8
 _READS_PER_BYTE = 8
 _FREE_READS_BYTES = 65536
 
-# A table without fields at byte 4, behind its field list: every field has its default.
+# A table without fields at byte 4, after its field list: every field has its default.
 _NO_FIELDS = memoryview(struct.pack("<HHi", 4, 4, 4))
 
 _Choice = TypeVar("_Choice")
@@ -218,7 +218,7 @@ class TableReader:
             )
         return str(raw, "utf-8", "replace")
 
-    def behind(self, offset: int, size: int) -> npt.NDArray[np.uint8]:
+    def external_data(self, offset: int, size: int) -> npt.NDArray[np.uint8]:
         """A view of bytes of the file at a place counted from its beginning.
 
         Raises
@@ -228,7 +228,7 @@ class TableReader:
         """
         if offset + size > self._ledger.size_bytes:
             raise self.error(
-                "the file is damaged: data lies behind its end",
+                "the file is damaged: data lies past its end",
                 expected=f"at most {self._ledger.size_bytes} bytes",
                 actual=f"{offset + size}",
             )

@@ -149,7 +149,7 @@ def _indexes(subgraph: TableReader, field: str) -> Sequence[int]:
 
 
 def _unique(name: str, uses: dict[str, int]) -> str:
-    """The name, with a number behind it if it has been used already."""
+    """Return the name, with a number appended if it has been used already."""
     unique = name
     while unique in uses:
         uses[name] += 1

@@ -117,7 +117,7 @@ def _levels(
 def _children(
     where: TableReader, level: _SparseDimension, count: int
 ) -> tuple[Positions, Positions]:
-    """For each element behind a level its place before that, and the step along the level."""
+    """Return, for each element below a level, its place above it and the step along the level."""
     table = level.table
     form = table.integer("Format")
     if form == _DENSE:

@@ -173,7 +173,7 @@ def stored_bytes(buffers: Tables, table: TableReader) -> npt.NDArray[np.uint8]:
     buffer = buffers[table.integer("Buffer")]
     stored = buffer.vector("Data")
     if not stored.size and (offset := buffer.integer("Offset")) >= _FIRST_EXTERNAL_OFFSET:
-        return buffer.behind(offset, buffer.integer("Size"))
+        return buffer.external_data(offset, buffer.integer("Size"))
     return stored
 
 

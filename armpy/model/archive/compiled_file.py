@@ -57,7 +57,7 @@ class CompiledFile(NamedTuple):
 
 
 class FileViews(Mapping[str, "Sequence[View]"]):
-    """Views of a program's parts, read out of the file's networks when somebody asks."""
+    """Views of a program's parts, read from the file's networks on first use."""
 
     def __init__(self, file: CompiledFile, parts: Mapping[str, str]) -> None:
         self._file = file

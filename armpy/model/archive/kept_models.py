@@ -128,8 +128,8 @@ def _write(path: str, key: str, request: LoadRequest, save: Callable[..., int]) 
     Parameters
     ----------
     save : callable
-        Is told a path and the name of the entry, and gives the bytes of the file; 0 if there is
-        none.
+        Called with a path and the entry's name; returns the size of the file in bytes, 0 if
+        none was written.
     """
     place = Path(path)
     # Named after process and chance: two that keep the same model do not write to one file.

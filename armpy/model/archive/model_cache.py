@@ -61,8 +61,8 @@ def cached_path(request: LoadRequest) -> str | None:
     """Where the compiled model of a request is or would be; None if it is not kept.
 
     Only what is loaded by a path and without objects of the application's own is kept. The path
-    depends on the model file's contents, which are read at each call: nothing else tells surely
-    whether a file is what it was.
+    depends on the model file's contents, which are read at each call: only they prove
+    that a file is unchanged.
     """
     path = request.path
     asked = request.options.cache_key()
@@ -91,7 +91,7 @@ def cached_path(request: LoadRequest) -> str | None:
     affinity = getattr(os, "sched_getaffinity", None)
     cores = sorted(affinity(0)) if affinity is not None else os.cpu_count()
     machine = (*os.uname()[1:], cores) if hasattr(os, "uname") else (sys.platform, cores)
-    ending = os.path.splitext(name)[1].lower()  # tells the front-end where contents do not
+    ending = os.path.splitext(name)[1].lower()  # selects the front-end where contents do not
     parts = (contents, ending, asked, __version__, sys.version, machine, choices_state())
     digest = sha256(repr(parts).encode(errors="surrogatepass"))
     digest.update(environment)

@@ -50,7 +50,7 @@ def load_ordinary(file: CompiledFile) -> Model:
             signatures_of(file, asked.signature),
             closes_runtime=is_own,
         )
-    # An interrupt as well: nobody else knows the runtime.
+    # An interrupt as well: only this function can close the runtime.
     except BaseException:
         if is_own:
             runtime.close()
@@ -131,7 +131,7 @@ def _prepare_for_saved_shapes(handle: NetworkHandle, optimized: OptimizedNetwork
     """Prepare a network with open dimensions as it was when it was saved, with the saved parts."""
     try:
         handle.loaded.prepare([value.info.known_shape for value in optimized.source.inputs])
-    except BaseException:  # an interrupt as well: nobody has the network yet who could close it
+    except BaseException:  # an interrupt as well: the caller cannot close it yet
         handle.close()
         raise
 

@@ -22,7 +22,7 @@ class CandidateStatus(enum.Enum):
     Notes
     -----
     A rejected one breaks a rule, a failed one raised something, a duplicate has an id that
-    was taken. Only a probe tells those that crash or hang.
+    was taken. Only a probe finds those that crash or hang.
     """
 
     FOUND = "found"
@@ -39,7 +39,7 @@ class Candidate:
     """Something that says it is a backend, or a plugin with hooks, and what became of it."""
 
     backend_id: BackendId
-    """Empty while it is not known: a directory's module tells it when it is imported or probed.
+    """Empty while it is not known: a directory's module has it when it is imported or probed.
     A plugin's name.
     """
     source: str

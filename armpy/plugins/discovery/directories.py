@@ -43,7 +43,7 @@ def is_module_name(name: str) -> bool:
     -----
     ``<vendor>_<name>_backend``, with ``.py`` for a source; letters and digits of ASCII only. For a
     shared library ``.so``, before which may stand the interpreter that it is made for, and after
-    which a version of numbers and dots; a source tells its version itself.
+    which a version of numbers and dots; a source contains its version.
 
     References
     ----------
@@ -149,7 +149,7 @@ def find_modules(paths: Iterable[str]) -> tuple[list[Candidate], list[SkippedPat
             # The first directory counts: one file must not become two backends.
             modules.setdefault(path, candidate)
         for name in names:
-            # Other files are nobody's mistake, and would fill the log.
+            # Other files are no mistakes, and would fill the log.
             if reasons[name] and "backend" in name.lower():
                 is_spare = module_name(name) in taken and is_library(name)
                 entry = os.path.join(directory, name)

@@ -14,7 +14,7 @@ from armpy.plugins.discovery.references import find_top_module, is_own_file, mod
 
 _PREFIX = "ARMPY_"
 _ASIDE = ("_CACHE", "ARMPY_SYSTEM_TRACE", "ARMPY_VLOG")
-"""Variables with these in their names say where and how much is kept, and what is told."""
+"""Variables with these in their names set where and how much is cached, and what is logged."""
 
 _DIRECTORIES = "ARMPY_DYNAMIC_BACKENDS_PATH"
 _TRUST_FILE = "ARMPY_TRUST_FILE"
@@ -40,8 +40,8 @@ def environment_digest(found: InstalledEntryPoints | None = None) -> bytes:
 
     Notes
     -----
-    Files are told by size, inode and times, and not read. Those of armpy, of its own backends and
-    of its extensions are not looked at: their version says what they are. Nor are those of packages
+    Files are identified by size, inode and times, and not read. Those of armpy, of its own backends
+    and extensions are not looked at: their version says what they are. Nor are those of packages
     that a plugin imports; their versions count.
     """
     digest = sha256()
@@ -113,7 +113,7 @@ def _state(path: str) -> object:
 
 def _owner(path: str) -> object:
     try:
-        # Of a link itself: whoever owns it decides where it leads.
+        # Of a link itself: its owner decides where it leads.
         info = os.lstat(path)
     except OSError:
         return None

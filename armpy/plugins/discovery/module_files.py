@@ -119,7 +119,7 @@ def why_insecure(
     places = module_places(path)
     if reason := _first_reason([*filter(None, [directory]), *places], trusted):
         return reason
-    # The owner of a link chooses the module, whoever owns what it leads to now.
+    # The owner of a link chooses the module, even if its target has another owner now.
     for link in sorted({link for place in (entry or path, *places) for link in links_to(place)}):
         reason = why_foreign(os.lstat(link), f"link {link}", trusted) or _first_reason(
             [os.path.dirname(link)], trusted, spared=stat.S_ISVTX

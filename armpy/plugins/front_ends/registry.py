@@ -83,8 +83,8 @@ class FrontEnds:
         Parameters
         ----------
         name : str, optional
-            The one that is asked for; otherwise one of armpy's own magic numbers tells it, then the
-            longest of others, then whoever recognises the contents, then the longest suffix.
+            The wanted front-end; otherwise one of armpy's own magic numbers selects it, then the
+            longest of others, then a front-end's `recognizes`, then the longest suffix.
 
         Raises
         ------
@@ -120,7 +120,7 @@ class FrontEnds:
         recognizes = front_end.recognizes
         if recognizes is None:
             return False
-        view = file.data[:]  # of its own: whoever releases it takes it from no other
+        view = file.data[:]  # of its own: a front-end that releases it takes it from no other
         return self._plugins.contained(
             front_end.candidate, _HOOK, lambda: recognizes(view) is True, default=False
         )
@@ -184,7 +184,7 @@ class FrontEnds:
 
 
 class FrontEndProxy:
-    """A front-end behind the plugin boundary.
+    """A front-end, called through the plugin boundary.
 
     Parameters
     ----------
@@ -270,15 +270,16 @@ class FrontEndProxy:
         return self._contained(file, lambda: checked_signatures(read(file)))
 
     def describe(self, file: ModelFile) -> dict[str, str]:
-        """What the front-end tells of a file; errors as for `parse`."""
-        tell = self.front_end.describe
-        if tell is None:
+        """Return the front-end's description of a file; errors as for `parse`."""
+        describe = self.front_end.describe
+        if describe is None:
             return {}
 
         def facts() -> dict[str, str]:
             # Inside the guarded call: the texts may be of classes whose methods are code.
             return {
-                plain_text(str(name)): plain_text(str(fact)) for name, fact in tell(file).items()
+                plain_text(str(name)): plain_text(str(fact))
+                for name, fact in describe(file).items()
             }
 
         return self._contained(file, facts)
@@ -293,7 +294,7 @@ class FrontEndProxy:
         return self._contained(file, lambda: plain_metadata(read(file, signature)))
 
     def outline(self, file: ModelFile, signature: str | None) -> FileOutline | None:
-        """What a file is made of; None if the front-end does not tell. Errors as for `parse`."""
+        """Return a file's outline; None if the front-end has none. Errors as for `parse`."""
         from armpy.plugins.front_ends.validate_records import plain_outline  # noqa: PLC0415 - few ask
 
         read = self.front_end.outline
@@ -385,7 +386,7 @@ def _is_installed(module: str) -> bool:
         return False
     except BaseException as error:  # noqa: BLE001 - plugin boundary: the packages that it is in
         let_user_interrupt(error)
-        return True  # and broken, which the parser's own import tells
+        return True  # and broken, which the parser's own import reports
 
 
 def custom_operators(plugins: HookPlugins) -> Mapping[str, CustomConverter]:
@@ -414,7 +415,7 @@ def _guarded(answer: Answer[CustomOperator]) -> CustomConverter:
     def convert(parts: OperatorParts) -> Value | Sequence[Value]:
         try:
             return answer.value.convert(parts)
-        # What armpy itself refuses in there is told in its own words.
+        # Errors that armpy itself raises in there keep their text.
         except ArmpyError:
             raise
         except Exception as error:

@@ -54,7 +54,7 @@ def _plain_options(given: FrontEnd) -> tuple[BackendOption, ...]:
 
 
 def checked_graph(network: object, memory_limit_bytes: int) -> Graph:
-    """The graph that a plugin's parser has returned, its own methods left behind.
+    """Copy the graph of a plugin's parser without the parser's own methods.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def checked_graph(network: object, memory_limit_bytes: int) -> Graph:
     graph = _plain_graph(built)
     variable_bytes = 0
     for part in (graph, *nested_graphs(graph)):
-        # First: all checks behind it call methods of these parts.
+        # First: all later checks call methods of these parts.
         _check_parts(part)
         verify_graph(part)
         for name in (*(value.name for value in part.inputs), *part.output_names):
@@ -92,7 +92,7 @@ def checked_graph(network: object, memory_limit_bytes: int) -> Graph:
 
 
 def _plain_graph(given: Graph) -> Graph:
-    """A graph of plain tuples, which nobody else has, so that what is checked is what runs."""
+    """Copy a graph to plain tuples of its own, so that what is checked is what runs."""
     return Graph(
         tuple(given.inputs),
         tuple(given.outputs),

@@ -111,9 +111,9 @@ class FrontEnd:
     suffixes: tuple[str, ...] = ()
     """Ends of file names, lower case, with their dot."""
     magic: tuple[Magic, ...] = ()
-    """Any of them tells the format."""
+    """Any of them identifies the format."""
     recognizes: Callable[[memoryview], bool] | None = None
-    """Called with the bytes of a file that no magic number tells; whether it is of this format."""
+    """Called with the bytes of a file without a known magic number; whether it has this format."""
     signatures: Callable[[ModelFile], list[ModelSignature]] | None = None
     """Called with a `ModelFile`; returns a list of `ModelSignature`."""
     describe: Callable[[ModelFile], Mapping[str, str]] | None = None

@@ -56,7 +56,7 @@ class ModelMetadata:
     inputs: Mapping[str, TensorMetadata] = dataclasses.field(default_factory=dict)
     outputs: Mapping[str, TensorMetadata] = dataclasses.field(default_factory=dict)
     files: tuple[str, ...] = ()
-    """Names of files that are packed into it. They are a ZIP archive behind the model, which
+    """Names of files that are packed into it. They are a ZIP archive after the model, which
     `zipfile.ZipFile` opens at the model's path.
     """
     properties: Mapping[str, str] = dataclasses.field(default_factory=dict)

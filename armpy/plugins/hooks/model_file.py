@@ -83,7 +83,7 @@ def _map_file(path: Path) -> mmap.mmap | bytes:
     would have to wait for the interpreter's lock to unmap it, and CPython 3.11 waits for ever.
     """
     try:
-        # Before it is opened: to open a pipe would wait for somebody who writes to it.
+        # Before it is opened: opening a pipe would wait for a writer.
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode):
             kind = "a directory" if stat.S_ISDIR(mode) else "no regular file"

@@ -47,8 +47,8 @@ class FileOperator:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     layer_names: tuple[str, ...] = ()
-    """What the layers are called that the front-end makes of it, or what stands before the
-    first ``/`` behind it in their names; its own name if left out.
+    """Names of the layers that the front-end makes of it, or the part of their names before the
+    ``/`` that follows; its own name if left out.
     """
     graphs: tuple[tuple[str, int], ...] = ()
     """Graphs that it runs, with what it calls them: places in the outline's list."""

@@ -141,7 +141,7 @@ class IsolatedBackend(IBackendInternal):
 
     @property
     def supervisor(self) -> Supervisor:
-        """What keeps its process running; that of no options where nobody has given any."""
+        """The supervisor of its process; that of default options where none were given."""
         if self._supervisor is None:
             defaults = {o.name: o.default for o in self.options if o.scope is OptionScope.RUNTIME}
             self.for_runtime(defaults)
@@ -206,7 +206,7 @@ def _prepared(
     """A part that a worker has prepared."""
     part = IsolatedPart(graph_of_view(view), request.model_options, relaxed=request.relaxed)
     supervisor.add(part)
-    # Once more, as a worker may have died of somebody else's execution.
+    # Once more, as another execution may have killed the worker.
     for is_last in (False, True):
         timeout_s = None
         if request.deadline_s is not None:
@@ -284,8 +284,8 @@ def choose(
 
     Notes
     -----
-    None of the code of isolated backends is run here. Modules in directories, which tell their
-    ids when they are loaded, tell them in processes of their own, unless they are named.
+    None of the code of isolated backends is run here. Modules in directories, whose
+    ids are known once they are loaded, are loaded in processes of their own unless named.
     """
     if caching.token is not None:  # which names one model, and not the parts that go there
         caching = CompilationCaching()
@@ -320,7 +320,7 @@ def check_isolated(registry: BackendRegistry, names: Iterable[BackendId]) -> Non
     unknown = [name for name in names if not registry.is_registered(name)]
     if not unknown:
         return
-    registry.identify()  # modules in directories have not told theirs yet
+    registry.identify()  # ids of modules in directories are not known yet
     for name in unknown:
         if not registry.is_registered(name):
             raise InvalidArgumentError(

@@ -23,10 +23,10 @@ Isolation = str | Mapping[BackendId, str] | None
 class IsolationLimits:
     """Limits of an isolated backend's process, and times after which it is given up."""
 
-    # Without a deadline, somebody else's code that hangs would hang the application.
+    # Without a deadline, third-party code that hangs would hang the application.
     timeout_s: float = 60.0
     """How long one execution may take that has no deadline."""
-    # A backend that stops by itself soon behind its deadline keeps its process.
+    # A backend that stops by itself soon after its deadline keeps its process.
     grace_s: float = 1.0
     """How long past its deadline an execution is waited for."""
     preparation_timeout_s: float = 600.0

@@ -19,7 +19,7 @@ from armpy.tensor import TensorInfo
 
 @dataclass(frozen=True, slots=True)
 class PackedPart:
-    """A graph in shared memory: its pickle, and behind it the elements of its constants."""
+    """A graph in shared memory: its pickle, followed by the elements of its constants."""
 
     descriptor: int
     """Of the shared memory."""

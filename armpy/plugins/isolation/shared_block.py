@@ -50,7 +50,7 @@ def create_block(size_bytes: int) -> int:
 
 
 def forbid_writing(descriptor: int) -> None:
-    """Let nobody write to shared memory any more, where the system knows how; it is not mapped."""
+    """Make unmapped shared memory read-only, where the system supports it."""
     _seal(descriptor, "F_SEAL_WRITE", "F_SEAL_SEAL")
 
 
@@ -61,7 +61,7 @@ def _seal(descriptor: int, *names: str) -> None:
 
 
 def map_block(descriptor: int, *, writable: bool = True) -> mmap.mmap:
-    """Map shared memory; it stays while an array lies in it, whoever closes the descriptor."""
+    """Map shared memory; it stays while an array lies in it, even if the descriptor is closed."""
     if writable:
         return mmap.mmap(descriptor, 0, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
     # The same pages: what is sealed against writing cannot be mapped as shared everywhere.
@@ -69,12 +69,12 @@ def map_block(descriptor: int, *, writable: bool = True) -> mmap.mmap:
 
 
 class TensorLayout:
-    """Layout of tensors in shared memory, in order, behind a header.
+    """Layout of tensors in shared memory, in order, after a header.
 
     Notes
     -----
-    The header is one cache line, of which the first int64 tells the worker to stop, and the second
-    the application how long the device took.
+    The header is one cache line, of which the first int64 asks the worker to stop, and the second
+    holds the time that the device took.
     """
 
     def __init__(self, infos: Sequence[TensorInfo]) -> None:
@@ -104,5 +104,5 @@ def stop_flag(block: mmap.mmap) -> Array:
 
 
 def device_time(block: mmap.mmap) -> Array:
-    """The int64 with the nanoseconds that a device took, shape (1,); below 0 if it tells none."""
+    """The int64 with the nanoseconds that a device took, shape (1,); below 0 if not measured."""
     return np.frombuffer(block, np.int64, 1, offset=8)

@@ -20,7 +20,7 @@ from armpy.plugins.isolation.limits import IsolationLimits, IsolationStatus
 from armpy.plugins.isolation.messages import PREPARE, RELEASE, BackendSource
 from armpy.plugins.isolation.parts import PackedPart, pack
 from armpy.plugins.isolation.shared_block import TensorLayout
-from armpy.plugins.isolation.worker_process import NOBODY, UNKNOWN, WorkerProcess
+from armpy.plugins.isolation.worker_process import NO_EXECUTION, UNKNOWN, WorkerProcess
 
 _log = logging.getLogger("armpy.plugins.isolation")
 _numbers = itertools.count(1)
@@ -127,7 +127,7 @@ class Supervisor(IBackendContext):
         )
 
     def add(self, part: IsolatedPart) -> None:
-        """Let the worker forget a part when nobody has it any more."""
+        """Let the worker forget a part with its last reference."""
         self._parts.add(part)
 
     def worker(self) -> WorkerProcess:
@@ -168,7 +168,7 @@ class Supervisor(IBackendContext):
                     self._send(part, worker, limit)
         except DeadObjectError:
             if worker.culprit is None:
-                # Whoever was alone under way has ended it; of several, any may have.
+                # An execution that was alone under way has ended it; of several, any may have.
                 worker.culprit = part if worker.busy <= {part} else UNKNOWN
             raise
         finally:
@@ -202,7 +202,7 @@ class Supervisor(IBackendContext):
                 return task(worker)
         except DeadObjectError:
             # What has ended a worker is not tried on the next one.
-            if worker.culprit is not NOBODY:
+            if worker.culprit is not NO_EXECUTION:
                 raise
         worker = self.worker()
         with self.deaths_of(worker):
@@ -251,7 +251,7 @@ class Supervisor(IBackendContext):
         if output:
             _log.info("the last that the process of '%s' wrote: %s", self.backend_id, output)
         if len(self._failures) >= limits.max_failures:
-            # Behind the quarantine it has as many tries as at first.
+            # After the quarantine it has as many tries as at first.
             self._failures.clear()
             self._free_at = now + limits.quarantine_s
             text = "backend '%s' is in quarantine for %g s after %d failures"
@@ -346,7 +346,7 @@ class Supervisor(IBackendContext):
         except (ArmpyError, OSError) as error:
             is_over = self._is_closed or not threading.main_thread().is_alive()
             level = logging.DEBUG if is_over else logging.WARNING  # at the end all are ended
-            # In words: whoever keeps the record would keep the error, its frames and their parts.
+            # As text: a handler that keeps the record would keep the error and its frames.
             _log.log(level, "no spare process of backend '%s': %s", self.backend_id, str(error))
         if self._is_closed and worker is not None:
             worker.stop()

@@ -17,7 +17,7 @@ HANDLER = "armpy.execution.isolated_worker:BackendServer"
 
 UNKNOWN = object()
 """In the place of a culprit: one of those that were under way."""
-NOBODY = object()
+NO_EXECUTION = object()
 """In the place of a culprit: the worker could not serve, be it by something long over."""
 
 
@@ -38,7 +38,7 @@ class WorkerProcess(Worker):
     prepared : set of int
         Numbers of the parts that it has.
     culprit : object
-        The execution that has ended it, `UNKNOWN` or `NOBODY`; None while it runs.
+        The execution that has ended it, `UNKNOWN` or `NO_EXECUTION`; None while it runs.
     preparing : Lock
         Held while parts are prepared, one after the other.
 
@@ -76,7 +76,7 @@ class WorkerProcess(Worker):
             self.description: dict[str, Any] = answer  # Any: read with care
             if options is not None:
                 self.configure(options)
-        # On Ctrl-C as well: nobody else has the process yet.
+        # On Ctrl-C as well: the caller does not have the process yet.
         except BaseException:
             self.stop()
             raise
@@ -84,7 +84,7 @@ class WorkerProcess(Worker):
     def retire(self, reason: str) -> None:
         """End the process, which cannot serve any more; what was under way is not at fault."""
         if self.culprit is None:
-            self.culprit = NOBODY  # before others see that it has ended
+            self.culprit = NO_EXECUTION  # before others see that it has ended
         super().retire(reason)
 
     def configure(self, options: dict[str, Any]) -> None:  # Any: as the options are

@@ -191,7 +191,7 @@ class Place:
         except WorkerGoneError as gone:
             self._give_up(f"it does not keep to the protocol: {gone}")
         if cancellation is not None and cancellation.is_cancelled:
-            raise cancellation.error  # the worker does not know why it was told to stop
+            raise cancellation.error  # the worker does not know why it was asked to stop
         raise error
 
     def _give_up(self, reason: str) -> NoReturn:
@@ -202,7 +202,7 @@ class Place:
         raise self._lost()
 
     def _found_culprit(self) -> object:
-        """Which of several executions has ended the worker, if its fault report tells."""
+        """Return which of several executions has ended the worker, if its fault report shows it."""
         thread = self.worker.faulting_thread()
         for other in [*self.worker.busy]:
             if isinstance(other, Place) and other.thread == thread:

@@ -67,7 +67,7 @@ class BackendFacts:
     options: tuple[BackendOption, ...]
     """With `DEVICE_OPTION` where there are several devices."""
     extensions: tuple[Extension, ...]
-    """The code of their operations is called behind the plugin boundary."""
+    """The code of their operations is called through the plugin boundary."""
     supported_extensions: tuple[str, ...]
 
 
@@ -147,7 +147,7 @@ def _asked_devices(backend_id: BackendId, backend: IBackendInternal) -> tuple[De
     names = [device.name for device in devices]
     if not names or len(set(names)) < len(names):
         raise BackendError(
-            "the devices cannot be told apart" if names else "it has no device",
+            "several devices have one name" if names else "it has no device",
             where=f"{backend_id} / get_devices",
             expected="at least one, each with a name of its own",
             actual=describe(names),
@@ -253,7 +253,7 @@ def _read_extensions(backend_id: BackendId, backend: IBackendInternal) -> tuple[
         raise BackendError("two extensions have the same name", where=where, actual=str(names))
 
     def guarded(operation: ExtensionOperation) -> ExtensionOperation:
-        # Behind the boundary as well: it is called much later, when models are built.
+        # Through the boundary as well: it is called much later, when models are built.
         def create(
             inputs: Sequence[ExtensionOperand], outputs: Sequence[ExtensionOperand]
         ) -> Operation:

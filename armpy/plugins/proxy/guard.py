@@ -61,7 +61,7 @@ def _asks(method: MethodT, *kinds: type) -> MethodT:
 
 
 class BackendProxy(IBackendInternal):
-    """Another backend, behind the plugin boundary.
+    """Proxy of a backend that calls it through the plugin boundary.
 
     Raises BackendError if it raises, or says something of itself that cannot be; from any method,
     if the backend's raises or returns something of the wrong type.
@@ -172,7 +172,7 @@ class BackendProxy(IBackendInternal):
 
 def overrides(backend: IBackendInternal, name: str) -> bool:
     """Whether a backend has a method of its own in the place of the contract's."""
-    # A proxy itself has every method of the contract; the backend behind it is asked.
+    # A proxy itself has every method of the contract; the wrapped backend is asked.
     if isinstance(backend, BackendProxy):
         return backend.overrides(name)
     method = getattr(backend, name, None)

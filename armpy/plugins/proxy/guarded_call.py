@@ -37,7 +37,7 @@ def call_backend(
     try:
         return method(*args, **kwargs)
     except ArmpyError as error:
-        # Its own cause stays the cause; the error that it is a copy of would tell nothing more.
+        # Its own cause stays the cause; the original of the copied error would add nothing.
         raise named_error(_where(backend_id, method), error) from error.__cause__
     except BaseException as error:
         let_user_interrupt(error)
@@ -148,7 +148,7 @@ def named_error(where: str, error: ArmpyError) -> ArmpyError:
     trace = error.__traceback__
     try:
         named = located(lambda: where, copy(error))
-        # Tried here: a text that cannot be read would fail later, in whoever prints it.
+        # Tried here: a text that cannot be read would fail later, when it is printed.
         str(named)
         # The base class's own method, as a subclass may have another one.
         BaseException.with_traceback(error, None)

@@ -33,7 +33,7 @@ from armpy.types import HOST, BackendId
 
 
 class HandleFactoryProxy(ITensorHandleFactory):
-    """A backend's tensor handle factory, behind the plugin boundary.
+    """A backend's tensor handle factory, called through the plugin boundary.
 
     Raises BackendError if a property raises, or is of the wrong type or no number that it can be.
     """
@@ -154,7 +154,7 @@ class HandleFactoryProxy(ITensorHandleFactory):
         beyond = start % self.alignment_bytes
         if beyond:
             return (
-                f"the memory begins {beyond} bytes behind a multiple of {self.alignment_bytes}, "
+                f"the memory begins {beyond} bytes after a multiple of {self.alignment_bytes}, "
                 f"where '{self.factory_id}' needs it"
             )
         room = self.room_bytes(info)
@@ -191,7 +191,7 @@ class HandleFactoryProxy(ITensorHandleFactory):
 
 
 class ArenaProxy(ITensorArena):
-    """A backend's arena, behind the plugin boundary."""
+    """A backend's arena, called through the plugin boundary."""
 
     def __init__(self, backend_id: BackendId, arena: ITensorArena) -> None:
         self._backend_id = backend_id
@@ -205,19 +205,19 @@ class ArenaProxy(ITensorArena):
         return ask_method(*ask, info, lifetime, offset_bytes)
 
     def release(self) -> None:
-        """Tell the arena."""
+        """Release the backend's arena."""
         call_method(self._backend_id, self._arena, "release")
 
 
 class DeviceMemoryProxy(IDeviceMemory):
-    """A backend's own buffer, behind the plugin boundary."""
+    """A backend's own buffer, called through the plugin boundary."""
 
     def __init__(self, backend_id: BackendId, memory: IDeviceMemory) -> None:
         self.backend_id = backend_id
         self.unguarded = memory  # for the backend, which knows its own
 
     def copy_in_from(self, source: Array) -> None:
-        """Tell the buffer."""
+        """Copy into the backend's buffer."""
         call_method(self.backend_id, self.unguarded, "copy_in_from", source)
 
     def copy_out_to(self, target: Array) -> None:

@@ -2,7 +2,7 @@
 
 Notes
 -----
-Nobody would call such a method, so that nothing else tells of it: it is refused.
+Such a method would never be called, without any other sign of the mistake, so it is refused.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _look_at(kind: type) -> Iterator[str]:
                 meant = _nearest(name, members, _is_method(member))
             if meant:
                 yield (
-                    f"{base.__name__}.{name} is not part of the contract, so that nobody calls it. "
+                    f"{base.__name__}.{name} is not part of the contract, so it is never called. "
                     f"Did you mean '{meant}'? Begin it with '_' if it is your own"
                 )
 

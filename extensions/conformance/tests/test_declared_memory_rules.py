@@ -92,7 +92,7 @@ def test_handles_that_lie_elsewhere_than_declared_are_found() -> None:
     backend.factory = SlippingFactory(64)
     found = {one.case: one.text for one in failures(backend)}
     text = found["contract/alignment/tensors-lie-where-their-factory-declares"]
-    assert "begins 4 bytes behind a multiple of 64" in text
+    assert "begins 4 bytes after a multiple of 64" in text
     assert "'test/vectors'" in text
 
 

@@ -79,7 +79,7 @@ def _sparse_to_dense(node: BoundOperator) -> Sequence[Value]:
 
 
 def _update_slice(node: BoundOperator) -> Sequence[Value]:
-    """Clamp where the slice begins; axes behind the last one that it does not fill stay whole."""
+    """Clamp where the slice begins; axes after the last one that it does not fill stay whole."""
 
     def expand(parts: ComposedOperator) -> Value:
         target, update, start = parts.value(0), parts.value(1), parts.value(2)

@@ -70,12 +70,12 @@ def dilated(parts: ComposedOperator, value: Value, steps: Sequence[int], pad: Va
         require(step >= 1, "the dilation is too small", expected="1 or more", actual=step)
         if step == 1 or shape[axis] < 2:
             continue
-        before, size, behind = shape[:axis], shape[axis], shape[axis + 1 :]
+        before, size, after = shape[:axis], shape[axis], shape[axis + 1 :]
         apart = parts.layer(ExpandDims(axis + 1), value)
         pads = tuple((0, step - 1 if i == axis + 1 else 0) for i in range(len(shape) + 1))
         apart = parts.layer(Pad(pads), apart, pad)
-        joined = parts.layer(Reshape((*before, size * step, *behind)), apart)
-        sizes = (*before, (size - 1) * step + 1, *behind)
+        joined = parts.layer(Reshape((*before, size * step, *after)), apart)
+        sizes = (*before, (size - 1) * step + 1, *after)
         value = parts.layer(Slice((0,) * len(shape), sizes), joined)
     return value
 
@@ -83,7 +83,7 @@ def dilated(parts: ComposedOperator, value: Value, steps: Sequence[int], pad: Va
 def padded(
     parts: ComposedOperator, value: Value, pairs: Sequence[tuple[int, int]], pad: Value
 ) -> Value:
-    """Elements added before and behind each axis, or taken away by negative numbers."""
+    """Pad each axis before and after with elements; negative numbers remove elements."""
     added = tuple((max(low, 0), max(high, 0)) for low, high in pairs)
     if any(map(any, added)):
         value = parts.layer(Pad(added), value, pad)

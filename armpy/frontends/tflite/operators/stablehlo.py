@@ -215,7 +215,7 @@ def _scatter(node: BoundOperator) -> Sequence[Value]:
         windows.check(parts.shape(1), len(parts.shape(2)))
         places = windows.places(parts, windows.starts(parts, parts.value(1)), parts.shape(2))
         flat = windows.flat(parts, places)
-        # What lies outside is written to an element behind the others, which is cut off.
+        # What lies outside is written to an extra last element, which is cut off.
         count = int(np.prod(shape, dtype=np.int64))
         flat = parts.layer(
             Select(), _are_inside(parts, places, shape), flat, parts.constant(np.int64(count))

@@ -137,7 +137,7 @@ def tensors_lie_where_their_factory_declares(subject: BackendUnderTest) -> None:
                 handle.unmap()
                 check(
                     not (beyond and value.info.size_bytes),
-                    f"a tensor of {value.info} begins {beyond} bytes behind a multiple of "
+                    f"a tensor of {value.info} begins {beyond} bytes after a multiple of "
                     f"{alignment}, which its factory '{driven.factory.factory_id}' declares",
                 )
         memory.release()
