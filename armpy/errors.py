@@ -217,7 +217,7 @@ class MemoryLimitError(ArmpyError, MemoryError):
 
 
 def without_memory(error: BaseException) -> MemoryLimitError:
-    """The error for a MemoryError that nobody in armpy has made another of; it is the cause."""
+    """Make the error for a plain MemoryError, which is its cause."""
     if isinstance(error, MemoryLimitError):
         return error
     made = MemoryLimitError("the process has no memory left for this", actual=str(error))

@@ -203,7 +203,7 @@ class DataLayout(enum.Enum):
 
 
 class DeviceType(enum.IntEnum):
-    """Kind of device behind a backend, in the order in which armpy prefers them."""
+    """Kind of a backend's device, in the order in which armpy prefers them."""
 
     ACCELERATOR = 0
     GPU = 1

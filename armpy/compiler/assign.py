@@ -79,7 +79,7 @@ class SupportOracle:
     backends : sequence of IBackendInternal
         Most preferred first.
     options : OptimizerOptions, optional
-        What backends are told of the network.
+        Properties of the network that are passed to backends.
     """
 
     def __init__(
@@ -136,8 +136,7 @@ class SupportOracle:
         """Whether a backend that takes a layer takes it beside its neighbours."""
         support = self._support_of(backend)
         method = type(support).is_layer_supported_in if isinstance(support, ILayerSupport) else None
-        # Only those who override it are asked: nearly nobody looks at neighbours, and a call costs
-        # time.
+        # Only backends that override it are asked: few look at neighbours, and a call costs time.
         if method is None or method is ILayerSupport.is_layer_supported_in:
             return Support.yes()
         return self._answered(backend, layer, support, "is_layer_supported_in", layer, graph)
@@ -260,7 +259,7 @@ def has_strings(layer: Layer) -> bool:
 
 
 def is_dynamic(layer: Layer) -> bool:
-    """Whether only a layer's workload can tell the shapes of its outputs."""
+    """Whether a layer's workload determines the shapes of its outputs."""
     inputs = [info for info in layer.input_infos if info is not None]
     return (
         layer.operation.has_data_dependent_outputs
@@ -334,8 +333,8 @@ def assign_backends(
                 absent = Support.no(ReasonCode.DEVICE, "the runtime does not use it")
                 refusals.append(refusal_of(layer, wanted_id, absent))
             elif asks_all_before:
-                # Cost has chosen past these backends, and only their refusals tell a fallback from
-                # a choice.
+                # Cost has chosen past these backends, and only their refusals distinguish a
+                # fallback from a choice.
                 refusals += [
                     refusal_of(layer, backend.get_id(), answer)
                     for backend in preferred[: preferred.index(candidates[0])]

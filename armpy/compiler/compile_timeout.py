@@ -82,7 +82,7 @@ def in_time(backend_id: BackendId, deadline_s: float | None, prepare: Callable[[
     Notes
     -----
     Nothing in a process can stop a backend's native code. With a deadline, it runs in a thread of
-    its own, which nobody waits for when the deadline has passed: what it answers or raises later
+    its own, which is abandoned when the deadline has passed: what it answers or raises later
     is dropped. So the caller has its answer in time even if the backend never comes back, for the
     price of a thread that may go on computing. Backends have to expect calls from several threads
     anyway.
@@ -113,7 +113,7 @@ def in_time(backend_id: BackendId, deadline_s: float | None, prepare: Callable[[
     # Python raises this if the system gives no more threads.
     except RuntimeError as error:
         raise QueueFullError(
-            f"nobody can prepare and keep the deadline: {error}",
+            f"no thread can be started to prepare within the deadline: {error}",
             where=backend_id,
             fix="Let the process have more threads (ulimit -u), or prepare without a deadline",
         ) from error

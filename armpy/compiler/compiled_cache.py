@@ -86,7 +86,7 @@ class LookedUp(NamedTuple):
 
     files: CompiledFiles | None
     reason: str = ""
-    making: bytes = b""  # tells what was written at one time from what was written at another
+    making: bytes = b""  # identifies the write that the parts come from
 
 
 def cached_preparation(
@@ -136,7 +136,7 @@ class CachedPart(NamedTuple):
         except UnknownContentsError as error:
             self._report(False, str(error))
             return offer(*self)
-        # Without the lock at first: where all is kept already, nobody waits for anybody.
+        # Without the lock at first: where all parts are cached, no process waits.
         found = parts.look_up(key)
         views, reason = self._loaded(found)
         if views is not None:
@@ -144,7 +144,7 @@ class CachedPart(NamedTuple):
             return views
         postpone_compilation(self.backend.get_id(), self._title, is_kept=True)
         with parts.entries.making(f"{parts.prefix}part", key.name.hex(), self.request.deadline_s):
-            # Whoever held the lock before may have written it; what was refused is not asked twice.
+            # The last holder of the lock may have written it; a refused entry is not read twice.
             again = parts.look_up(key)
             if again.making != found.making:
                 views, _ = self._loaded(again)
@@ -208,10 +208,10 @@ def key_of(
     these are in it too.
     """
     options = backend.runtime_options if isinstance(backend, BackendProxy) else NO_OPTIONS
-    told = (request.preference.value, int(request.priority), request.relaxed)
+    properties = (request.preference.value, int(request.priority), request.relaxed)
     machine = machine_identity(), backend.get_id(), backend.version, __version__
     # An application may give one token to two models, so that a name alone proves nothing.
-    contents = digest_of(view, options, request.model_options, *told, *machine)
+    contents = digest_of(view, options, request.model_options, *properties, *machine)
     if token is None:
         return Key(hashlib.sha256(b"armpy compiled part" + contents).digest(), contents)
     chain = hashlib.sha256(token)

@@ -210,7 +210,7 @@ def _compiled(
 
 
 def part_digest(view: SubgraphView) -> str:
-    """What names a part by its contents; empty if it cannot be told what it consists of."""
+    """Name a part by its contents; empty if the contents cannot be identified."""
     try:
         return digest_of(view).hex()
     # Nothing is saved under an empty name, so it matches no part.

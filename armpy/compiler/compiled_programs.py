@@ -46,7 +46,7 @@ def saved_program(
     saved: SavedProgram | None = ask_method(
         backend.get_id(), kinds, backend.get_programs(), method, *given, options
     )
-    # While it is written: later, nobody could say whose fault it is.
+    # While it is written: later, the faulty backend could not be identified.
     if saved is not None and (problem := _why_unkept(saved)):
         raise BackendError(
             f"what it writes down of a program cannot be kept: {problem}",

@@ -1,4 +1,4 @@
-"""Devices behind backends: facts without running anything, figures and their look-up."""
+"""Devices of backends: facts without running anything, figures and their look-up."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class FigureSource(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DeviceFacts:
-    """Facts about the device behind a backend.
+    """Facts about a backend's device.
 
     References
     ----------

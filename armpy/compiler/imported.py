@@ -46,13 +46,13 @@ class ImportedNetwork(OptimizedNetwork):
 
 
 def readers_of(network: OptimizedNetwork, source: Value) -> tuple[BackendId, ...]:
-    """The backends that read an input, the first one first; the core if nobody does."""
+    """List the backends that read an input, the first reader first; the core if there is none."""
     copies = {source}
     found: dict[BackendId, None] = {}
     for layer in network.graph.layers:
         if not copies.isdisjoint(layer.inputs):
             if isinstance(layer.operation, MemCopy):
-                # A reader behind a copy reads the same input, and may import it itself.
+                # A reader of a copy reads the same input, and may import it itself.
                 copies.update(layer.outputs)
             else:
                 found[network.backend_ids[layer.id]] = None
@@ -101,8 +101,8 @@ def import_tensors(
     Returns
     -------
     ImportedNetwork
-        With the layers of `network` under their ids. Copies of what was imported are gone; who
-        can share it with nobody who has imported it gets a copy.
+        With the layers of `network` under their ids. Copies of imported tensors are removed;
+        a backend that can share none of the imports gets a copy.
     """
     return _ImportRewriter(network, factories, inputs, outputs).run(strategies)
 
@@ -156,7 +156,7 @@ class _ImportRewriter:
                 self._add(layer)
             elif layer.inputs[0] in self._source_of:
                 self._source_of[layer.outputs[0]] = self._source_of[layer.inputs[0]]
-            # Importing an output saves exactly this copy, unless somebody else reads it.
+            # Importing an output saves exactly this copy, unless it has another reader.
             elif layer.id in needed:
                 self._add(layer)
         built = rewriter.finish(
@@ -204,7 +204,7 @@ class _ImportRewriter:
         )
 
     def _needed_copies(self) -> set[int]:
-        """The copies that somebody reads beside imported outputs."""
+        """Find the copies that have readers other than imported outputs."""
         graph = self._network.graph
         read = {value for layer in graph.layers for value in layer.inputs}
         read.update(variable.next_value for variable in graph.variables)

@@ -44,7 +44,7 @@ def with_fixed_shapes(loop: While, inputs: Sequence[Value | None], specialize: S
 
     Notes
     -----
-    What is wrong with a graph is told when it has to run.
+    Errors in a graph are raised when it has to run.
     """
     given = [value for value in inputs if value is not None]
     infos = tuple(value.info for value in given)

@@ -46,7 +46,7 @@ def _processor() -> dict[str, str]:
     """How the kernel describes the first processor."""
     try:
         with open(_PROCESSORS, encoding="utf-8", errors="replace") as file:
-            # Up to the first empty line: the processors behind it are alike and may be hundreds.
+            # Up to the first empty line: the processors that follow are alike and may be hundreds.
             lines = [*iter(lambda: file.readline().rstrip("\n"), "")]
     except OSError:
         # Only Linux has the file.

@@ -257,7 +257,7 @@ class _Rounds:
     def _exclude_all_or_nothing(self, assignment: Assignment) -> bool:
         """Take a backend out that wants all layers and refuses one; whether there was any."""
         # Reversed, so that of each backend the first refusal is left, which is the one that is
-        # told.
+        # reported.
         refused = {r.backend: r for r in reversed(assignment.refusals)}
         for backend in self._oracle.backends:
             refusal = refused.get(backend.get_id())
@@ -290,7 +290,7 @@ class _Rounds:
                 with phase("compile", backend.get_id(), about):
                     views = in_time(backend.get_id(), request.deadline_s, prepare)
             except CompilationPostponedError:
-                raise  # whoever has asked for that takes other backends for the whole network
+                raise  # its caller takes other backends for the whole network
             # The boundary has turned every exception of a backend into one of these.
             except ArmpyError as error:
                 # Sizes are traced as a trial: nothing falls back where that comes to nothing.
@@ -374,7 +374,7 @@ def _report(
     for backend in assignment.backends.values():
         shares[backend.get_id()] += 1
     first = backends[0].get_id()
-    # Control flow that the core runs has not fallen back: it is nobody else's to run.
+    # Control flow that the core runs has not fallen back: no backend was to run it.
     fallbacks = len(assignment.backends) - shares[first] - shares[HOST]
     # What cost or the application assigns to another backend has not fallen back.
     if counts_refusals:
@@ -422,7 +422,7 @@ def _act_on_fallback(
         f"{placement.fallbacks} layers do not run on {backends[0].get_id()}: "
         + "; ".join(
             f"{r.operation} '{r.layer}' refused by {r.backend}: {r.text}"
-            # A large model can have thousands, which nobody reads in an error.
+            # A large model can have thousands, too many for an error.
             for r in placement.refusals[:10]
         ),
         where="on_fallback='error'",

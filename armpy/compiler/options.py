@@ -55,7 +55,7 @@ MOST_NAMES = 10
 """Names of layers that an error lists."""
 
 FIRST_LEVEL_WITH_RELAXED = 28
-"""NNAPI's feature level from which devices are told of float32 that may be less exact."""
+"""NNAPI's feature level from which devices learn that float32 may be less exact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,19 +82,19 @@ class OptimizerOptions:
         are an error.
     passes : mapping of str to (bool or OptimizerPass)
         By name, whether a pass runs, where that is not to be as `armpy.compiler.BUILT_IN_PASSES`
-        says, or a pass of the application's own. Those of new names run behind the built-in ones,
+        says, or a pass of the application's own. Those of new names run after the built-in ones,
         in this order.
     affinity : mapping of str to str
         By layer name or pattern (``conv*``, as of `fnmatch`), the only backend that may run these
         layers; of several patterns, the first one that matches counts.
     preference : Preference
         What decides where layers run: the order of the backends, or what the backends' devices
-        cost in time or power, copies between them included. Backends are told when they prepare.
+        cost in time or power, copies between them included. Passed to backends when they prepare.
         All but the order need a plugin that places layers, such as the package armpy-tools.
     decides_by_preference : bool
         False if `preference` is for the backends alone, and their order decides in any case.
     priority : Priority
-        Of the network's executions, which backends are told when they prepare.
+        Of the network's executions; passed to backends when they prepare.
     preparation_timeout_s : float, optional
         How long a backend may take to prepare one part, in seconds. One that takes longer is no
         longer waited for, and its part goes to the next backend. None for no limit. Where that is
@@ -108,8 +108,8 @@ class OptimizerOptions:
         A folder for drawings of the graph at each stage, for Graphviz; what the environment
         variable ``ARMPY_DUMP_GRAPHS`` says if empty.
     relaxed : bool
-        Whether backends may compute float32 with the range and precision of float16, which they
-        are told when they prepare; unlike `reduce_fp32_to_fp16` it changes no network.
+        Whether backends may compute float32 with the range and precision of float16;
+        passed to them when they prepare. Unlike `reduce_fp32_to_fp16` it changes no network.
 
     Raises
     ------
@@ -221,7 +221,7 @@ class OptimizerOptions:
     def request_for(
         self, backend: IBackendInternal, deadline_s: float | None = None
     ) -> PreparationRequest:
-        """What a backend is told of a network that it is asked about, or is to prepare a part of.
+        """Make the request with which a backend is asked about, or prepares a part of, a network.
 
         Parameters
         ----------

@@ -39,7 +39,7 @@ MERGED = RESHAPES | {"Cast", "Dequantize", "Quantize", "Transpose"}
 
 @dataclass(frozen=True, slots=True)
 class _Trigger:
-    """Layers behind each other, of which a pass makes less.
+    """Consecutive layers that a pass reduces.
 
     Parameters
     ----------
@@ -97,9 +97,9 @@ _FIRST = frozenset(kind for trigger in _TRIGGERS for kind in trigger.first)
 
 
 def worthwhile(graph: Graph) -> set[str]:
-    """Names of passes that may find something; of the others it is known that they do not."""
+    """Return the names of passes that may match; the others certainly do not."""
     found: set[str] = set()
-    # Which passes would find something behind a value.
+    # Which passes would match a reader of a value.
     open_for: dict[Value, set[_Trigger]] = {}
     read: set[tuple[str, Value | None]] = set()
     carried: set[Value | None] = set()

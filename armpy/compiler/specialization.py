@@ -118,8 +118,8 @@ class _Specializer:
             made = self._inlined(layer, branch, inputs[1:])
         else:
             declared = list(layer.output_infos)
-            if not operation.has_data_dependent_outputs:  # else nothing tells but the declaration
-                # The old shapes are those of other inputs, or open; the operation tells them anew.
+            if not operation.has_data_dependent_outputs:  # else only the declaration is known
+                # The old shapes are those of other inputs, or open; the operation infers them anew.
                 declared = [info.with_shape(None) for info in declared]
             made = self.add(layer, operation, inputs, declared)
         for old, new in zip(layer.outputs, made, strict=True):
@@ -143,7 +143,7 @@ class _Specializer:
         names = [name] * len(outputs) if name else [value.name for value in layer.outputs]
         folded: Sequence[Array] | None = None
         if all(info is not None and info.shape is not None for info in infos):
-            # Few operations tell values: for others nobody asks how large these would be.
+            # Few operations infer values: for others the size does not matter.
             if type(operation).infer_values is not Operation.infer_values and is_small(outputs):
                 folded = operation.infer_values(infos)  # type: ignore[arg-type]  # none is None
             same_as = operation.identity_of(infos, outputs)  # type: ignore[arg-type]
@@ -261,7 +261,7 @@ def absorb_constants(
         if becomes and value is not None and value.is_constant:
             sizes = value.sizes if isinstance(value, SizesValue) else value.data
             attributes[becomes] = as_attribute(sizes)  # type: ignore[arg-type]  # it is there
-            # The place stays, as operands behind it are told by their positions.
+            # The place stays, as later operands are identified by their positions.
             kept[index] = None
     while kept and kept[-1] is None:
         kept.pop()
@@ -294,7 +294,7 @@ def _with_known_shapes(operation: If, inputs: Sequence[Value | None], specialize
 
     Notes
     -----
-    What is wrong with a branch is told when it has to run.
+    Errors in a branch are raised when it has to run.
     """
     given = inputs[1:]
     if not all(value is not None and value.info.is_fully_shaped for value in given):

@@ -97,7 +97,7 @@ def _check_substitution(graph: Graph, substitution: Substitution) -> None:
     view, replacement = substitution.subgraph, substitution.replacement
     if not view.layers:
         raise BackendError("a substituted subgraph has no layers")
-    # Edges that the backend has built may lack a value that somebody outside reads.
+    # Edges that the backend has built may lack a value that is read outside.
     true_view = SubgraphView.of(graph, view.layers)
     if set(view.inputs) != set(true_view.inputs) or set(view.outputs) != set(true_view.outputs):
         raise BackendError(

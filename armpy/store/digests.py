@@ -17,7 +17,7 @@ _PLAIN = frozenset((type(None), bool, int, float, str, bytes))
 
 
 class UnknownContentsError(Exception):
-    """Something whose contents cannot be told from its fields."""
+    """An object whose contents cannot be identified by its fields."""
 
 
 def digest_of(*parts: object, origin: bytes = b"") -> bytes:
@@ -57,7 +57,7 @@ class _DigestWriter:
         self._numbers: dict[Value, int] = {}
 
     def _words(self, *words: str) -> None:
-        """Texts, each told from the next one."""
+        """Add texts, each separated from the next one."""
         # With lengths, so that no two lists of texts run together to the same bytes.
         texts = "".join([f"{len(word)}:{word}" for word in words])
         self._digest.update(texts.encode(errors="surrogatepass"))
@@ -90,7 +90,7 @@ class _DigestWriter:
                 self.value(getattr(value, name))
         else:
             # An error and no guess: a wrong hit would run the wrong code.
-            raise UnknownContentsError(f"what a {kind.__name__} holds cannot be told")
+            raise UnknownContentsError(f"the contents of a {kind.__name__} cannot be identified")
 
     def _sequence(self, items: tuple[object, ...] | list[object]) -> None:
         """A sequence's items; thousands of scales and zero points are quicker at once."""
@@ -116,7 +116,7 @@ class _DigestWriter:
     def _view(self, view: SubgraphView) -> None:
         """A region: layers with attributes, tensors, constants, and how all is joined.
 
-        Names are a part of it, because programs tell people which layers they compute.
+        Names are a part of it, because programs report the names of the layers they compute.
         """
         self._words("region", str(len(view.layers)))
         self._tensors(view.inputs)

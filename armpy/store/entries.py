@@ -78,7 +78,7 @@ class Entries(IFolderCache):
     """Entries in a folder, by kind and key; the one that was used longest ago goes first.
 
     Files appear whole, by renaming, so that processes need not know of each other. What is
-    read is believed only if the file belongs to the user, nobody else can write to it, its
+    read is believed only if the file belongs to the user, no other user can write to it, its
     checksum is right, and it says of itself that it is the entry that was asked for. Keys
     name everything that the contents depend on, so an entry is never out of date.
 
@@ -134,7 +134,7 @@ class Entries(IFolderCache):
         path = self._path(kind, key)
         try:
             header, parts = _parsed(_contents(path, self._limit_bytes))
-            # Somebody may have given another entry's file this name.
+            # Another entry's file may have been given this name.
             if (header.kind, header.key) != (kind, key):
                 refuse("it is another entry")
         except FileNotFoundError:
@@ -181,7 +181,7 @@ class Entries(IFolderCache):
 
     @contextlib.contextmanager
     def making(self, kind: str, key: str, deadline_s: float | None = None) -> Iterator[bool]:
-        """Make an entry while nobody else does; parameters and result as for `locks.locked`."""
+        """Make an entry under its lock; parameters and result as for `locks.locked`."""
         with contextlib.suppress(OSError):
             self._make_folder()
         with locked(self._folder / f"{kind}-{key}{_LOCK}", deadline_s) as is_held:

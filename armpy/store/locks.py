@@ -32,7 +32,7 @@ _LONGEST_ID = 20
 """Bytes of a process id."""
 
 _HELD = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK)
-"""What the system says of a file that somebody else has locked."""
+"""System errors for a file that is locked elsewhere."""
 
 _log = logging.getLogger("armpy.store")
 
@@ -80,7 +80,7 @@ def locked(path: Path, deadline_s: float | None = None) -> Iterator[bool]:
     finally:
         if handle is not None and os.getpid() == owner:
             _held_handles.discard(handle)
-            with contextlib.suppress(OSError):  # first: nobody may lock what has gone
+            with contextlib.suppress(OSError):  # first: no one may lock a file that is gone
                 path.unlink()
             os.close(handle)
 
@@ -110,11 +110,11 @@ def _acquired(path: Path, deadline_s: float) -> int | None:
                 return None
         else:
             # Between opening and locking, the holder may have taken the file away: a lock of
-            # that one keeps out nobody, as whoever comes next makes a new file.
+            # that one excludes no other process, as the next one makes a new file.
             if _is_current(handle, path):
                 _note_holder(handle)
                 return handle
-            os.close(handle)  # whoever held it has taken it away
+            os.close(handle)  # the holder has taken it away
             continue
         if now_s >= deadline_s:
             _log.info("%s is not waited for any longer", path)
@@ -127,7 +127,7 @@ def _acquired(path: Path, deadline_s: float) -> int | None:
 
 
 def _try_lock(handle: int) -> None:
-    """Lock a file; raises OSError if somebody else has."""
+    """Lock a file; raises OSError if it is locked elsewhere."""
     if sys.platform == "win32":
         msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
     else:

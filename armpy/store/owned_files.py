@@ -36,7 +36,7 @@ def refuse(reason: str) -> NoReturn:
 
 @contextmanager
 def opened(path: str | os.PathLike[str]) -> Iterator[int]:
-    """A descriptor of a regular file that nobody but the user can have written.
+    """Open a regular file that only the user can have written.
 
     Raises UnusableError if others can have written it; OSError if it cannot be opened; a symbolic
     link cannot.
@@ -53,7 +53,7 @@ def opened(path: str | os.PathLike[str]) -> Iterator[int]:
             refuse("it is no regular file")
         if hasattr(os, "geteuid"):
             if info.st_uid != os.geteuid():
-                refuse("it belongs to somebody else")
+                refuse("it belongs to another user")
             if info.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
                 refuse("others can write to it")
         yield handle

@@ -371,11 +371,11 @@ def test_what_cannot_be_told_from_its_contents_is_compiled_every_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object, **__: object) -> bytes:
-        raise UnknownContentsError("what a Custom holds cannot be told")
+        raise UnknownContentsError("the contents of a Custom cannot be identified")
 
     monkeypatch.setattr("armpy.compiler.compiled_cache.digest_of", fail)
     use = only_use(load(npu(), tmp_path))
-    assert (use.is_hit, use.reason) == (False, "what a Custom holds cannot be told")
+    assert (use.is_hit, use.reason) == (False, "the contents of a Custom cannot be identified")
     assert [*tmp_path.iterdir()] == []
 
 

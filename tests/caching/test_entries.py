@@ -172,7 +172,7 @@ def test_files_of_other_users_are_not_believed(
     user = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: user + 1)
     assert entries.read("a", "1") is None
-    assert entries.verify()[0].problem == "it belongs to somebody else"
+    assert entries.verify()[0].problem == "it belongs to another user"
 
 
 @needs_posix

@@ -344,7 +344,7 @@ def test_a_program_that_is_taken_is_used(tmp_path: Path, registry: BackendRegist
     assert found.programs == (ProgramExamination("A", "host", "used", "", 32 + 6),)
     assert found.facts["model"] == "toy"
     assert found.facts["armpy"].startswith("0.0.1, here ")
-    assert found.trust == "it lies where nobody else can write (it is not signed)"
+    assert found.trust == "no other user can write where it lies (it is not signed)"
     assert (found.is_ok, found.unprepared, found.remedy, found.damage) == (True, 0, "", "")
 
 
@@ -430,7 +430,7 @@ def test_a_file_of_another_kind_is_an_error(registry: BackendRegistry) -> None:
 def test_the_command_says_it_to_people_and_programs(tmp_path: Path, cli: Cli) -> None:
     path = write(tmp_path, program("Absent", "accepted"))
     out = cli.out("doctor", str(path), code=1)
-    assert "code: used: it lies where nobody else can write (it is not signed)" in out
+    assert "code: used: no other user can write where it lies (it is not signed)" in out
     assert "program of Absent for host, 38 bytes: foreign: " in out
     assert "parts to be prepared anew: 1" in out
     document = cli.document("doctor", str(path), code=1)

@@ -161,5 +161,7 @@ def test_a_deadline_without_a_thread_to_keep_it_is_a_typed_error(
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", fail)
-    with pytest.raises(QueueFullError, match="nobody can prepare and keep the deadline"):
+    with pytest.raises(
+        QueueFullError, match="no thread can be started to prepare within the deadline"
+    ):
         in_time("Npu", time.perf_counter() + 9, lambda: 1)

@@ -126,7 +126,7 @@ def test_a_longer_file_is_refused() -> None:
     with pytest.raises(ParserError, match="not whole"):
         open_container(newest_layout(SECTIONS) + b"\0")
     text = read_plainly(newest_layout({})).manifest_text
-    with pytest.raises(ParserError, match="behind its last section"):
+    with pytest.raises(ParserError, match="data follows its last section"):
         open_container(sealed(text, b"\0" * 64))
 
 

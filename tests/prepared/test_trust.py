@@ -127,7 +127,7 @@ def refusal(path: Path | str) -> str:
 
 def test_an_unsigned_file_in_a_place_of_the_users_own_is_used(place: Path) -> None:
     verdict = judged(place)
-    assert verdict == CodeVerdict(True, "it lies where nobody else can write (it is not signed)")
+    assert verdict == CodeVerdict(True, "no other user can write where it lies (it is not signed)")
     verdict.check()
 
 
@@ -378,7 +378,7 @@ def test_a_file_that_others_could_write_when_it_was_opened_is_refused(place: Pat
 def test_bytes_in_memory_are_refused_without_a_signature() -> None:
     verdict = judge(in_memory())
     assert not verdict.uses_code
-    with pytest.raises(ParserError, match="it comes from memory, so that nobody knows who"):
+    with pytest.raises(ParserError, match="it comes from memory, so its writer is unknown"):
         verdict.check()
 
 
@@ -428,7 +428,7 @@ def test_the_signature_of_another_file_is_refused_even_in_an_own_place(
     assert caught.value.where == str(place)
     assert caught.value.expected == f"a signature by the trusted key {key_text(signer.key)}"
     assert "its signature is wrong: the file is not what was signed" in str(caught.value)
-    assert "Get the file anew from whoever has signed it" in caught.value.fix
+    assert "Get the file anew from its signer" in caught.value.fix
 
 
 @signing
@@ -461,7 +461,7 @@ def test_a_signature_by_an_unknown_key_counts_as_none(
     text = key_text(stranger.key)
     unknown = f"it is signed by {text}, which is not one of the trusted keys"
     verdict = judge(opened(place, **fields), (signer.key,))
-    assert verdict == CodeVerdict(True, f"it lies where nobody else can write ({unknown})")
+    assert verdict == CodeVerdict(True, f"no other user can write where it lies ({unknown})")
     elsewhere = judge(in_memory(**fields), (signer.key,))
     assert not elsewhere.uses_code
     assert elsewhere.reason.endswith(unknown)

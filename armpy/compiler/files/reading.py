@@ -1,4 +1,4 @@
-"""Reads networks from compiled models, whoever wrote them."""
+"""Reads networks from compiled models, which may be untrusted."""
 
 from __future__ import annotations
 

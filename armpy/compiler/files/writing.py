@@ -210,7 +210,7 @@ class NetworkWriter:
         return ModelRecord(self._arrays.records(), tuple(self._records), number, plan)
 
     def _number(self, graph: Graph) -> int:
-        """The number of a graph, recorded behind those that it runs."""
+        """Return the number of a graph, which is recorded after the graphs that it runs."""
         # Inner graphs first, so that a reader has made each before a layer needs it.
         for part in (*nested_graphs(graph), graph):
             if part not in self._graphs:
@@ -308,7 +308,7 @@ class NetworkWriter:
 
 def _described(where: str, program: object) -> str:
     """What a backend's program says of itself."""
-    # It is for people alone: a program that cannot tell is no reason not to save.
+    # It is for people alone: a program without a description can still be saved.
     try:
         return ask_backend(where, str, str, program)
     except ArmpyError:

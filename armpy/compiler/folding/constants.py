@@ -77,7 +77,7 @@ class Evaluator:
             if not self._support.is_layer_supported(operation, infos, outputs):
                 return None
             return self._execute(operation, infos, arrays, outputs, allowed_bytes)
-        # Outputs of open shape tell their size only while they are made; too large means unfolded.
+        # The size of open outputs is known only while they are made; large ones stay unfolded.
         except MemoryLimitError:
             return None
         except ArmpyError:

@@ -63,7 +63,7 @@ class PlacedGraph:
     factory_ids : dict of Value to str
         What makes the handle of each value that a layer writes.
     imports : dict of (Value, str) to PlannedImport
-        By value and reader's backend; whoever is not in it gets the writer's handle itself.
+        By value and reader's backend; backends without an entry get the writer's handle itself.
     refusals : dict of int to Support
         By the id of a copy's layer, why there is no import in its place.
     """
@@ -288,7 +288,7 @@ class _Bridger:
         return self._copy(value, place)
 
     def _copy(self, value: Value, place: str) -> Value:
-        """A copy of a value for a place, and whoever else can read it there."""
+        """Copy a value to a place, for all backends that can read it there."""
         # From where it was written: a copy of a copy would wait for the first one.
         source = self._homes[value][0]
         name = f"[ {value.name} {source.place} -> {place} ]"

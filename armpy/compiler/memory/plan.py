@@ -107,7 +107,7 @@ def plan_memory(
     last_use = {
         value: index
         for index, layer in enumerate(graph.layers)
-        # Outputs as well: one that nobody reads is written, and needs a place in its own step.
+        # Outputs as well: an unread one is written, and needs a place in its own step.
         for value in (*layer.inputs, *layer.outputs)
         if value is not None
     }

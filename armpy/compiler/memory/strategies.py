@@ -291,7 +291,7 @@ def pack(
     strategy: IMemoryOptimizerStrategy = DEFAULT_STRATEGY,
     block_bytes: int = ALIGNMENT_BYTES,
 ) -> tuple[list[int], int]:
-    """Choose offsets in one arena, which holds the strategy's bins one behind the other.
+    """Choose offsets in one arena, which holds the strategy's bins one after the other.
 
     Parameters
     ----------

@@ -66,7 +66,7 @@ class _ScoreTerm:
         return np.where(self.value.data == self.hides, self.number, 0).astype(np.float32)
 
     def is_sum(self, *, is_first: bool) -> bool:
-        """Whether adding it, behind others or first, gives what it does: not if it replaces."""
+        """Whether the term can be added, after others or first, instead of replacing scores."""
         if self.number is None or self.number == -math.inf:
             return True
         return is_first and self.number <= _SWALLOWING
@@ -130,7 +130,7 @@ def join_attention(graph: Graph, context: PassContext) -> Graph:
     Of float32 only, with three or four axes, where nothing else reads what lies between and the
     layer stays on its backend. The same up to rounding, but for NaN of what is not seen: queries
     that see nothing give 0, and keys and values that a query does not see leave it alone. A
-    constant mask that hides what lies behind each query becomes an attribute.
+    constant mask that hides the keys after each query becomes an attribute.
     """
     joined: dict[Layer, _FoundAttention] = {}
     for layer in graph.layers:
@@ -138,7 +138,7 @@ def join_attention(graph: Graph, context: PassContext) -> Graph:
         if found is not None and _can_join(graph, context, found):
             joined[layer] = found
     taken = {layer for found in joined.values() for layer in found.layers}
-    # Sums of terms, each made once: layers behind each other share their masks.
+    # Sums of terms, each made once: successive layers share their masks.
     masks: dict[tuple[object, ...], Value] = {}
     return rewrite(graph, joined, partial(_replace, masks), taken)
 
@@ -227,7 +227,7 @@ def _scores(graph: Graph, value: Value, depth: int) -> _Scores | None:
         if inner.info.shape != value.info.shape:
             continue
         found = _scores(graph, inner, depth - 1)
-        # A factor behind a term multiplies the term as well, which attention does not.
+        # A factor after a term multiplies the term as well, which attention does not.
         if found is None or (factor != 1 and found.terms):
             continue
         terms = found.terms if term is None else (*found.terms, term)
@@ -337,7 +337,7 @@ def _last_seen(elements: Array, shape: Sequence[int], hiding: float) -> int | No
 def _can_join(graph: Graph, context: PassContext, found: _FoundAttention) -> bool:
     """Whether nothing else reads what lies between, and the backend takes the layer."""
     last = found.layers[0]
-    # Inner layers go, so nobody else may read their outputs.
+    # Inner layers are removed, so no other layer may read their outputs.
     if not are_read_inside(graph, found.layers, last):
         return False
     inputs: list[Value | None] = [
@@ -419,7 +419,7 @@ def _replace(
             value = rewriter.insert(Reshape(_four(operand.shape)), [value], name).output
         inputs.append(value)
     operands = (*inputs, mask) if mask is not None else tuple(inputs)
-    # Found from the end, and told in order of execution.
+    # Found from the end, and listed in order of execution.
     origins = found.layers[::-1]
     shape = last.output.info.known_shape
     if len(shape) == 4:

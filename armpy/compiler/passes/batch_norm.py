@@ -32,7 +32,7 @@ FILTER_AXIS = {
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _FoldedNorm:
-    """Weighted layer folded with the elementwise ones behind it.
+    """Weighted layer folded with the elementwise ones that follow.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class _FoldedNorm:
 
 
 def fold_batch_norm(graph: Graph, context: PassContext) -> Graph:
-    """Multiply weights by constant factors behind the layer, and add constant terms to its bias.
+    """Multiply weights by the constant factors that follow, and add constant terms to the bias.
 
     Notes
     -----
@@ -86,7 +86,7 @@ def _add(rewriter: Rewriter, layer: Layer, folded: _FoldedNorm) -> None:
 
 
 def _folded(graph: Graph, layer: Layer) -> _FoldedNorm | None:
-    """A weighted layer with the elementwise ones behind it; None if there are none."""
+    """Fold a weighted layer with the elementwise ones that follow; None if there are none."""
     axis = FILTER_AXIS.get(type(layer.operation))
     if axis is None or layer.operation.attributes()["activation"] is not FusedActivation.NONE:
         return None
@@ -103,7 +103,7 @@ def _folded(graph: Graph, layer: Layer) -> _FoldedNorm | None:
     terms = np.zeros(weights.shape[axis]) if given is None else given.astype(np.float64)
     folded = _FoldedNorm((), weights.astype(np.float64), terms, FusedActivation.NONE)
     value = layer.output
-    # Behind a clamp, factors and terms are no longer those of the sum.
+    # After a clamp, factors and terms are no longer those of the sum.
     while folded.activation is FusedActivation.NONE:
         following = only_reader(graph, value)
         step = None if following is None else _step(layer, following, value, len(terms))

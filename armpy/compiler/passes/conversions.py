@@ -96,7 +96,7 @@ def cancel_conversions(graph: Graph, context: PassContext) -> Graph:
 
 
 def move_conversions(graph: Graph, context: PassContext) -> Graph:
-    """Move quantised elements instead of floats: quantise before a movement, dequantise behind it.
+    """Move quantised elements instead of floats: quantise before a movement, dequantise after it.
 
     Notes
     -----
@@ -121,7 +121,7 @@ def move_conversions(graph: Graph, context: PassContext) -> Graph:
         # A movement between both conversions goes with the first of them that has it.
         if source is None or not _is_movable(source) or taken.intersection(below):
             continue
-        # Behind a broadcast, each element would be converted many times.
+        # After a broadcast, each element would be converted many times.
         shrinks = below[-1].output.info.num_elements <= source.num_elements
         if shrinks and all(_stays(context, one, source) for one in below):
             late[layer] = below
@@ -167,7 +167,7 @@ def _chain_above(graph: Graph, layer: Layer) -> list[Layer]:
 
 
 def _chain_below(graph: Graph, layer: Layer) -> list[Layer]:
-    """The movements behind a conversion that alone read it, the nearest first."""
+    """List the movements that follow a conversion as its only readers, the nearest first."""
     found: list[Layer] = []
     below = only_reader(graph, layer.output)
     while below is not None and _is_moving(below):
@@ -197,7 +197,7 @@ def _gives_back(first: Layer, last: Layer, is_moved: bool) -> bool:
 
 
 def _has_fine_scales(info: TensorInfo) -> bool:
-    """Whether every quantised element can be told from its neighbours as a float."""
+    """Whether neighbouring quantised elements differ as floats."""
     scales = info.quantization.scales if info.quantization is not None else ()
     return bool(scales) and all(_FINE[0] <= scale <= _FINE[1] for scale in scales)
 

@@ -66,7 +66,7 @@ def _can_join(graph: Graph, context: PassContext, found: FusedLayer, taken: set[
     last = found.layers[0]
     if last.output.info.data_type is not DataType.FLOAT32 or not taken.isdisjoint(found.layers):
         return False
-    # Inner layers go, so nobody else may read their outputs.
+    # Inner layers are removed, so no other layer may read their outputs.
     is_closed = are_read_inside(graph, found.layers, last)
     return is_closed and context.stays(last, found.operation, found.inputs)
 
@@ -79,7 +79,7 @@ def _find_bias(graph: Graph, layer: Layer) -> FusedLayer | None:
     if sides is None or above is None or type(above.operation) not in FILTER_AXIS:
         return None
     attributes = above.operation.attributes()
-    # A clamp lies in front of the sum, and would lie behind it with a bias.
+    # A clamp precedes the sum, and would follow it with a bias.
     is_plain = attributes["activation"] is FusedActivation.NONE and len(above.outputs) == 1
     if not is_plain or above.operand("bias") is not None or len(above.inputs) > 3:
         return None

@@ -36,7 +36,7 @@ class PermutedLayer:
 
 
 def composed(first: Permutation, then: Permutation) -> Permutation:
-    """The order that one transpose behind another gives."""
+    """Compose two transposes, `first` before `then`."""
     return tuple(first[axis] for axis in then)
 
 
@@ -152,7 +152,7 @@ Block = tuple[tuple[int, ...], tuple[int, ...]]
 
 def _blocks(before: Sequence[int], after: Sequence[int]) -> list[Block] | None:
     """The smallest blocks of neighbouring axes that a reshape makes of each other."""
-    # Products with 0 are all alike, and tell no axes apart.
+    # Products with 0 are all alike, and do not distinguish axes.
     if 0 in (*before, *after) or not before or not after:
         return None
     blocks: list[Block] = []
@@ -175,7 +175,7 @@ def _blocks(before: Sequence[int], after: Sequence[int]) -> list[Block] | None:
 def _through_blocks(
     blocks: list[Block] | None, shape: Sequence[int], perm: Permutation
 ) -> Permutation | None:
-    """The order behind a reshape that goes with one in front of it; None if a block is torn.
+    """Return the order after a reshape for an order before it; None if a block is split.
 
     Notes
     -----

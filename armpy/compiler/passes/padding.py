@@ -87,7 +87,7 @@ def _is_neutral(graph: Graph, pad: Layer, operation: _Windows) -> bool:
 
 
 def _element(pad: Layer) -> np.generic | None:
-    """What is stored around the input; None if only an execution tells."""
+    """Return the padding element; None if only an execution determines it."""
     operation, info = pad.operation, pad.output.info
     assert isinstance(operation, Pad)
     if pad.operand("pad_value") is not None:

@@ -39,7 +39,7 @@ _MODULES = MappingProxyType(
 )
 """Where the function of each pass is, which has its name."""
 
-# Behind the reductions, which make the float16 layers that it looks at.
+# After the reductions, which make the float16 layers that it looks at.
 _LAST = "fall_back_to_float32"
 
 
@@ -76,7 +76,7 @@ def _chosen(options: OptimizerOptions) -> Iterator[tuple[str, OptimizerPass | No
     for name, given in passes.items():
         if name not in BUILT_IN_PASSES:
             yield from _one(name, given)
-    # Behind the application's own passes, which see the types of the model.
+    # After the application's own passes, which see the types of the model.
     for name in ("reduce_fp32_to_fp16", "reduce_fp32_to_bf16"):
         yield from _one(name, getattr(options, name))
     yield from _one(_LAST, passes.get(_LAST, BUILT_IN_PASSES[_LAST]))

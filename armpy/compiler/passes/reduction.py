@@ -234,7 +234,7 @@ class _TypeRewriter:
     def __init__(self, graph: Graph, types: Mapping[Layer, _Types]) -> None:
         self._rewriter = Rewriter(graph)
         self._types = types
-        # Each tensor in each type that somebody has asked for.
+        # Each tensor in each requested type.
         self._made: dict[tuple[Value, DataType], Value] = {}
 
     def run(self) -> Graph:

@@ -52,7 +52,7 @@ def _better(graph: Graph, context: PassContext) -> Graph | None:
     """A graph that transposes less; None if none is found."""
     choices = _choices(graph, context)
     together = {layer: permuted for choice in choices for layer, permuted in choice.items()}
-    # Costs of a choice do not tell of transposes that read what others permute.
+    # Costs of a choice do not include transposes that read the results of others.
     for permuted_layers in (together, *choices) if len(choices) > 1 else choices:
         made = _PermutationMover(graph, permuted_layers).graph()
         if any(_follows_transpose(made, layer) for layer in made.layers):
@@ -220,7 +220,7 @@ def _costs(graph: Graph, region: _Region) -> Iterator[Cost]:
     """What has to be transposed, by the layers of a region that are permuted."""
     for value, perm in region.orders.items():
         costs = _costs_of(graph, region, value, perm)
-        # A cost on nobody's choice is paid in any case, and only makes the search longer.
+        # A cost that depends on no choice is paid in any case, and only makes the search longer.
         yield from (one for one in costs if one.weight and (one.chosen or one.other))
 
 
@@ -229,8 +229,8 @@ def _costs_of(graph: Graph, region: _Region, value: Value, perm: Permutation) ->
 
     Notes
     -----
-    Whoever writes it gives it in one order; it is transposed at most once for those who read it
-    in the other one. A transpose reads whichever there is.
+    Its writer gives it in one order; it is transposed at most once for readers of the other
+    order. A transpose reads whichever there is.
     """
     # Callers read results in the order that they know.
     readers, is_plain, is_permuted = [], value in graph.result_set, False

@@ -3,7 +3,7 @@
 Notes
 -----
 A record says of a file, by its path, which state of it was read whole and found right. A file that
-has been written since has another time of change, which nobody but the system sets. As times have a
+has been written since has another time of change, which only the system sets. As times have a
 resolution, a state counts only if it was some time old when it was verified.
 
 Changes through a memory mapping may leave the time as it is. So a record is good for not looking
@@ -27,7 +27,7 @@ FOLDER = "verified"
 """Of armpy's cache directory."""
 
 SETTLED_NS = 2_000_000_000
-"""How old a state has to be before it is remembered: file systems tell times apart by at most two
+"""How old a state has to be before it is remembered: the resolution of file times is at most two
 seconds."""
 
 
@@ -37,7 +37,7 @@ def check_once(container: Container, always: Sequence[str] = ()) -> None:
     Parameters
     ----------
     always : sequence of str
-        Sections that whoever reads them checks every time, such as code.
+        Sections that their readers check every time, such as code.
 
     Raises
     ------
@@ -71,6 +71,6 @@ def _place(path: str) -> str | None:
         folder = os.path.join(cache_folder(), FOLDER)
     except RuntimeError:
         return None
-    # By the path alone: a file that changes leaves no old record behind.
+    # By the path alone: a changed file replaces its old record.
     name = sha256(os.fsencode(os.path.abspath(path))).hexdigest()[:32]
     return os.path.join(folder, f"{name}.json")

@@ -203,7 +203,7 @@ class Container:
                 self.refuse(f"section '{name[:80]}' is not whole")
             found[name] = section
         if begin != self.data.size:
-            self.refuse("there is something behind its last section")
+            self.refuse("data follows its last section")
         return found
 
     def _row(self, row: object) -> tuple[str, FileSection]:
@@ -257,7 +257,7 @@ def open_container(source: Source, where: str = "", *, is_mapped: bool = True) -
     if not isinstance(source, str | os.PathLike):
         return Container(_copied(source), where or "a compiled model in memory")
     where = where or os.fspath(source)
-    # Without waiting, as opening a pipe to which nobody writes would take for ever.
+    # Without waiting, as opening a pipe without a writer would block for ever.
     flags = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
         handle = os.open(source, flags | getattr(os, "O_BINARY", 0))
@@ -287,7 +287,7 @@ def open_container(source: Source, where: str = "", *, is_mapped: bool = True) -
 def _copied(source: bytes | bytearray | memoryview | mmap.mmap) -> Bytes:
     """A copy of bytes that begins at a multiple of the alignment."""
     given = np.frombuffer(source, np.uint8)
-    # Copied, as whoever gave the bytes may change them, and kernels count on the alignment.
+    # Copied, as the caller may change the bytes, and kernels count on the alignment.
     memory = np.empty(given.size + ALIGNMENT_BYTES, np.uint8)
     skip = -int(memory.ctypes.data) % ALIGNMENT_BYTES
     copied = memory[skip : skip + given.size]

@@ -185,7 +185,7 @@ def packs_of(backend_id: BackendId) -> tuple[KernelPack, ...]:
     """The packs with a backend's kernels: those of the environment variable, then installed ones.
 
     What cannot be used is left out, with a warning: the kernels are compiled then. Code is taken
-    from files that nobody else can have written, as from prepared ones.
+    from files that no other user can have written, as from compiled models.
     """
     found = [one.pack for one in found_packs() if one.pack is not None]
     return tuple(pack for pack in found if pack.backend_id == backend_id)

@@ -7,8 +7,8 @@ A recipe is what JSON can hold::
      "parts": [{"offset": 4096,
                 "axes": [[[0, [[4, 9216], [16, 4]]]], [[0, [[9, 256]]]], ...]}]}
 
-``parts`` lie one behind the other along ``axis``. Each has one list per axis, of *segments* that
-lie one behind the other along that axis: by how many bytes the segment begins behind the part, and
+``parts`` lie one after the other along ``axis``. Each has one list per axis, of *segments* that
+lie one after the other along that axis: the offset in bytes of the segment in the part, and
 ``[count, stride]`` of its indices as numbers of several digits, the last one changing quickest. An
 element's place is ``offset`` plus what the axes say, in bytes. There an unsigned integer of
 ``stored_bytes`` lies; ``add`` is added and what is too long for the type cut off. The axes may be
@@ -67,7 +67,7 @@ class Segment(NamedTuple):
 
     @property
     def highest(self) -> int:
-        """The place of the element that lies behind all others."""
+        """The place of the last element in memory."""
         return self.start + sum(max(0, (count - 1) * stride) for count, stride in self.digits)
 
 

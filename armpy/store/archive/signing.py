@@ -141,7 +141,7 @@ def generate_keys(path: str | os.PathLike[str], password: bytes | None = None) -
     try:
         _write_new(name + _PUBLIC_SUFFIX, known, 0o644)
     except BaseException:
-        # Of half a pair nobody would know that it is one, and the name would be taken.
+        # Half a pair would be useless, and the name would be taken.
         os.unlink(name)
         raise
     return name + _PUBLIC_SUFFIX, public
@@ -167,8 +167,8 @@ def read_public_key(source: KeySource) -> bytes:
     Parameters
     ----------
     source : path, str or bytes
-        A PEM file, as ``openssl pkey -pubout`` and `generate_keys` write it, which nobody else may
-        be able to change; the text ``ed25519:BASE64``; or the 32 bytes.
+        A PEM file, as ``openssl pkey -pubout`` and `generate_keys` write it, which no other
+        user may be able to change; the text ``ed25519:BASE64``; or the 32 bytes.
 
     Raises
     ------
@@ -215,7 +215,7 @@ def _decoded(text: str) -> bytes:
 
 
 def _read_public_file(path: str) -> bytes:
-    """The key in a PEM file that nobody else can change."""
+    """Read the key in a PEM file that no other user can change."""
     fix = f"{_INSTALL}, or give the key as {_TEXT}BASE64"
     ed25519 = _ed25519(f"the key {path} is read", fix)
     try:

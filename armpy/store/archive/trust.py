@@ -1,9 +1,9 @@
 """Trust in the code of a compiled model.
 
-Whoever can write to a file that is loaded can make the process do anything, so code is taken from
-files that nobody else can have written: by where they lie, as with backends, or by a signature.
-What is judged is what was opened, by its descriptor and by the header that is in memory already;
-whatever happens to the file afterwards, `Container.checked` copies code before its checksum is
+A user who can write to a file that is loaded can make the process do anything, so code is taken
+from files that no other user can have written: by where they lie, as with backends, or by a
+signature. The file is judged as it was opened, by its descriptor and by the header in memory. If it
+is changed afterwards, `Container.checked` copies code before its checksum is
 computed, and the checksums are what the signature is over.
 """
 
@@ -86,7 +86,7 @@ def open_judged(
     refused.
     """
     container = open_container(source)
-    # Before it may be read anew from memory, which nobody owns.
+    # Before it may be read anew from memory, which has no owner.
     exposed = _why_exposed(container)
     if exposed and container.path is not None and container.key in trusted_keys and code != NEVER:
         container = open_container(container.data.data, container.where)
@@ -129,7 +129,7 @@ def _judged(
                 container.where,
                 "its signature is wrong: the file is not what was signed",
                 f"a signature by the trusted key {signer}",
-                f"Get the file anew from whoever has signed it; {_GRAPH_ALONE}",
+                f"Get the file anew from its signer; {_GRAPH_ALONE}",
             )
         return CodeVerdict(True, f"it is signed by the trusted key {signer}")
     without = _why_unsigned(container, has_keys=bool(trusted_keys))
@@ -141,11 +141,11 @@ def _judged(
             f"Sign it with armpy compile --sign, and give the key as trusted; {_GRAPH_ALONE}",
         )
     if not exposed:
-        return CodeVerdict(True, f"it lies where nobody else can write ({without})")
+        return CodeVerdict(True, f"no other user can write where it lies ({without})")
     return _refused(
         container.where,
         f"{exposed}, and {without}",
-        "a file that nobody else can change, or a signature by a trusted key",
+        "a file that no other user can change, or a signature by a trusted key",
         f"Copy it to a place of your own, or have it signed; {_GRAPH_ALONE}",
     )
 
@@ -164,7 +164,7 @@ def _why_unsigned(container: Container, *, has_keys: bool) -> str:
 def _why_exposed(container: Container) -> str:
     """Why others may have made a file what it is; empty if they cannot."""
     if container.path is None or container.info is None:
-        return "it comes from memory, so that nobody knows who has written it"
+        return "it comes from memory, so its writer is unknown"
     return why_exposed(container.path, container.info)
 
 

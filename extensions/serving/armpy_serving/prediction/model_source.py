@@ -134,7 +134,7 @@ class ModelSource:
                 return self._compiled(path, digest, options, is_again=True)
             _log.warning(
                 "each process compiles the model for itself, as the folder %s cannot be used; set "
-                "ARMPY_CACHE_DIR to one that nobody else can write to: %s",
+                "ARMPY_CACHE_DIR to one that no other user can write to: %s",
                 os.path.dirname(found),
                 error,
             )

@@ -50,7 +50,7 @@ class SentModel:
         else:
             self._path, contents = "", np.frombuffer(source, np.uint8)
             self._digest = sha256(contents.data).hexdigest()
-            exposed = "nobody knows who has written bytes"
+            exposed = "the writer of bytes is unknown"
         self.is_own = not (exposed and begins_prepared(contents.data))
         # An array: the store's readers share its memory, and do not copy as they do with bytes.
         self._reference: Any = ray.put(contents)  # Any: Ray is not typed here
