@@ -136,7 +136,8 @@ class SupportOracle:
         """Whether a backend that takes a layer takes it beside its neighbours."""
         support = self._support_of(backend)
         method = type(support).is_layer_supported_in if isinstance(support, ILayerSupport) else None
-        # Only backends that override it are asked: few look at neighbours, and a call costs time.
+        # Only backends that override it are asked: few look at neighbouring layers, and each
+        # call costs time.
         if method is None or method is ILayerSupport.is_layer_supported_in:
             return Support.yes()
         return self._answered(backend, layer, support, "is_layer_supported_in", layer, graph)

@@ -162,8 +162,8 @@ def test_the_oldest_layout_is_refused_with_both_versions(path: Path) -> None:
         ([row(offset=2**70)], "is not whole"),
         ([row(), row("b")], "'b' cannot be where"),
         ([row(size=0), row("a", size=64)], "'a' cannot be where"),
-        ([row(size=63)], "behind its last"),
-        ([], "behind its last"),
+        ([row(size=63)], "follows its last"),
+        ([], "follows its last"),
     ],
 )
 def test_sections_lie_in_the_file_one_after_the_other(table: object, text: str) -> None:
