@@ -52,12 +52,13 @@ PAGES = (
     "*.md",
     *(f"{folder}/**/*.md" for folder in ("docs", "backends", "extensions", "examples")),
 )
-REFUSED_FIRST_WORDS = frozenset(
-    {
-        *("What", "Whatever", "Who", "Whose", "Whom", "Whether", "Where", "How", "When"),
-        *("At", "By", "For", "From", "In", "Of", "On", "To", "With", "Without"),
-    }
-)
+REFUSED_FIRST_WORDS = frozenset({"What", "Who", "Whose", "Where", "Whatever", "Whom"})
+"""Of docstrings of classes and modules."""
+VAGUE_FIRST_WORDS = REFUSED_FIRST_WORDS | {
+    *("Whether", "How", "When"),
+    *("At", "By", "For", "From", "In", "Of", "On", "To", "With", "Without"),
+}
+"""Of all docstrings."""
 PARTICIPLE = re.compile(
     r"[a-z](ed|ing)$|(^_?|[a-z])(Told|Lent|Lost|Found|Made|Taken|Given|Left\w*)$"
 )
@@ -306,14 +307,31 @@ def _chains(tree: Tree, settings: Settings) -> list[str]:
 
 
 def _first_words(tree: Tree, _: Settings) -> list[str]:
-    found = []
-    for source in tree.sources.values():
-        for node in ast.walk(source.tree):
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-                first = re.match(r"\w+", ast.get_docstring(node) or "")
-                if first and first.group() in REFUSED_FIRST_WORDS:
-                    found.append(f"{source.name}: {getattr(node, 'name', 'the module')}")
-    return found
+    """Classes and modules; functions have a rule of their own, as there are many yet."""
+    return [
+        f"{source.name}: {getattr(node, 'name', 'the module')}"
+        for source in tree.sources.values()
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Module | ast.ClassDef) and _first_word(node) in REFUSED_FIRST_WORDS
+    ]
+
+
+def _vague_first_words(tree: Tree, _: Settings) -> list[str]:
+    return [
+        f"{source.name}: {getattr(node, 'name', 'the module')}"
+        for source in tree.sources.values()
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and _first_word(node) in VAGUE_FIRST_WORDS
+    ]
+
+
+def _first_word(
+    node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef,
+) -> str:
+    """The first word of a docstring; empty if there is none."""
+    first = re.match(r"\w+", ast.get_docstring(node) or "")
+    return first.group() if first else ""
 
 
 def _participles(tree: Tree, settings: Settings) -> list[str]:
@@ -480,8 +498,12 @@ RULES: dict[str, tuple[str, Callable[[Tree, Settings], list[str]]]] = {
     "doubled_class_names": ("class names that stand more than once", _doubled),
     "chains": ("classes two steps below one that is no contract", _chains),
     "first_words": (
-        "docstrings that begin with a question word or a preposition",
+        "docstrings of classes and modules that begin with What, Who ...",
         _first_words,
+    ),
+    "vague_first_words": (
+        "docstrings that begin with a question word or a preposition",
+        _vague_first_words,
     ),
     "participles": ("classes named by a participle, which is no thing", _participles),
     "compatibility": ("definitions for what was written for something older", _compatibility),

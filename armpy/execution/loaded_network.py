@@ -408,7 +408,7 @@ class LoadedNetwork:
                     elif self.tiers is not None:
                         prepared = self.tiers.prepared(self, shapes)
                     else:
-                        prepared = self.compiled(shapes)
+                        prepared = self.surrounded(shapes, _first_plan(self, shapes))
                 self.plan_cache.ready[shapes] = prepared
                 # A program that runs only until the final one is compiled is not kept.
                 is_final = resized is None and _maker_of(self, prepared) is self
@@ -421,12 +421,7 @@ class LoadedNetwork:
         """The network prepared for some input shapes, whatever has to be compiled for it."""
         with self._lock, profiled_by(self.profiler), phase("prepare"):
             self._check_open()
-            # Not by the original's `plan`, after which it would be the original's latest.
-            original = self.original
-            plan = (
-                self.plan_cache.first(shapes) if original is None else original._find(shapes).plan
-            )
-            return self.surrounded(shapes, plan)
+            return self.surrounded(shapes, _first_plan(self, shapes))
 
     def surrounded(
         self, shapes: Shapes, plan: NetworkProgram, memory: HeldMemory | None = None
@@ -473,6 +468,15 @@ def _prepare_default(network: LoadedNetwork) -> None:
         if all(value.info.is_fully_shaped for value in network.graph.inputs):
             raise
         _log.info("not prepared for the default shapes %s: %s", shapes, error)
+
+
+def _first_plan(network: LoadedNetwork, shapes: Shapes) -> NetworkProgram:
+    """The plan for some input shapes, made from the network or from its original."""
+    if network.original is None:
+        return network.plan_cache.first(shapes)
+    # Not by `plan`, after which it would be the original's latest.
+    plan: NetworkProgram = network.original._find(shapes).plan
+    return plan
 
 
 def _maker_of(network: LoadedNetwork, prepared: BoundProgram | None) -> LoadedNetwork:

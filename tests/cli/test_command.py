@@ -350,3 +350,24 @@ def test_a_preference_is_followed_and_what_was_weighed_is_told(cli: Cli, command
     _, out, _ = cli(command, MODEL, *options)
     assert "Placements that were weighed" in out
     assert cli.document(command, MODEL, *options[:2])["alternatives"] == []
+
+
+def test_layers_are_assigned_and_calls_are_spread(cli: Cli) -> None:
+    options = ("--backends", "NumbaAcc,CpuRef")
+    out = cli.out("run", MODEL, *options, "--affinity", "*MaxPool*=CpuRef")
+    assert "placement: 10 layers: NumbaAcc 8, CpuRef 2;" in out
+    assert "fell back" not in out
+    out = cli.out("run", MODEL, *options, "--spread")
+    assert "placement: 20 layers: NumbaAcc 10, CpuRef 10;" in out  # the model once for each
+
+
+@pytest.mark.parametrize(
+    ("affinity", "message"),
+    [
+        ("CpuRef", "--affinity: the text assigns no layers to a backend. Expected PATTERN=BACKEND"),
+        ("conv*=Npu", "the runtime does not use the backend 'Npu'"),
+        ("zz*=CpuRef", "no layer of the network has this name"),
+    ],
+)
+def test_an_affinity_that_cannot_be_kept_is_refused(cli: Cli, affinity: str, message: str) -> None:
+    assert message in cli.err("run", MODEL, "--affinity", affinity)

@@ -115,6 +115,28 @@ def test_a_backend_that_fails_hands_its_executions_to_the_others(
     assert len(calls) == 3
 
 
+def test_the_next_backend_after_a_failure_is_chosen_by_the_spread_alone() -> None:
+    def fail() -> None:
+        raise RuntimeError("broken")
+
+    properties = NetworkProperties(on_failure="next")
+    model = Model(
+        chain(1), spread(running("A", fail), running("B"), running("C")), properties=properties
+    )
+    for _ in range(3):
+        np.testing.assert_array_equal(model(X), np.maximum(X, 0))
+    assert executions(model)["A"] == 0
+    assert sum(executions(model).values()) == 3
+
+
+def test_working_memory_of_the_application_is_the_first_backends() -> None:
+    model = Model(chain(1), spread(running("A"), running("B")))
+    model(X)
+    with model.create_working_memory() as memory:
+        np.testing.assert_array_equal(model.run({"x": X}, memory=memory)["y"], np.maximum(X, 0))
+    assert executions(model) == {"A": 1, "B": 0}
+
+
 def test_the_error_is_raised_where_every_backend_has_failed() -> None:
     def fail() -> None:
         raise RuntimeError("broken")

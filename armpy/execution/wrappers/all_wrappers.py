@@ -111,7 +111,8 @@ class ExecutionWrappers:
         debug : callable, optional
             Wrapper that tells every value.
         """
-        if self._settings.properties.on_failure != "next":
+        # What is spread over backends is executed again by the spread itself.
+        if self._settings.properties.on_failure != "next" or self._settings.spread:
             key = None
         runs = _runs_of(plan) if memory is None else Runs(memory.run)
         for wrapped in self._wrappers(plan, memory, key, debug):

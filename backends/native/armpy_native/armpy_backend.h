@@ -138,7 +138,7 @@ typedef struct ap_backend {
      * Say which operators of a model can be compiled. yes[i] is set to 1 for the i-th operator,
      * else left 0, for all num_operators. reasons, of room bytes, gets one line for each operator,
      * separated by '\n', empty where it is supported; *needed is set to the size of the text.
-     * Where room is too small, yes and *needed are set, and reasons is left as it is.
+     * Where room is too small, armpy asks again with as much as *needed says.
      */
     int32_t (*supported)(ap_device *device, ap_span graph, uint8_t *yes, uint64_t num_operators,
                          char *reasons, uint64_t room, uint64_t *needed, ap_error *error);

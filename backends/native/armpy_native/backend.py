@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import sys
+import threading
 from collections.abc import Mapping, Sequence
-from functools import cache
+from weakref import WeakValueDictionary
 
 from armpy.backend import (
     BackendOption,
@@ -19,22 +21,26 @@ from armpy.backend import (
     OptionValue,
     OptionValues,
 )
-from armpy.errors import InvalidArgumentError, UnimplementedError
+from armpy.errors import ArmpyError, InvalidArgumentError, UnimplementedError
 from armpy.frontends.tflite.reader import read_model
 from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
 from armpy.types import BackendId, DeviceType
-from armpy_native.library import Device, Library, Program, aligned, load_library, span_of
+from armpy_native.library import (
+    DEVICE_TYPES,
+    Device,
+    Library,
+    Program,
+    aligned,
+    load_library,
+    span_of,
+)
 from armpy_tools.tflite_writer.tflite import view_bytes
+
+_log = logging.getLogger("armpy.native")
 
 _MODEL, _SAVED = b"0", b"1"
 """First byte of what is kept: a .tflite model follows, or the library's compiled form."""
-
-_TYPES = {
-    "accelerator": DeviceType.ACCELERATOR,
-    "gpu": DeviceType.GPU,
-    "cpu": DeviceType.OTHER,  # after compiled code of armpy's own
-}
 
 
 class NativeProgram(IEngineProgram):
@@ -89,6 +95,13 @@ class NativePrograms(IEnginePrograms):
         return NativeProgram(Program(device, graph))
 
 
+class NativeContext(IBackendContext):
+    """The open device of a runtime."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+
+
 class NativeBackend(IEngineBackend):
     """Runs subgraphs through a shared library with the interface of ``armpy_backend.h``."""
 
@@ -114,20 +127,15 @@ class NativeBackend(IEngineBackend):
 
     def get_devices(self) -> Sequence[DeviceInfo]:
         """The device that the library describes."""
-        facts = self._facts()
-        kind = _TYPES.get(str(facts.get("type", "accelerator")), DeviceType.ACCELERATOR)
-        numerics = Numerics(keeps_nan=facts.get("keeps_nan") is not False)
-        return (DeviceInfo(device_type=kind, numerics=numerics),)
-
-    def _facts(self) -> Mapping[str, object]:
         options = str(self._runtime_options.get("options", "{}"))
         try:
-            return device_of(self.library.path, options).facts
-        except InvalidArgumentError:
-            raise
-        # A device that is missing has no facts; create_backend_context says what is missing.
-        except Exception:  # noqa: BLE001
-            return {}
+            facts = device_of(self.library.path, options).facts
+        except ArmpyError as error:
+            # The backend is left out, with this error, when its context is made.
+            _log.info("%s cannot be described: %s", self.library.id, error)
+            return (DeviceInfo(device_type=DeviceType.ACCELERATOR),)
+        numerics = Numerics(keeps_nan=facts.get("keeps_nan") is not False)
+        return (DeviceInfo(device_type=DEVICE_TYPES[str(facts["type"])], numerics=numerics),)
 
     def create_backend_context(self, options: OptionValues) -> IBackendContext | None:
         """Open the device.
@@ -137,8 +145,7 @@ class NativeBackend(IEngineBackend):
         ArmpyError
             If the library refuses; DeviceNotFoundError if the machine has no such device.
         """
-        device_of(self.library.path, str(options["options"]))
-        return None
+        return NativeContext(device_of(self.library.path, str(options["options"])))
 
     def get_engine(self) -> NativePrograms:
         """What has the library compile models."""
@@ -149,9 +156,13 @@ class NativeBackend(IEngineBackend):
         return _MODEL + view_bytes(view)
 
 
-@cache
+# Weak: a device is closed after the last runtime, program and question that use it.
+_devices: WeakValueDictionary[tuple[str, str], Device] = WeakValueDictionary()
+_opening = threading.Lock()
+
+
 def device_of(path: str, options: str) -> Device:
-    """The open device of a library for some options, once in a process.
+    """Return the open device of a library for some options, or open it.
 
     Raises
     ------
@@ -172,7 +183,12 @@ def device_of(path: str, options: str) -> Device:
             expected='such as {"clock": "high"}',
             actual=options,
         )
-    return Device(library, options or "{}")
+    key = path, options or "{}"
+    with _opening:
+        device = _devices.get(key)
+        if device is None:
+            device = _devices[key] = Device(library, key[1])
+        return device
 
 
 def backend(library: str) -> type[NativeBackend]:

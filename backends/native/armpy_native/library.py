@@ -40,6 +40,7 @@ from armpy.errors import (
     UnimplementedError,
 )
 from armpy.ops.operation import Array
+from armpy.types import DeviceType
 
 SYMBOL = "armpy_backend_v1"
 VERSION = (1, 0)
@@ -79,6 +80,13 @@ _DTYPES = {
     }.items()
 }
 """``ap_dtype`` by NumPy's."""
+
+DEVICE_TYPES = {
+    "accelerator": DeviceType.ACCELERATOR,
+    "gpu": DeviceType.GPU,
+    "cpu": DeviceType.OTHER,  # after compiled code of armpy's own
+}
+"""By the ``type`` that a library describes."""
 
 
 class Header(Structure):
@@ -256,7 +264,7 @@ def load_library(path: str) -> Library:
 
 
 class Device:
-    """An open device of a library.
+    """An open device of a library, closed with the object, after all of its programs.
 
     Parameters
     ----------
@@ -311,9 +319,9 @@ class Device:
         return BackendError(failed, where=f"{self.library.id} / {name}")
 
     def _describe(self) -> dict[str, object]:
-        """The device's description; empty if the library has none."""
+        """The device's description, with its type in any case."""
         if not self.library.table.describe:
-            return {}
+            return {"type": "accelerator"}
         text = self.sized_text("describe", lambda *room: self.call("describe", self.handle, *room))
         try:
             facts = json.loads(text)
@@ -321,6 +329,10 @@ class Device:
             raise self.broken("describe", f"the description is not JSON ({error})") from error
         if not isinstance(facts, dict):
             raise self.broken("describe", "the description is not a JSON object")
+        kind = facts.setdefault("type", "accelerator")
+        if kind not in DEVICE_TYPES:
+            known = ", ".join(DEVICE_TYPES)
+            raise self.broken("describe", f"the type is {kind!r}. Expected one of {known}")
         return facts
 
     def sized_text(
@@ -371,12 +383,11 @@ class Device:
             answers.append(None if answer else line or "no reason given")
         return answers
 
-    def close(self) -> None:
-        """Close the device, once."""
-        with self.lock:
-            if self.handle.value:
-                self.library.table.close(self.handle)
-                self.handle = c_void_p()
+    def __del__(self) -> None:
+        handle = getattr(self, "handle", c_void_p())
+        if handle.value:
+            self.handle = c_void_p()
+            self.library.table.close(handle)
 
 
 class Program:
@@ -438,7 +449,7 @@ class Program:
 
     def __del__(self) -> None:
         handle = getattr(self, "handle", c_void_p())
-        # Closing the device has released it otherwise.
+        # In cyclic garbage the device can be closed before, and its programs with it.
         if handle.value and self.device.handle.value:
             self.device.library.table.release(handle)
 
@@ -450,6 +461,9 @@ class _Arguments:
         self, handle: int | None, inputs: Sequence[Array], outputs: Sequence[Array]
     ) -> None:
         arrays = (*inputs, *outputs)
+        for array in arrays:
+            if array.dtype not in _DTYPES:
+                raise UnimplementedError(f"armpy_backend.h has no type {array.dtype}")
         self._addresses = [address_of(array) for array in arrays]
         self._dims = [(c_int64 * array.ndim)(*array.shape) for array in arrays]
         self._tensors = (Tensor * len(arrays))(

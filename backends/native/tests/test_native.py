@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import shutil
 import subprocess
 from pathlib import Path
@@ -13,7 +14,12 @@ import pytest
 from armpy_reference import ReferenceBackend
 
 from armpy import Model, Network, Runtime, RuntimeOptions, TensorInfo
-from armpy.errors import ArmpyError, BackendUnavailableError, InvalidArgumentError
+from armpy.errors import (
+    ArmpyError,
+    BackendUnavailableError,
+    InvalidArgumentError,
+    UnimplementedError,
+)
 from armpy.graph import Graph, SubgraphView
 from armpy.ops import (
     Activation,
@@ -276,6 +282,11 @@ FAULTS = {
         "AcmeNpu / open: x{1008}",
     ),
     "a description that is not JSON": ('"{\\"name\\"', '"[\\"name\\"', "description is not JSON"),
+    "a type of device that there is not": (
+        '\\"type\\": \\"accelerator\\"',
+        '\\"type\\": \\"quantum\\"',
+        "the type is 'quantum'. Expected one of accelerator, gpu, cpu",
+    ),
     "a description that needs too much": (
         "    *needed = strlen(text);\n",
         "    *needed = 1ull << 60;\n    (void)text;\n",
@@ -323,6 +334,37 @@ FAULTS = {
         "AcmeNpu / execute: status 99, without a text",
     ),
 }
+
+
+def test_a_device_is_closed_after_its_programs(tmp_path: Path) -> None:
+    notes = tmp_path / "notes.txt"
+    text = source()
+    functions = {
+        "close_device(ap_device *device)": "close",
+        "release(ap_program *program)": "release",
+    }
+    for head, word in functions.items():
+        note = f'FILE *f = fopen("{notes}", "a"); fputs("{word}\\n", f); fclose(f);'
+        text = text.replace(f"static void {head}\n{{", f"static void {head}\n{{\n    {note}", 1)
+    runtime = runtime_of(build(tmp_path, text, "libacme.so", "-w"))
+    model = Model(network(), runtime)
+    model(np.ones((2, 8), np.float32))
+    notes.write_text("")  # of questions that have been answered
+    model.close()
+    runtime.close()
+    del model, runtime
+    gc.collect()
+    assert notes.read_text().split() == ["release", "close"]
+
+
+def test_a_type_that_the_header_lacks_is_named(sample: Path) -> None:
+    made = open_library(str(sample))()
+    graph = network()
+    engine = made.get_engine()
+    part = SubgraphView.of(graph, graph.layers[:3])
+    program = engine.compile(made.convert(part), engine.describe({}))
+    with pytest.raises(UnimplementedError, match=r"armpy_backend\.h has no type complex64"):
+        program.execute([np.ones((2, 8), np.complex64)], [np.empty((2, 4), np.float32)])
 
 
 def run_part(path: Path) -> None:
