@@ -473,9 +473,11 @@ def _splats(tree: Tree, _: Settings) -> list[str]:
         for source in tree.sources.values()
         for node in ast.walk(source.tree)
         if isinstance(node, ast.Call)
-        for argument in (*node.args, *(k.value for k in node.keywords if k.arg is None))
-        if isinstance(argument, ast.Dict)
-        or (isinstance(argument, ast.Starred) and isinstance(argument.value, ast.Tuple))
+        for argument in (
+            *(a.value for a in node.args if isinstance(a, ast.Starred)),
+            *(k.value for k in node.keywords if k.arg is None),
+        )
+        if isinstance(argument, ast.Tuple | ast.Dict)
     ]
 
 

@@ -259,9 +259,9 @@ def test_vague_words_are_found_in_code_and_in_pages(tmp_path: Path) -> None:
 
 
 def test_an_argument_unpacked_from_what_the_call_writes_is_found(tmp_path: Path) -> None:
-    text = "f(*(1, 2), *rest)\ng(x, **{'a': 1}, **options)\nh((1, 2), a={})\n"
+    text = "f(*(1, 2), *rest)\ng(x, **{'a': 1}, **options)\nh((1, 2), {}, a={})\n"
     assert found("splats", tmp_path, {"armpy/a.py": text}) == [
-        "armpy.a:1: *(1, 2)",
+        "armpy.a:1: (1, 2)",
         "armpy.a:2: {'a': 1}",
     ]
 

@@ -1,0 +1,49 @@
+"""Programs written for PyArmNN, LiteRT or ONNX Runtime, run by armpy unchanged.
+
+Each function makes the modules of one engine importable from armpy, in this process. Nothing is
+imported by the call itself, so that it costs nothing in `sitecustomize`.
+"""
+
+from armpy_compat.module_aliases import install_aliases
+
+__all__ = ["install_as_onnxruntime", "install_as_pyarmnn", "install_as_tflite_runtime"]
+
+
+def install_as_pyarmnn() -> None:
+    """Answer `import pyarmnn` with `armpy_compat.pyarmnn`.
+
+    Raises
+    ------
+    ImportError
+        If another `pyarmnn` is already imported.
+    """
+    install_aliases({"pyarmnn": "armpy_compat.pyarmnn"})
+
+
+def install_as_tflite_runtime() -> None:
+    """Answer imports of `tflite_runtime` and `ai_edge_litert` with `armpy_compat.litert`.
+
+    Raises
+    ------
+    ImportError
+        If one of them is already imported.
+    """
+    install_aliases(
+        {
+            "tflite_runtime": "armpy_compat.litert",
+            "tflite_runtime.interpreter": "armpy_compat.litert.interpreter",
+            "ai_edge_litert": "armpy_compat.litert",
+            "ai_edge_litert.interpreter": "armpy_compat.litert.interpreter",
+        }
+    )
+
+
+def install_as_onnxruntime() -> None:
+    """Answer `import onnxruntime` with `armpy_compat.onnxruntime`.
+
+    Raises
+    ------
+    ImportError
+        If another `onnxruntime` is already imported.
+    """
+    install_aliases({"onnxruntime": "armpy_compat.onnxruntime"})
