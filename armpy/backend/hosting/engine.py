@@ -9,17 +9,17 @@ layer that stands for the subgraph, its workload, and its file.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from armpy.backend.interface import IBackendInternal
 from armpy.backend.layer_support import ILayerSupport, ReasonCode, Support
-from armpy.backend.memory.tensor_handle import ITensorHandle
+from armpy.backend.memory.tensor_handle import HostTensorHandle, ITensorHandle
 from armpy.backend.optimization_views import OptimizationViews, Substitution
 from armpy.backend.options import NO_OPTIONS, OptionValue, OptionValues
 from armpy.backend.preparation import PreparationRequest, postpone_compilation
@@ -57,6 +57,16 @@ class IEngineProgram(ABC):
         inputs, outputs : sequence of ndarray
             Those of the subgraph, in its order; the outputs are to be written completely.
         """
+
+    def bind(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], object]:
+        """Prepare many executions with the same arrays, by one thread at a time.
+
+        Parameters
+        ----------
+        inputs, outputs : sequence of ndarray
+            As for `execute`, which the result calls by default.
+        """
+        return partial(self.execute, inputs, outputs)
 
 
 class IEnginePrograms(IPrograms):
@@ -137,6 +147,16 @@ class _EngineWorkload(IWorkload):
         finally:
             for handle in mapped:
                 handle.unmap()
+
+    def bind(
+        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
+    ) -> Callable[[], object]:
+        """Bind the program to the arrays, if all of them stay where they are."""
+        sources = [handle for handle in inputs if handle is not None]
+        arrays = [h.array for h in (*sources, *outputs) if type(h) is HostTensorHandle]
+        if len(arrays) < len(sources) + len(outputs):
+            return super().bind(inputs, outputs)
+        return self._program.bind(arrays[: len(sources)], arrays[len(sources) :])
 
 
 class _EngineWorkloadFactory(IWorkloadFactory):

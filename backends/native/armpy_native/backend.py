@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from weakref import WeakValueDictionary
 
 from armpy.backend import (
@@ -58,6 +58,10 @@ class NativeProgram(IEngineProgram):
     def execute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Have the library compute the outputs."""
         self._program.execute(inputs, outputs)
+
+    def bind(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], None]:
+        """Prepare the arguments in C of executions with the same arrays."""
+        return self._program.bind(inputs, outputs)
 
 
 class NativePrograms(IEnginePrograms):

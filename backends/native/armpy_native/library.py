@@ -23,7 +23,7 @@ from ctypes import (
     c_uint64,
     c_void_p,
 )
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
@@ -181,8 +181,8 @@ def _write_log(_user: int | None, level: int, text: bytes | None) -> None:
     _log.log(level, "%s", (text or b"").decode("utf-8", "replace"))
 
 
-_WRITE_LOG = _LogFunction(_write_log)
-"""Kept, as the library calls it at any time."""
+_HOST = Host(Header(ctypes.sizeof(Host), *VERSION), _LogFunction(_write_log), None)
+"""Never freed, as threads of a library may use it after their device is closed."""
 
 
 class Library:
@@ -226,7 +226,8 @@ class Library:
         least = Backend.release.offset + Backend.release.size
         if header.struct_size < least:
             raise self._wrong("struct_size", f"at least {least}", str(header.struct_size))
-        self.table = Backend.from_address(address)
+        # A copy, which the library cannot change after it has been checked.
+        self.table = Backend.from_buffer_copy(ctypes.string_at(address, ctypes.sizeof(Backend)))
         for name in _REQUIRED:
             if not getattr(self.table, name):
                 raise self._wrong(f"the function {name}", "a function", "NULL")
@@ -281,12 +282,11 @@ class Device:
     def __init__(self, library: Library, options: str = "{}") -> None:
         self.library = library
         self.lock = threading.RLock()
-        self._host = Host(Header(ctypes.sizeof(Host), *VERSION), _WRITE_LOG, None)
         text = options.encode()
         self._options = ctypes.create_string_buffer(text, len(text) + 1)
         span = Span(ctypes.addressof(self._options), len(text))
         self.handle = c_void_p()
-        self.call("open", byref(self._host), span, byref(self.handle))
+        self.call("open", byref(_HOST), span, byref(self.handle))
         if not self.handle.value:
             raise self.broken("open", "returned no device")
         self.facts = self._describe()
@@ -325,7 +325,7 @@ class Device:
         text = self.sized_text("describe", lambda *room: self.call("describe", self.handle, *room))
         try:
             facts = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise self.broken("describe", f"the description is not JSON ({error})") from error
         if not isinstance(facts, dict):
             raise self.broken("describe", "the description is not a JSON object")
@@ -446,6 +446,22 @@ class Program:
             status = self._execute(*arguments.tensors, cancel, arguments.error_address)
         if status:
             raise self.device.failure("execute", status, arguments.error)
+
+    def bind(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], None]:
+        """Prepare executions with the same arrays; arguments and errors as of `execute`."""
+        arguments = _Arguments(self.handle.value, inputs, outputs)
+        cancellation = current_cancellation()
+        cancel = _NEVER_ADDRESS if cancellation is None else cancellation.address
+        call = partial(self._execute, *arguments.tensors, cancel, arguments.error_address)
+        lock = self._lock
+
+        def execute() -> None:
+            with lock:
+                status = call()
+            if status:
+                raise self.device.failure("execute", status, arguments.error)
+
+        return execute
 
     def __del__(self) -> None:
         handle = getattr(self, "handle", c_void_p())
