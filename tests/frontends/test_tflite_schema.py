@@ -17,8 +17,9 @@ from flatbuffers import number_types
 from armpy.errors import ParserError
 from armpy.frontends.tflite import operators
 from armpy.frontends.tflite.operators import CONVERTERS
-from armpy.frontends.tflite.reader import Ledger, TableReader, enumerators
+from armpy.frontends.tflite.reader import TfliteTable, enumerators
 from armpy.frontends.tflite.schema import ENUMERATIONS, TABLES
+from armpy.plugins.hooks.flatbuffers import Ledger, TableReader
 
 FLAGS = {
     "b": number_types.Int8Flags,
@@ -83,7 +84,7 @@ def read(table: str, content: bytes) -> tuple[TableReader, Any]:  # Any: a gener
     position = int.from_bytes(content[:4], "little")
     generated = getattr(tflite, table)()
     generated.Init(content, position)
-    return TableReader(memoryview(content), position, table, Ledger(len(content)), ""), generated
+    return TfliteTable(memoryview(content), position, table, Ledger(len(content)), ""), generated
 
 
 def table_of_nothing(builder: flatbuffers.Builder) -> int:
@@ -241,7 +242,7 @@ def test_a_list_of_fields_outside_the_file_is_damage(start: int) -> None:
     content = bytearray(64)
     struct.pack_into("<i", content, 16, 16 - start)
     struct.pack_into("<H", content, 62, 8)
-    table = TableReader(memoryview(content), 16, "Model", Ledger(64), "")
+    table = TfliteTable(memoryview(content), 16, "Model", Ledger(64), "")
     with pytest.raises(ParserError, match="damaged: Version lies outside it"):
         table.integer("Version")
 
@@ -249,7 +250,7 @@ def test_a_list_of_fields_outside_the_file_is_damage(start: int) -> None:
 @pytest.mark.parametrize(("length", "is_whole"), [(4, True), (5, False), (2**32 - 1, False)])
 def test_a_text_that_goes_on_behind_the_file_is_damage(length: int, is_whole: bool) -> None:
     content = struct.pack("<4HiII4s", 8, 8, 0, 4, 8, 4, length, b"name")
-    table = TableReader(memoryview(content), 8, "OperatorCode", Ledger(len(content)), "")
+    table = TfliteTable(memoryview(content), 8, "OperatorCode", Ledger(len(content)), "")
     if is_whole:
         assert table.text("CustomCode") == "name"
         return
@@ -260,6 +261,6 @@ def test_a_text_that_goes_on_behind_the_file_is_damage(length: int, is_whole: bo
 def test_a_kind_of_options_outside_the_file_is_damage() -> None:
     fields = struct.pack("<7H", 14, 8, 0, 0, 0, 60000, 4)
     content = fields + struct.pack("<2xiI", 16, 4) + bytes(16)
-    table = TableReader(memoryview(content), 16, "Operator", Ledger(len(content)), "")
+    table = TfliteTable(memoryview(content), 16, "Operator", Ledger(len(content)), "")
     with pytest.raises(ParserError, match="damaged: BuiltinOptions lies outside it"):
         table.union("BuiltinOptions", "AddOptions")

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from armpy.errors import ParserError
-from armpy.frontends.tflite.reader import TableReader, enumerators
+from armpy.frontends.tflite.reader import enumerators
 from armpy.graph import Graph, Value
 from armpy.graph.network import Network
 from armpy.ops.activations import FusedActivation
 from armpy.ops.operation import Operation
 from armpy.ops.quantizing import Cast, Dequantize
+from armpy.plugins.hooks.flatbuffers import TableReader
 from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataType
 

@@ -10,7 +10,7 @@ from armpy.errors import ArmpyError, ParserError
 from armpy.frontends.tflite.composed import Expansion, composed
 from armpy.frontends.tflite.node import BoundOperator, Converter
 from armpy.frontends.tflite.operators import CONVERTERS
-from armpy.frontends.tflite.reader import TableReader, read_model
+from armpy.frontends.tflite.reader import read_model
 from armpy.frontends.tflite.resources import HASHTABLE_OPERATORS, Hashtables, Resources, two_inputs
 from armpy.frontends.tflite.resources import OPERATORS as RESOURCE_OPERATORS
 from armpy.frontends.tflite.signatures import (
@@ -26,6 +26,7 @@ from armpy.frontends.tflite.tensors import Tensor
 from armpy.graph import Graph, Value
 from armpy.graph.network import Network
 from armpy.ops.operation import located
+from armpy.plugins.hooks.flatbuffers import TableReader
 from armpy.plugins.hooks.model_file import ModelFile, ModelSource, open_model_file
 from armpy.tensor import Shape, TensorInfo, shapes_agree
 from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES

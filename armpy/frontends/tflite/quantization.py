@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from armpy.errors import InvalidArgumentError
-from armpy.frontends.tflite.reader import TableReader, enumerators
+from armpy.frontends.tflite.reader import enumerators
+from armpy.plugins.hooks.flatbuffers import TableReader
 from armpy.tensor import Quantization
 from armpy.types import DataType
 

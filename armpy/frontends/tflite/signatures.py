@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from armpy.errors import ParserError
-from armpy.frontends.tflite.reader import TableReader
 from armpy.frontends.tflite.tensors import Tensors
+from armpy.plugins.hooks.flatbuffers import TableReader
 
 
 @dataclass(frozen=True, slots=True)

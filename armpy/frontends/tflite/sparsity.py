@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy.errors import ParserError
-from armpy.frontends.tflite.reader import TableReader, enumerators
+from armpy.frontends.tflite.reader import enumerators
 from armpy.ops.operation import Array
+from armpy.plugins.hooks.flatbuffers import TableReader
 from armpy.tensor import MAX_RANK
 
 _DENSE, _SPARSE = 0, 1

@@ -7,8 +7,9 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from armpy.errors import UnsupportedOperatorError
-from armpy.frontends.tflite.reader import TableReader, Tables, enumerators
+from armpy.frontends.tflite.reader import enumerators
 from armpy.frontends.tflite.tensors import Tensors
+from armpy.plugins.hooks.flatbuffers import TableReader, Tables
 
 MAX_NESTING = 32
 """How deep subgraphs may run each other; far more than any model has."""

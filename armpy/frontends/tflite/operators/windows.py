@@ -11,12 +11,12 @@ from armpy.frontends.tflite.node import (
     direct,
     fused_activation,
 )
-from armpy.frontends.tflite.reader import TableReader
 from armpy.graph import Value
 from armpy.ops.convolution import Convolution2d, DepthwiseConvolution2d
 from armpy.ops.pooling import Pooling2d, PoolingAlgorithm
 from armpy.ops.shapes import Padding
 from armpy.ops.transpose_convolution import TransposeConvolution2d
+from armpy.plugins.hooks.flatbuffers import TableReader
 from armpy.types import DataType
 
 _PADDINGS = {0: Padding.SAME, 1: Padding.VALID}

@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy.errors import UnimplementedError
-from armpy.frontends.tflite.schema import ENUMERATIONS
+from armpy.frontends.tflite.reader import TFLITE_SCHEMA
 from armpy.graph import Layer, Value
 from armpy.ops.operation import Array
+from armpy.plugins.hooks.flatbuffer_writer import Field, FlatTable, write_flatbuffer
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
-from armpy_tools.tflite_writer.flatbuffer import Field, FlatTable, write_flatbuffer
 
 IDENTIFIER = b"TFL3"
 _LARGEST_OLD_CODE = 127
@@ -36,8 +36,8 @@ _TYPES = {
     DataType.QASYMM_U8: "UINT8",
     DataType.QSYMM_S16: "INT16",
 }
-_CODES = ENUMERATIONS["BuiltinOperator"].split()
-_TENSOR_TYPES = ENUMERATIONS["TensorType"].split()
+_CODES = TFLITE_SCHEMA.enumerations["BuiltinOperator"].split()
+_TENSOR_TYPES = TFLITE_SCHEMA.enumerations["TensorType"].split()
 
 
 class TfliteWriter:
@@ -177,7 +177,7 @@ class TfliteWriter:
                 "SignatureDefs": [signature],
             },
         )
-        return write_flatbuffer(model, IDENTIFIER)
+        return write_flatbuffer(model, IDENTIFIER, TFLITE_SCHEMA)
 
     def _unique(self, name: str) -> str:
         """A name that no other tensor has."""

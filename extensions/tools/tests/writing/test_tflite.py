@@ -20,9 +20,10 @@ from armpy import (
     UnimplementedError,
     ops,
 )
+from armpy.frontends.tflite.reader import TFLITE_SCHEMA
 from armpy.graph import Graph
+from armpy.plugins.hooks.flatbuffer_writer import FlatTable, write_flatbuffer
 from armpy_tools.quantize import QuantizeOptions, quantize
-from armpy_tools.tflite_writer.flatbuffer import FlatTable, write_flatbuffer
 from armpy_tools.tflite_writer.tflite import Extras, read_extras, tflite_bytes, write_tflite
 from tests.support.float_networks import FLOATS, image_network, images
 
@@ -159,6 +160,7 @@ def test_the_schemas_own_code_reads_what_is_written() -> None:
             },
         ),
         b"TFL3",
+        TFLITE_SCHEMA,
     )
     assert tflite.Model.ModelBufferHasIdentifier(content, 0)
     model = tflite.Model.GetRootAs(content, 0)

@@ -1,13 +1,13 @@
-"""Writes flatbuffers of TFLite's schema, front to back.
+"""Writer of flatbuffers files, front to back.
 
 Notes
 -----
-A table stands behind its vtable, and what it points to behind it: offsets are known as soon as
+A table follows its vtable, and its children follow the table: offsets are known as soon as
 what they lead to is written, and are filled in then.
 
 References
 ----------
-FlatBuffers, "Internals"; the fields are those of `armpy.frontends.tflite.schema`.
+FlatBuffers, "Internals".
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy.errors import UnimplementedError
-from armpy.frontends.tflite.schema import ENUMERATIONS, TABLES
+from armpy.plugins.hooks.flatbuffers import Schema
 
 BUFFER_ALIGNMENT_BYTES = 16
 
@@ -38,25 +38,27 @@ class FlatTable:
     """A table to be written."""
 
     name: str  # in the schema
-    # Fields left out have their defaults. Vectors of numbers are arrays; bytes are aligned as
-    # TFLite wants a tensor's elements to be.
+    # Fields left out have their defaults. Vectors of numbers are arrays; bytes are aligned to
+    # `BUFFER_ALIGNMENT_BYTES`, as TFLite expects of a tensor's elements.
     fields: Mapping[str, Field]
 
 
-def write_flatbuffer(root: FlatTable, identifier: bytes) -> bytes:
+def write_flatbuffer(root: FlatTable, identifier: bytes, schema: Schema) -> bytes:
     """A file that holds a table.
 
     Parameters
     ----------
     identifier : bytes
-        Four of them, which tell what kind of file it is.
+        The four bytes that name the format.
+    schema : Schema
+        Of the format.
 
     Raises
     ------
     UnimplementedError
         If it is larger than offsets can say.
     """
-    writer = _Writer(identifier)
+    writer = _Writer(identifier, schema)
     writer.finish(root)
     return bytes(writer.data)
 
@@ -64,8 +66,9 @@ def write_flatbuffer(root: FlatTable, identifier: bytes) -> bytes:
 class _Writer:
     """The file in the making."""
 
-    def __init__(self, identifier: bytes) -> None:
+    def __init__(self, identifier: bytes, schema: Schema) -> None:
         self.data = bytearray(4) + identifier
+        self._schema = schema
 
     def finish(self, root: FlatTable) -> None:
         """Write everything."""
@@ -88,9 +91,11 @@ class _Writer:
 
     def _table(self, table: FlatTable) -> int:
         """Write a table and what it points to; where it is."""
-        entries = sorted(_entries(table), key=lambda entry: -struct.calcsize(entry[1]))
+        entries = sorted(
+            _entries(table, self._schema), key=lambda entry: -struct.calcsize(entry[1])
+        )
         offsets: dict[int, int] = {}
-        end = 4  # behind the offset to the vtable
+        end = 4  # after the offset to the vtable
         for number, code, _ in entries:
             size = struct.calcsize(code)
             end += -end % size
@@ -143,16 +148,16 @@ class _Writer:
         return start
 
 
-def _entries(table: FlatTable) -> list[tuple[int, str, Field]]:
+def _entries(table: FlatTable, schema: Schema) -> list[tuple[int, str, Field]]:
     """Number, code and value of each field that is written; a union has one for its type."""
-    known = TABLES.get(table.name, {})
+    known = schema.tables.get(table.name, {})
     found: list[tuple[int, str, Field]] = []
     for name, value in table.fields.items():
         number, kind, default = known[name]
         if kind == "union":
             assert isinstance(value, FlatTable)
-            names = ENUMERATIONS[name].split()
-            found.append((number - 1, "B", names.index(value.name)))
+            kinds = {kind: code for code, kind in schema.union_kinds(name).items()}
+            found.append((number - 1, "B", kinds[value.name]))
             found.append((number, _OFFSET, value))
         elif isinstance(value, bool | int | float | np.number):
             if value != default:
