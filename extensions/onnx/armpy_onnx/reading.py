@@ -155,22 +155,26 @@ def _without_harmless(model: onnx.ModelProto) -> onnx.ModelProto:
 
     Notes
     -----
-    That is a newer form of the file than the package's (its operator sets are looked at apart), a
-    graph without a name, inputs and outputs of any rank, types that follow from nodes, functions
-    of another operator set than the model's, operators that the standard does not have, and
-    elements in other files, which are checked where they are read.
+    That is a newer form of the file than the package's (its operator sets are looked at apart),
+    initializers of form 3 that are not inputs, a graph without a name, inputs and outputs of any
+    rank, types that follow from nodes, functions of another operator set than the model's,
+    operators that the standard does not have, and elements in other files, which are checked where
+    they are read.
     """
     graph = model.graph
     values = [*graph.input, *graph.output, *graph.value_info]
     odd_functions = [function for function in model.functions if _is_odd(function, model)]
     untyped = [value for value in values if not _is_described(value)]
-    is_newer = model.ir_version > onnx.IR_VERSION
-    odd = is_newer or odd_functions or untyped or not graph.name
+    # The checker wants initializers among the inputs up to form 3; files of that form without them
+    # are common.
+    least = 4 if model.ir_version == 3 and graph.initializer else model.ir_version
+    ir_version = min(least, onnx.IR_VERSION)
+    odd = ir_version != model.ir_version or odd_functions or untyped or not graph.name
     if not (odd or any(external_tensors(model)) or any(_unstandardized(model))):
         return model
     plain = onnx.ModelProto()
     plain.CopyFrom(model)
-    plain.ir_version = min(model.ir_version, onnx.IR_VERSION)
+    plain.ir_version = ir_version
     plain.graph.name = graph.name or "graph"
     for function in odd_functions:
         plain.functions.remove(function)

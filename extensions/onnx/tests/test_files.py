@@ -243,7 +243,15 @@ def _without_rank(model: onnx.ModelProto) -> None:
     model.graph.input[0].type.tensor_type.ClearField("shape")
 
 
-@pytest.mark.parametrize("change", [_newer, _without_name, _without_types, _without_rank])
+def _in_form_3(model: onnx.ModelProto) -> None:
+    """Of form 3, where the checker wants initializers among the inputs."""
+    model.ir_version = 3
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.ones(1, np.float32), "more"))
+
+
+@pytest.mark.parametrize(
+    "change", [_newer, _without_name, _without_types, _without_rank, _in_form_3]
+)
 def test_complaints_of_the_checker_that_do_not_matter(change: Any) -> None:
     """Files that other tools write and run."""
     text = "graph (float[2, 5] x) => (float[2, 5] y) { y = Neg (x) }"
