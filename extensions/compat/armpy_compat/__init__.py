@@ -46,4 +46,11 @@ def install_as_onnxruntime() -> None:
     ImportError
         If another `onnxruntime` is already imported.
     """
-    install_aliases({"onnxruntime": "armpy_compat.onnxruntime"})
+    modules = (
+        "",
+        ".capi",
+        ".capi._pybind_state",
+        ".capi.onnxruntime_inference_collection",
+        ".capi.onnxruntime_pybind11_state",
+    )
+    install_aliases({f"onnxruntime{name}": f"armpy_compat.onnxruntime{name}" for name in modules})

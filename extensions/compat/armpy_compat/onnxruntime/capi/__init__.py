@@ -1,0 +1,1 @@
+"""Modules that programs import from ONNX Runtime's package `capi`."""

@@ -1,0 +1,92 @@
+"""Errors of ONNX Runtime's names and texts, made of armpy's."""
+
+from __future__ import annotations
+
+from armpy.errors import (
+    ArmpyError,
+    BackendCapabilityError,
+    BackendError,
+    BackendUnavailableError,
+    InvalidArgumentError,
+    MemoryLimitError,
+    ParserError,
+    UnimplementedError,
+    UnsupportedOperatorError,
+)
+
+_PREFIXES: dict[type[Exception], str] = {}
+
+
+def _status(name: str, code: int, word: str) -> type[Exception]:
+    """Make the exception of a status code."""
+    module = "onnxruntime.capi.onnxruntime_pybind11_state"
+    kind = type(name, (Exception,), {"__module__": module, "__doc__": f"Status {code}, {word}."})
+    _PREFIXES[kind] = f"[ONNXRuntimeError] : {code} : {word} : "
+    return kind
+
+
+Fail = _status("Fail", 1, "FAIL")
+InvalidArgument = _status("InvalidArgument", 2, "INVALID_ARGUMENT")
+NoSuchFile = _status("NoSuchFile", 3, "NO_SUCHFILE")
+NoModel = _status("NoModel", 4, "NO_MODEL")
+EngineError = _status("EngineError", 5, "ENGINE_ERROR")
+RuntimeException = _status("RuntimeException", 6, "RUNTIME_EXCEPTION")
+InvalidProtobuf = _status("InvalidProtobuf", 7, "INVALID_PROTOBUF")
+ModelLoaded = _status("ModelLoaded", 8, "MODEL_LOADED")
+NotImplemented = _status("NotImplemented", 9, "NOT_IMPLEMENTED")
+InvalidGraph = _status("InvalidGraph", 10, "INVALID_GRAPH")
+EPFail = _status("EPFail", 11, "EP_FAIL")
+ModelLoadCanceled = _status("ModelLoadCanceled", 12, "MODEL_LOAD_CANCELED")
+ModelRequiresCompilation = _status("ModelRequiresCompilation", 13, "MODEL_REQUIRES_COMPILATION")
+NotFound = _status("NotFound", 14, "NOT_FOUND")
+
+_AT_LOAD: tuple[tuple[type[ArmpyError], type[Exception]], ...] = (
+    (UnsupportedOperatorError, NotImplemented),
+    (ParserError, InvalidGraph),
+    (UnimplementedError, NotImplemented),
+    (BackendCapabilityError, NotImplemented),
+    (BackendUnavailableError, EPFail),
+    (BackendError, EPFail),
+    (MemoryLimitError, RuntimeException),
+    (InvalidArgumentError, InvalidArgument),
+)
+"""Kinds of armpy's errors while a model is loaded, the first that fits; others are `Fail`."""
+
+_AT_RUN: tuple[tuple[type[ArmpyError], type[Exception]], ...] = (
+    (BackendError, EPFail),
+    (InvalidArgumentError, InvalidArgument),
+    (ArmpyError, RuntimeException),
+)
+"""Kinds of armpy's errors while a model runs."""
+
+
+def status_error(kind: type[Exception], text: str) -> Exception:
+    """Make an error with the status in front of its text, as ONNX Runtime writes it."""
+    return kind(_PREFIXES[kind] + text)
+
+
+def load_error(error: ArmpyError, path: str | None) -> Exception:
+    """Make the error for armpy's while a model is loaded.
+
+    Parameters
+    ----------
+    error : ArmpyError
+        Its text stands in the new one's.
+    path : str, optional
+        The model's; None if it is given as bytes.
+    """
+    kind = _first(_AT_LOAD, error)
+    text = f"This is an invalid model. {error}" if kind is InvalidGraph else str(error)
+    return status_error(kind, text if path is None else f"Load model from {path} failed:{text}")
+
+
+def run_error(error: ArmpyError) -> Exception:
+    """Make the error for armpy's while a model runs."""
+    return status_error(_first(_AT_RUN, error), str(error))
+
+
+def _first(
+    kinds: tuple[tuple[type[ArmpyError], type[Exception]], ...], error: ArmpyError
+) -> type[Exception]:
+    """The kind of the first row that the error belongs to."""
+    return next((kind for of, kind in kinds if isinstance(error, of)), Fail)

@@ -1,0 +1,162 @@
+"""Arrays bound to a session's inputs and outputs."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from armpy_compat.onnxruntime.devices import OrtDevice, check_is_cpu
+from armpy_compat.onnxruntime.element_types import numpy_type
+from armpy_compat.onnxruntime.ort_value import OrtValue, OrtValueVector
+
+_Array = npt.NDArray[Any]  # Any: elements of every type
+
+
+class IOBinding:
+    """Arrays that `run_with_iobinding` reads, and where it writes.
+
+    Parameters
+    ----------
+    session : InferenceSession
+        Or the session beneath it.
+    """
+
+    def __init__(self, session: Any) -> None:  # Any: either class of sessions, made later
+        self._session = getattr(session, "_sess", session)
+        self._inputs = {argument.name for argument in self._session.inputs_meta}
+        self.input_arrays: dict[str, object] = {}
+        self.output_arrays: dict[str, _Array | None] = {}
+        self._bound_values: dict[str, OrtValue] = {}
+        self._results: list[Any] = []
+
+    @property
+    def _iobinding(self) -> IOBinding:
+        return self
+
+    @property
+    def targets(self) -> dict[str, _Array]:
+        """Arrays that outputs are written to, by name."""
+        return {name: array for name, array in self.output_arrays.items() if array is not None}
+
+    def bind_cpu_input(self, name: str, arr_on_cpu: object) -> None:
+        """Bind an input to an array, which each run reads.
+
+        Raises
+        ------
+        RuntimeError
+            If there is no such input.
+        """
+        if name not in self._inputs:
+            raise RuntimeError(f"Failed to find NodeArg with name: {name} in the def list")
+        self.input_arrays[name] = arr_on_cpu
+
+    def bind_input(
+        self,
+        name: str,
+        device_type: str | OrtDevice,
+        device_id: int,
+        element_type: object,
+        shape: Sequence[int],
+        buffer_ptr: int,
+    ) -> None:
+        """Bind an input to memory at an address; raises as `bind_cpu_input`."""
+        _check_device(device_type, device_id)
+        self.bind_cpu_input(name, _array_at(buffer_ptr, element_type, shape))
+
+    def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
+        """Bind an input to a value; raises as `bind_cpu_input`."""
+        self.bind_cpu_input(name, ortvalue.content())
+
+    def bind_output(
+        self,
+        name: str,
+        device_type: str | OrtDevice = "cpu",
+        device_id: int = 0,
+        element_type: object = None,
+        shape: Sequence[int] | None = None,
+        buffer_ptr: int | None = None,
+    ) -> None:
+        """Bind an output to memory at an address, or to an array that each run makes.
+
+        Raises
+        ------
+        ValueError
+            If type or shape are missing for an address.
+        RuntimeError
+            If the device is not the processor.
+        """
+        _check_device(device_type, device_id)
+        if buffer_ptr is None:
+            self.output_arrays[name] = None
+            return
+        if element_type is None or shape is None:
+            raise ValueError(
+                "`element_type` and `shape` are to be provided if pre-allocated memory is provided"
+            )
+        self.output_arrays[name] = _array_at(buffer_ptr, element_type, shape)
+
+    def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
+        """Bind an output to a value, whose elements each run writes."""
+        content = ortvalue.content()
+        self.output_arrays[name] = content if isinstance(content, np.ndarray) else None
+        self._bound_values[name] = ortvalue
+
+    def set_results(self, results: list[Any]) -> None:
+        """Keep the outputs of a run, and write those that have to be copied."""
+        self._results = results
+        for array, result in zip(self.output_arrays.values(), results, strict=True):
+            if array is not None and array is not result:
+                np.copyto(array, result)
+
+    def get_outputs(self) -> list[OrtValue]:
+        """Return the outputs of the latest run in the order in which they were bound."""
+        return [
+            self._bound_values.get(name) or OrtValue(result)
+            for name, result in zip(self.output_arrays, self._results, strict=False)
+        ]
+
+    def get_outputs_as_ortvaluevector(self) -> OrtValueVector:
+        """Return the outputs of the latest run as a vector."""
+        return OrtValueVector(self.get_outputs())
+
+    def copy_outputs_to_cpu(self) -> list[Any]:
+        """Return the outputs of the latest run as arrays."""
+        return [np.array(result) if _is_array(result) else result for result in self._results]
+
+    def synchronize_inputs(self) -> None:
+        """Do nothing: inputs lie in the memory of the host."""
+
+    def synchronize_outputs(self) -> None:
+        """Do nothing: outputs lie in the memory of the host."""
+
+    def clear_binding_inputs(self) -> None:
+        """Unbind all inputs."""
+        self.input_arrays.clear()
+
+    def clear_binding_outputs(self) -> None:
+        """Unbind all outputs."""
+        self.output_arrays.clear()
+        self._bound_values.clear()
+        self._results = []
+
+
+def _is_array(value: object) -> bool:
+    return isinstance(value, np.ndarray)
+
+
+def _check_device(device: str | OrtDevice, device_id: int) -> None:
+    """Check that a device, or one of this name, is the processor."""
+    check_is_cpu(OrtDevice.make(device, device_id) if isinstance(device, str) else device)
+
+
+def _array_at(address: int, element_type: Any, shape: Sequence[int]) -> _Array:
+    """An array over memory at an address."""
+    dtype = numpy_type(element_type) if isinstance(element_type, int) else np.dtype(element_type)
+    count = math.prod(shape)
+    buffer = (ctypes.c_char * (count * dtype.itemsize)).from_address(address)
+    return np.ndarray(tuple(shape), dtype, memoryview(buffer))

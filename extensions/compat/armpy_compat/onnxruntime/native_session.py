@@ -1,0 +1,371 @@
+"""The session beneath `InferenceSession`: an armpy model with ONNX Runtime's calls."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Future
+from functools import partial
+from typing import Any
+
+import armpy
+from armpy.errors import ArmpyError
+from armpy.execution import NetworkProperties, RuntimeOptions
+from armpy_compat.onnxruntime.devices import OrtMemoryInfo
+from armpy_compat.onnxruntime.errors import (
+    InvalidArgument,
+    NotImplemented,
+    load_error,
+    run_error,
+    status_error,
+)
+from armpy_compat.onnxruntime.feeds import check_names, converted
+from armpy_compat.onnxruntime.io_binding import IOBinding
+from armpy_compat.onnxruntime.node_arguments import (
+    FileDescription,
+    NodeArg,
+    arguments_of,
+    description_of,
+    refined,
+)
+from armpy_compat.onnxruntime.ort_value import OrtValue, OrtValueVector
+from armpy_compat.onnxruntime.profile_file import ProfileFile
+from armpy_compat.onnxruntime.providers import (
+    CPU,
+    backends_of,
+    check_are_known,
+    get_available_providers,
+)
+from armpy_compat.onnxruntime.run_options import RunOptions
+from armpy_compat.onnxruntime.session_options import SessionOptions
+from armpy_compat.onnxruntime.session_source import SessionSource, options_in_model
+from armpy_compat.onnxruntime.structured_model import (
+    StructuredModel,
+    has_structures,
+    labels_of,
+    maps_of,
+)
+
+_Feed = Mapping[str, object]
+_Results = Mapping[str, Any]  # Any: arrays, lists of them or of maps
+Callback = Callable[[Sequence[Any], object, str], object]
+
+
+class NativeSession:
+    """A session of ONNX Runtime's binding.
+
+    Parameters
+    ----------
+    options : SessionOptions
+    source : str or bytes
+    is_path : bool
+        Whether `source` is a path.
+    reads_config : bool
+        Whether the model's file may bring options.
+
+    Raises
+    ------
+    NoSuchFile, InvalidProtobuf, InvalidArgument
+        If the model's file cannot be read.
+    """
+
+    def __init__(
+        self, options: SessionOptions, source: str | bytes, is_path: bool, reads_config: bool
+    ) -> None:
+        if not isinstance(options, SessionOptions):
+            raise TypeError(f"sess_options: expected SessionOptions; got {options!r}")
+        start_s = time.perf_counter()
+        path, data = (source, None) if isinstance(source, str) else (None, source)
+        self._source = SessionSource(path, data)
+        brought = options_in_model(self._source.model) if reads_config else None
+        self.session_options = brought or options
+        self._profile: ProfileFile | None = None
+        if self.session_options.enable_profiling:
+            self._profile = ProfileFile(self.session_options.profile_file_prefix, start_s)
+            self._profile.add(f"model_loading_{'uri' if is_path else 'array'}", start_s)
+        self._source.apply(self.session_options)
+        model = self._source.model
+        self.model_meta: FileDescription = description_of(model)
+        initial = {tensor.name for tensor in model.graph.initializer}
+        inputs = [value for value in model.graph.input if value.name not in initial]
+        self.inputs_meta: list[NodeArg] = arguments_of(inputs)
+        self.outputs_meta: list[NodeArg] = arguments_of(model.graph.output)
+        # Of older forms, initializers stand among the inputs without being any.
+        values = model.graph.input if model.ir_version >= _LEAST_FORM_WITH_DEFAULTS else ()
+        defaults = [value for value in values if value.name in initial]
+        self.overridable_initializers: list[NodeArg] = arguments_of(defaults)
+        self._arguments = {argument.name: argument for argument in self.inputs_meta}
+        self._defaults = {argument.name: argument for argument in self.overridable_initializers}
+        self._providers: dict[str, dict[str, str]] = {}
+        self._variants: dict[frozenset[str], armpy.Model] = {}
+
+    def initialize_session(
+        self,
+        providers: Sequence[str],
+        provider_options: Sequence[dict[str, str]],
+        disabled_optimizers: Collection[str] = (),
+    ) -> None:
+        """Load the model on the providers' backends.
+
+        Raises
+        ------
+        RuntimeError
+            If a provider is not known.
+        NotImplemented, InvalidGraph, EPFail, Fail
+            If armpy cannot load the model.
+        """
+        start_s = time.perf_counter()
+        options = self.session_options
+        if not providers:
+            providers = [name for name, _ in options.providers]
+            provider_options = [given for _, given in options.providers]
+        check_are_known(providers)
+        available = get_available_providers()
+        chosen = {
+            name: given
+            for name, given in zip(providers, provider_options, strict=True)
+            if name in available
+        }
+        has_cpu = options.config_entries.get("session.disable_cpu_ep_fallback") != "1"
+        if has_cpu or not chosen:
+            chosen.setdefault(CPU, {})
+        self._providers = chosen
+        self._load = _loader(options, chosen, self._source.front_end, with_cpu=has_cpu)
+        try:
+            self._open()
+        except ArmpyError as error:
+            raise load_error(error, self._source.path) from error
+        self._source.save(options)
+        if self._profile is not None:
+            self._profile.add("session_initialization", start_s)
+
+    def _open(self) -> None:
+        """Load the model, or prepare to load it for each call; errors as of `armpy.load`."""
+        model = self._source.model
+        self._labels: dict[str, list[int | str]] = {}
+        self.model: armpy.Model | None = None
+        if has_structures(model):
+            self._run: Callable[..., _Results] = StructuredModel(self._load, model).run
+            return
+        self.model = self._load(self._source.loadable)
+        self._labels = labels_of(model.graph.output, lambda: self.model.metadata)  # type: ignore[union-attr]
+        self._run = self.model.run
+        known = {spec.name: spec.shape for spec in self.model.outputs if spec.shape is not None}
+        self.outputs_meta = refined(self.outputs_meta, known)
+
+    def run(
+        self, output_names: Sequence[str], feed: _Feed, run_options: RunOptions | None = None
+    ) -> list[Any]:
+        """Compute outputs.
+
+        Raises
+        ------
+        InvalidArgument
+            If an input or output does not fit the model.
+        RuntimeError
+            If something given cannot be a tensor.
+        RuntimeException, EPFail, Fail
+            If computing fails, or was terminated.
+        """
+        if run_options is not None:
+            results = self._results(output_names, feed, run_options)
+        else:
+            try:
+                results = self._run(feed)
+            except ArmpyError:
+                # The usual types have failed: others are converted, or refused as there.
+                results = self._results(output_names, feed, None)
+        if self._labels:
+            results = maps_of(results, self._labels)
+        try:
+            return [results[name] for name in output_names]
+        except KeyError as error:
+            text = f"Invalid output name:{error.args[0]}"
+            raise status_error(InvalidArgument, text) from None
+
+    def _results(
+        self, output_names: Sequence[str], feed: _Feed, run_options: RunOptions | None
+    ) -> _Results:
+        """Results of a call with options, or with inputs that have to be converted."""
+        check_names(feed, {**self._arguments, **self._defaults})
+        arrays = {name: converted(self._argument(name), value) for name, value in feed.items()}
+        model, run = self.model, self._run
+        changed = frozenset(self._defaults).intersection(feed)
+        try:
+            if changed:
+                model = self._variant(changed)
+                run = model.run
+            if run_options is None:
+                return run(arrays)
+            run_options.check_terminate()
+            if model is None:
+                return run(arrays)
+            names = output_names if run_options.only_execute_path_to_fetches else None
+            return run_options.result(model.start(arrays, names))
+        except ArmpyError as error:
+            raise run_error(error) from error
+
+    def _argument(self, name: str) -> NodeArg:
+        return self._arguments.get(name) or self._defaults[name]
+
+    def _variant(self, names: frozenset[str]) -> armpy.Model:
+        """The model with some of its initializers as inputs, kept for further calls."""
+        if names not in self._variants:
+            self._variants[names] = self._load(self._source.with_inputs(names), front_end="onnx")
+        return self._variants[names]
+
+    def run_async(
+        self,
+        output_names: Sequence[str],
+        feed: _Feed,
+        callback: Callback,
+        user_data: object,
+        run_options: RunOptions | None = None,
+    ) -> None:
+        """Compute outputs on another thread, and call `callback` with them there.
+
+        Raises
+        ------
+        NotImplemented
+            If the model is loaded for each call.
+        """
+        if self.model is None:
+            text = "run_async of a model with sequences; call `run` in a thread of your own"
+            raise status_error(NotImplemented, text)
+
+        def finish(future: Future[Any]) -> None:
+            error = future.exception()
+            if error is not None:
+                callback([], user_data, str(error))
+                return
+            results = maps_of(future.result(), self._labels)
+            callback([results[name] for name in output_names], user_data, "")
+
+        try:
+            check_names(feed, self._arguments)
+            arrays = {name: converted(self._argument(name), value) for name, value in feed.items()}
+            future = self.model.start(arrays)
+        except Exception as error:  # noqa: BLE001 - the callback gets the text of every error
+            callback([], user_data, str(error))
+            return
+        future.add_done_callback(finish)
+
+    def run_with_ort_values(
+        self,
+        feed: Mapping[str, OrtValue],
+        output_names: Sequence[str],
+        run_options: RunOptions | None = None,
+    ) -> OrtValueVector:
+        """Compute outputs as values; errors as of `run`."""
+        arrays = {name: value.content() for name, value in feed.items()}
+        results = self.run(output_names, arrays, run_options)
+        return OrtValueVector(map(OrtValue, results))
+
+    def run_with_iobinding(
+        self, iobinding: IOBinding, run_options: RunOptions | None = None
+    ) -> None:
+        """Compute the outputs of a binding from its inputs.
+
+        Raises
+        ------
+        RuntimeError
+            If something bound does not fit, or computing fails.
+        """
+        if not iobinding.output_arrays:
+            raise RuntimeError("Error in execution: At least one output should be requested.")
+        names, targets = [*iobinding.output_arrays], iobinding.targets
+        try:
+            if targets and run_options is None and self.model is not None:
+                results = self.model.run(iobinding.input_arrays, targets)
+                iobinding.set_results([results[name] for name in names])
+                return
+            results_in_order = self.run(names, iobinding.input_arrays, run_options)
+        except ArmpyError:
+            try:
+                results_in_order = self.run(names, iobinding.input_arrays, run_options)
+            except Exception as error:
+                raise RuntimeError(f"Error in execution: {error}") from error
+        iobinding.set_results(results_in_order)
+
+    def run_with_ortvaluevector(
+        self,
+        run_options: RunOptions | None,
+        feed_names: Sequence[str],
+        feeds: Sequence[OrtValue],
+        fetch_names: Sequence[str],
+        fetches: OrtValueVector,
+        fetch_devices: object,
+    ) -> None:
+        """Compute outputs into a vector; errors as of `run`."""
+        feed = dict(zip(feed_names, feeds, strict=True))
+        fetches[:] = self.run_with_ort_values(feed, fetch_names, run_options)
+
+    def get_providers(self) -> list[str]:
+        """Return the names of the providers."""
+        return [*self._providers]
+
+    def get_provider_options(self) -> dict[str, dict[str, str]]:
+        """Return the options of each provider."""
+        return {name: dict(options) for name, options in self._providers.items()}
+
+    @property
+    def input_meminfos(self) -> list[OrtMemoryInfo]:
+        """Memory in which each input lies."""
+        return [OrtMemoryInfo("Cpu") for _ in self.inputs_meta]
+
+    @property
+    def output_meminfos(self) -> list[OrtMemoryInfo]:
+        """Memory in which each output lies."""
+        return [OrtMemoryInfo("Cpu") for _ in self.outputs_meta]
+
+    @property
+    def get_profiling_start_time_ns(self) -> int:
+        """Start of profiling in nanoseconds of the system's clock; 0 if it has not."""
+        return 0 if self._profile is None else self._profile.start_ns
+
+    def end_profiling(self) -> str:
+        """Write the profile and return its path; an empty text if there is none."""
+        profile, self._profile = self._profile, None
+        return "" if profile is None else profile.write(self.model)
+
+    def get_tuning_results(self) -> list[dict[str, object]]:
+        """Return nothing: see `armpy tune`."""
+        return []
+
+    def set_tuning_results(self, results: object, error_on_invalid: bool = False) -> None:
+        """Accept results without effect: see `armpy tune`."""
+
+
+_LEAST_FORM_WITH_DEFAULTS = 4
+
+
+def _loader(
+    options: SessionOptions,
+    providers: Mapping[str, dict[str, str]],
+    front_end: str | None,
+    *,
+    with_cpu: bool,
+) -> partial[armpy.Model]:
+    """`armpy.load` with what the options of a session ask for."""
+    backends = backends_of([*providers], with_cpu=with_cpu)
+    threads = options.intra_op_num_threads
+    num_threads = threads if threads > 0 else None
+    properties = NetworkProperties(profiling=True) if options.enable_profiling else None
+    own = {
+        name.removesuffix("ExecutionProvider"): given
+        for name, given in providers.items()
+        if given and name != CPU
+    }
+    if not own:
+        return partial(
+            armpy.load,
+            backends=backends,
+            num_threads=num_threads,
+            front_end=front_end,
+            properties=properties,
+            on_fallback=None if with_cpu else "error",
+        )
+    runtime = armpy.Runtime(
+        RuntimeOptions(backends=backends, num_threads=num_threads, backend_options=own)
+    )
+    return partial(armpy.load, runtime=runtime, front_end=front_end, properties=properties)

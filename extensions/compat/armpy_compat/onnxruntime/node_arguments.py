@@ -1,0 +1,126 @@
+"""Descriptions of a model's inputs and outputs, and of the model itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import onnx
+
+from armpy_compat.onnxruntime.element_types import WORDS, tensor_word
+
+_WITHOUT_VERSION = (1 << 63) - 1
+"""Version of a model that has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeArg:
+    """An input or output of a model.
+
+    Parameters
+    ----------
+    name : str
+    type : str
+        Such as ``tensor(float)`` or ``seq(tensor(int64))``.
+    shape : list of (int, str or None)
+        A name for an open dimension that has one; empty if nothing is known.
+    """
+
+    name: str
+    type: str
+    shape: list[int | str | None]
+
+    def __str__(self) -> str:
+        return f"NodeArg(name='{self.name}', type='{self.type}', shape={self.shape})"
+
+
+@dataclass(frozen=True, slots=True)
+class FileDescription:
+    """Fields of a model's file that describe it, by ONNX Runtime's names for them."""
+
+    producer_name: str = ""
+    graph_name: str = ""
+    domain: str = ""
+    description: str = ""
+    graph_description: str = ""
+    version: int = _WITHOUT_VERSION
+    custom_metadata_map: dict[str, str] = field(default_factory=dict)
+
+
+def description_of(model: onnx.ModelProto) -> FileDescription:
+    """Describe a model."""
+    return FileDescription(
+        model.producer_name,
+        model.graph.name,
+        model.domain,
+        model.doc_string,
+        model.graph.doc_string,
+        model.model_version if model.HasField("model_version") else _WITHOUT_VERSION,
+        {entry.key: entry.value for entry in model.metadata_props},
+    )
+
+
+def arguments_of(values: Iterable[onnx.ValueInfoProto]) -> list[NodeArg]:
+    """Describe inputs or outputs."""
+    return [NodeArg(value.name, type_text(value.type), shape_of(value.type)) for value in values]
+
+
+def type_text(kind: Any) -> str:  # Any: onnx.TypeProto, as the package has no types
+    """The text for a type.
+
+    References
+    ----------
+    ONNX Runtime `NodeArg.type`.
+    """
+    which = kind.WhichOneof("value")
+    if which == "tensor_type":
+        return tensor_word(kind.tensor_type.elem_type)
+    if which == "sparse_tensor_type":
+        return f"sparse_{tensor_word(kind.sparse_tensor_type.elem_type)}"
+    if which == "sequence_type":
+        return f"seq({type_text(kind.sequence_type.elem_type)})"
+    if which == "optional_type":
+        return f"optional({type_text(kind.optional_type.elem_type)})"
+    if which == "map_type":
+        key = WORDS.get(kind.map_type.key_type, "undefined")
+        return f"map({key},{type_text(kind.map_type.value_type)})"
+    return ""
+
+
+def shape_of(kind: Any) -> list[int | str | None]:  # Any: onnx.TypeProto
+    """Dimensions of a tensor: sizes, names, or None; empty for what is no tensor."""
+    if kind.WhichOneof("value") != "tensor_type":
+        return []
+    return [
+        dim.dim_value if dim.HasField("dim_value") else dim.dim_param or None
+        for dim in kind.tensor_type.shape.dim
+    ]
+
+
+def refined(
+    arguments: Sequence[NodeArg], known: Mapping[str, Sequence[int | None]]
+) -> list[NodeArg]:
+    """Outputs with the sizes that follow from the model's layers.
+
+    Parameters
+    ----------
+    arguments : sequence of NodeArg
+        As the file declares them.
+    known : mapping of str to sequence of (int or None)
+        Shapes by name.
+    """
+    return [
+        NodeArg(argument.name, argument.type, _refined(argument.shape, known.get(argument.name)))
+        for argument in arguments
+    ]
+
+
+def _refined(
+    declared: list[int | str | None], known: Sequence[int | None] | None
+) -> list[int | str | None]:
+    if known is None or (declared and len(declared) != len(known)):
+        return declared
+    if not declared:
+        return list(known)
+    return [dim if size is None else size for dim, size in zip(declared, known, strict=True)]

@@ -1,0 +1,164 @@
+"""Model files as sessions are given them, and the changes that options ask for."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+from onnx.external_data_helper import load_external_data_for_model
+
+from armpy_compat.onnxruntime.errors import (
+    InvalidArgument,
+    InvalidProtobuf,
+    NoSuchFile,
+    status_error,
+)
+from armpy_compat.onnxruntime.session_options import SessionOptions
+
+_Arrays = dict[str, npt.NDArray[Any]]  # Any: elements of every type
+
+
+class SessionSource:
+    """A model file: its contents, and what armpy is to load.
+
+    Parameters
+    ----------
+    path : str, optional
+    data : bytes, optional
+        One of the two.
+
+    Raises
+    ------
+    NoSuchFile, InvalidProtobuf, InvalidArgument
+        If there is no such file, it is damaged, or it holds no graph.
+    """
+
+    def __init__(self, path: str | None, data: bytes | None) -> None:
+        self.path, self._data = path, data
+        self._is_changed = False
+        front = "" if path is None else f"Load model from {path} failed:"
+        if path is not None and not os.path.exists(path):
+            text = f"{front}Load model {path} failed. File doesn't exist"
+            raise status_error(NoSuchFile, text)
+        try:
+            # The package raises errors of `google.protobuf`, which it does not name.
+            self.model = onnx.load_model_from_string(data if path is None else _contents(path))
+        except Exception as error:
+            text = f"{front}Protobuf parsing failed." if path else _DAMAGED
+            raise status_error(InvalidProtobuf, text) from error
+        if not self.model.HasField("graph"):
+            raise status_error(InvalidArgument, f"{front}No graph was found in the protobuf.")
+
+    @property
+    def loadable(self) -> str | bytes:
+        """The path, or the contents if there is none or options have changed the model."""
+        if self.path is not None and not self._is_changed:
+            return self.path
+        if self._data is not None and not self._is_changed:
+            return self._data
+        return self._self_contained().SerializeToString()  # type: ignore[no-any-return]
+
+    @property
+    def front_end(self) -> str | None:
+        """The front-end to name: the contents of some files do not show that they are ONNX."""
+        has_suffix = self.path is not None and self.path.lower().endswith(".onnx")
+        return None if has_suffix and not self._is_changed else "onnx"
+
+    def apply(self, options: SessionOptions) -> None:
+        """Change the model as the options of a session ask for."""
+        self._set_dimensions(options)
+        self._replace(options.initializer_arrays)
+
+    def with_inputs(self, names: frozenset[str]) -> bytes:
+        """Contents of the model with some of its initializers as inputs."""
+        model = self._self_contained()
+        kept = [tensor for tensor in model.graph.initializer if tensor.name not in names]
+        del model.graph.initializer[:]
+        model.graph.initializer.extend(kept)
+        return model.SerializeToString()  # type: ignore[no-any-return]
+
+    def save(self, options: SessionOptions) -> None:
+        """Write the model, unless the options name no file for it.
+
+        Notes
+        -----
+        ONNX Runtime writes a graph that it has optimised. This writes the graph as it was loaded,
+        with the initializers in another file if the options say so.
+        """
+        if not options.optimized_model_filepath:
+            return
+        entries = options.config_entries
+        location = entries.get("session.optimized_model_external_initializers_file_name")
+        least = entries.get(
+            "session.optimized_model_external_initializers_min_size_in_bytes", "1024"
+        )
+        path = Path(options.optimized_model_filepath)
+        model = self._self_contained()
+        if location is not None:
+            (path.parent / location).unlink(missing_ok=True)  # the package appends to it
+            for tensor in model.graph.initializer:  # it moves elements in this form alone
+                array = onnx.numpy_helper.to_array(tensor)
+                tensor.CopyFrom(onnx.numpy_helper.from_array(array, tensor.name))
+        onnx.save_model(
+            model,
+            str(path),
+            save_as_external_data=location is not None,
+            location=location,
+            size_threshold=int(least),
+        )
+
+    def _self_contained(self) -> Any:  # Any: onnx.ModelProto, as the package has no types
+        """A copy of the model with the elements that lie in other files."""
+        model = onnx.ModelProto()
+        model.CopyFrom(self.model)
+        folder = "" if self.path is None else os.path.dirname(os.path.abspath(self.path))
+        load_external_data_for_model(model, folder)
+        return model
+
+    def _set_dimensions(self, options: SessionOptions) -> None:
+        """Give open dimensions of inputs the sizes of the options."""
+        for value in self.model.graph.input:
+            for dim in value.type.tensor_type.shape.dim:
+                size = options.dimensions_by_name.get(dim.dim_param)
+                if dim.denotation in options.dimensions_by_denotation:
+                    size = options.dimensions_by_denotation[dim.denotation]
+                if size is not None and not dim.HasField("dim_value"):
+                    dim.dim_value = size
+                    self._is_changed = True
+
+    def _replace(self, arrays: _Arrays) -> None:
+        """Put other tensors in place of initializers."""
+        for tensor in self.model.graph.initializer:
+            if tensor.name in arrays:
+                array = np.ascontiguousarray(arrays[tensor.name])
+                tensor.CopyFrom(onnx.numpy_helper.from_array(array, tensor.name))
+                self._is_changed = True
+
+
+def options_in_model(model: Any) -> SessionOptions | None:  # Any: onnx.ModelProto
+    """Options of a session that a model's file brings; None if it has none.
+
+    References
+    ----------
+    ONNX Runtime: the metadata property ``ort_config``, read if ORT_LOAD_CONFIG_FROM_MODEL is 1.
+    """
+    for entry in model.metadata_props:
+        if entry.key == "ort_config":
+            options = SessionOptions()
+            for name, value in json.loads(entry.value).get("session_options", {}).items():
+                setattr(options, name, value)
+            return options
+    return None
+
+
+def _contents(path: str) -> bytes:
+    """The bytes of a file."""
+    return Path(path).read_bytes()
+
+
+_DAMAGED = "Failed to load model because protobuf parsing failed."

@@ -1,0 +1,274 @@
+"""`InferenceSession` runs models on armpy, with the texts of ONNX Runtime's errors."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx")
+
+import onnx.parser
+
+from armpy_compat import onnxruntime as ort
+from armpy_compat.onnxruntime.capi import onnxruntime_pybind11_state as state
+
+HEAD = '<ir_version: 9, opset_import: ["" : 18]>\n'
+X = np.arange(6, dtype=np.float32).reshape(3, 2)
+CPU_REF = ["CpuRefExecutionProvider"]  # it compiles nothing
+
+
+def content(text: str) -> bytes:
+    """The bytes of a model of one graph."""
+    return onnx.parser.parse_model(HEAD + text).SerializeToString()  # type: ignore[no-any-return]
+
+
+TWICE = content(
+    "graph (float[n, 2] x) => (float[n, 2] y, float[n, 2] z) { y = Add (x, x) z = Neg (y) }"
+)
+
+
+def opened(model: bytes = TWICE, options: Any = None) -> ort.InferenceSession:
+    """A session that compiles nothing."""
+    return ort.InferenceSession(model, options, providers=CPU_REF)
+
+
+def test_outputs_come_in_the_order_of_their_names() -> None:
+    session = opened()
+    y, z = session.run(None, {"x": X})
+    np.testing.assert_array_equal(y, X + X)
+    np.testing.assert_array_equal(z, -y)
+    again, first = session.run(["z", "y"], {"x": X})
+    np.testing.assert_array_equal(again, z)
+    np.testing.assert_array_equal(first, y)
+
+
+def test_descriptions_have_names_for_open_dimensions() -> None:
+    session = opened()
+    (x,) = session.get_inputs()
+    assert (x.name, x.type, x.shape) == ("x", "tensor(float)", ["n", 2])
+    assert str(x) == "NodeArg(name='x', type='tensor(float)', shape=['n', 2])"
+    assert [output.name for output in session.get_outputs()] == ["y", "z"]
+    assert session.get_overridable_initializers() == []
+
+
+def test_metadata_is_the_file_s(tmp_path: Path) -> None:
+    model = onnx.parser.parse_model(HEAD + "named (float[1] x) => (float[1] y) { y = Neg (x) }")
+    model.producer_name, model.domain, model.model_version = "maker", "org.example", 3
+    model.doc_string, model.graph.doc_string = "about", "about the graph"
+    model.metadata_props.add(key="characters", value="abc")
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    session = ort.InferenceSession(path, providers=CPU_REF)
+    meta = session.get_modelmeta()
+    assert (meta.producer_name, meta.graph_name, meta.domain) == ("maker", "named", "org.example")
+    assert (meta.description, meta.graph_description, meta.version) == (
+        "about",
+        "about the graph",
+        3,
+    )
+    assert meta.custom_metadata_map == {"characters": "abc"}
+
+
+@pytest.mark.parametrize(
+    ("feed", "kind", "text"),
+    [
+        (
+            {},
+            ValueError,
+            r"^Required inputs \(\['x'\]\) are missing from input feed \(\[\]\)\.$",
+        ),
+        (
+            {"x": X, "q": X},
+            state.InvalidArgument,
+            r"^\[ONNXRuntimeError\] : 2 : INVALID_ARGUMENT : Invalid input name: q$",
+        ),
+        (
+            {"x": X.astype(np.float64)},
+            state.InvalidArgument,
+            r"INVALID_ARGUMENT : Unexpected input data type\. Actual: \(tensor\(double\)\) , "
+            r"expected: \(tensor\(float\)\)$",
+        ),
+        (
+            {"x": X[0]},
+            state.InvalidArgument,
+            r"Invalid rank for input: x Got: 1 Expected: 2 Please fix either the inputs/outputs or",
+        ),
+        (
+            {"x": X.reshape(2, 3)},
+            state.InvalidArgument,
+            r"Got invalid dimensions for input: x for the following indices\n index: 1 Got: 3 "
+            r"Expected: 2\n Please fix",
+        ),
+        ({"x": object()}, RuntimeError, r"^Unable to handle object of type <class 'object'>$"),
+    ],
+)
+def test_inputs_that_do_not_fit_are_refused(
+    feed: dict[str, object], kind: type[Exception], text: str
+) -> None:
+    with pytest.raises(kind, match=text):
+        opened().run(None, feed)
+
+
+def test_an_output_that_is_not_there_is_refused() -> None:
+    with pytest.raises(
+        state.InvalidArgument, match=r": 2 : INVALID_ARGUMENT : Invalid output name:w"
+    ):
+        opened().run(["w"], {"x": X})
+
+
+def test_lists_are_inputs() -> None:
+    (y, _) = opened().run(None, {"x": X.tolist()})
+    np.testing.assert_array_equal(y, X + X)
+
+
+@pytest.mark.parametrize("texts", [["a", "bc"], [b"a", b"bc"]])
+def test_strings_are_inputs(texts: list[object]) -> None:
+    session = opened(content("graph (string[n] x) => (string[n] y) { y = Identity (x) }"))
+    (y,) = session.run(None, {"x": np.array(texts)})
+    assert y.tolist() == ["a", "bc"]
+
+
+def test_files_that_cannot_be_loaded(tmp_path: Path) -> None:
+    with pytest.raises(
+        state.NoSuchFile,
+        match=r"^\[ONNXRuntimeError\] : 3 : NO_SUCHFILE : Load model from no\.onnx failed:"
+        r"Load model no\.onnx failed\. File doesn't exist$",
+    ):
+        ort.InferenceSession("no.onnx")
+    damaged = tmp_path / "damaged.onnx"
+    damaged.write_bytes(b"abcdefghij")
+    with pytest.raises(
+        state.InvalidProtobuf, match=r"damaged\.onnx failed:Protobuf parsing failed\."
+    ):
+        ort.InferenceSession(str(damaged))
+    with pytest.raises(state.InvalidProtobuf, match="because protobuf parsing failed"):
+        ort.InferenceSession(b"abcdefghij")
+    with pytest.raises(state.InvalidArgument, match="No graph was found in the protobuf"):
+        ort.InferenceSession(b"")
+    with pytest.raises(TypeError, match="Unable to load from type '<class 'int'>'"):
+        ort.InferenceSession(3)  # type: ignore[arg-type]
+
+
+def test_operators_that_armpy_lacks_are_not_implemented() -> None:
+    model = content("graph (float[1] x) => (float[1] y) { y = Neg (x) }")
+    unknown = onnx.load_model_from_string(model)
+    unknown.graph.node[0].op_type, unknown.graph.node[0].domain = "Foo", "my.dom"
+    unknown.opset_import.add(domain="my.dom", version=1)
+    with pytest.raises(state.NotImplemented, match=r": 9 : NOT_IMPLEMENTED : .*my\.dom\.Foo"):
+        opened(unknown.SerializeToString())
+
+
+def test_providers_are_armpy_s_backends() -> None:
+    available = ort.get_available_providers()
+    assert available[-1] == ort.get_all_providers()[-1] == "CPUExecutionProvider"
+    assert {"NumbaAccExecutionProvider", "CpuRefExecutionProvider"} <= set(available)
+    session = opened()
+    assert session.get_providers() == ["CpuRefExecutionProvider", "CPUExecutionProvider"]
+    placement = session._sess.model.placement  # type: ignore[union-attr]
+    assert placement is None or set(placement.layers_by_backend) == {"CpuRef"}
+
+
+def test_providers_of_other_builds_are_left_out_with_a_warning() -> None:
+    with pytest.warns(UserWarning, match="'CUDAExecutionProvider' is not in available provider"):
+        session = ort.InferenceSession(
+            TWICE, providers=[("CUDAExecutionProvider", {"device_id": 0}), *CPU_REF]
+        )
+    assert session.get_providers() == ["CpuRefExecutionProvider", "CPUExecutionProvider"]
+    with (
+        pytest.warns(UserWarning, match="InvalidProvider"),
+        pytest.raises(RuntimeError, match="Unknown Provider Type: InvalidProvider"),
+    ):
+        session.set_providers(["InvalidProvider"])
+    np.testing.assert_array_equal(session.run(["y"], {"x": X})[0], X + X)
+
+
+def test_an_initializer_among_the_inputs_can_be_given() -> None:
+    text = "graph (float[2] x, float[2] w = {1, 2}) => (float[2] y) { y = Add (x, w) }"
+    session = opened(content(text))
+    assert [value.name for value in session.get_inputs()] == ["x"]
+    assert [value.name for value in session.get_overridable_initializers()] == ["w"]
+    x = np.zeros(2, np.float32)
+    assert session.run(None, {"x": x})[0].tolist() == [1, 2]
+    assert session.run(None, {"x": x, "w": np.full(2, 5, np.float32)})[0].tolist() == [5, 5]
+    assert session.run(None, {"x": x})[0].tolist() == [1, 2]
+
+
+def test_options_change_the_model() -> None:
+    options = ort.SessionOptions()
+    options.add_free_dimension_override_by_name("n", 3)
+    assert opened(options=options).get_inputs()[0].shape == [3, 2]
+
+
+def test_initializers_of_the_options_replace_the_model_s() -> None:
+    model = onnx.load_model_from_string(
+        content("graph (float[2] x) => (float[2] y) { y = Add (x, w) }")
+    )
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.ones(2, np.float32), "w"))
+    options = ort.SessionOptions()
+    options.add_initializer("w", ort.OrtValue.ortvalue_from_numpy(np.full(2, 7, np.float32)))
+    session = opened(model.SerializeToString(), options)
+    assert session.run(None, {"x": np.zeros(2, np.float32)})[0].tolist() == [7, 7]
+
+
+def test_sequences_are_lists() -> None:
+    session = opened(content("graph (seq(float[2]) x) => (seq(float[2]) y) { y = Identity (x) }"))
+    assert session.get_inputs()[0].type == "seq(tensor(float))"
+    (y,) = session.run(None, {"x": [X[0], X[1]]})
+    np.testing.assert_array_equal(y, X[:2])
+
+
+def test_sessions_do_not_interfere_and_run_in_many_threads() -> None:
+    sessions = [
+        opened(),
+        opened(content("graph (float[n, 2] x) => (float[n, 2] y) { y = Mul (x, x) }")),
+    ]
+    expected = [X + X, X * X]
+    wrong: list[str] = []
+
+    def call(number: int) -> None:
+        for _ in range(50):
+            which = number % 2
+            (y,) = sessions[which].run(["y"], {"x": X})
+            if not np.array_equal(y, expected[which]):
+                wrong.append(f"thread {number}")
+
+    threads = [threading.Thread(target=call, args=[number]) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_run_async_calls_back() -> None:
+    done = threading.Event()
+    calls: list[tuple[Any, ...]] = []
+
+    def callback(*given: Any) -> None:
+        calls.append(given)
+        done.set()
+
+    session = opened()
+    session.run_async(["y"], {"x": X}, callback, "data")
+    assert done.wait(60)
+    session.run_async(["y"], {"x": X[0]}, callback, "data")
+    (results, data, text), (nothing, _, error) = calls
+    np.testing.assert_array_equal(results[0], X + X)
+    assert (data, text, nothing) == ("data", "", [])
+    assert "Invalid rank for input: x" in error
+
+
+def test_terminate_ends_calls() -> None:
+    options = ort.RunOptions()
+    session = opened()
+    np.testing.assert_array_equal(session.run(["y"], {"x": X}, options)[0], X + X)
+    options.terminate = True
+    with pytest.raises(state.Fail, match="Exiting due to terminate flag being set to true"):
+        session.run(None, {"x": X}, options)
+    options.terminate = False
+    options.only_execute_path_to_fetches = True
+    np.testing.assert_array_equal(session.run(["y"], {"x": X}, options)[0], X + X)

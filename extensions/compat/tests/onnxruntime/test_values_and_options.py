@@ -1,0 +1,167 @@
+"""Values, bindings, options and profiles as programs use them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx")
+
+import onnx
+
+from armpy_compat import onnxruntime as ort
+from extensions.compat.tests.onnxruntime.test_inference_session import CPU_REF, TWICE, X, opened
+
+
+def test_values_share_the_memory_of_arrays() -> None:
+    array = X.copy()
+    value = ort.OrtValue.ortvalue_from_numpy(array)
+    assert (value.shape(), value.data_type(), value.element_type()) == ([3, 2], "tensor(float)", 1)
+    assert (value.device_name(), value.tensor_size_in_bytes()) == ("cpu", 24)
+    assert value.is_tensor()
+    value.update_inplace(np.zeros((3, 2), np.float32))
+    assert not array.any()
+    assert value.data_ptr() == array.ctypes.data
+    np.testing.assert_array_equal(np.from_dlpack(value), array)
+    assert ort.OrtValue.from_dlpack(X).shape() == [3, 2]
+    with pytest.raises(RuntimeError, match="does not match the size of the OrtValue"):
+        value.update_inplace(np.zeros(3, np.float32))
+    with pytest.raises(RuntimeError, match="only supported from non-string numpy arrays"):
+        ort.OrtValue.ortvalue_from_numpy(np.array(["a"]))
+    with pytest.raises(RuntimeError, match="Can't allocate memory on the device"):
+        ort.OrtValue.ortvalue_from_numpy(X, "cuda", 0)
+
+
+def test_values_with_onnx_types_that_numpy_lacks() -> None:
+    bits = np.array([0x3F80, 0x4000], np.uint16)  # 1 and 2
+    value = ort.OrtValue.ortvalue_from_numpy_with_onnx_type(bits, onnx.TensorProto.BFLOAT16)
+    assert value.data_type() == "tensor(bfloat16)"
+    assert np.asarray(value.content(), np.float32).tolist() == [1, 2]
+
+
+def test_runs_with_values() -> None:
+    value = ort.OrtValue.ortvalue_from_numpy(X)
+    y, _ = opened().run_with_ort_values(None, {"x": value})
+    np.testing.assert_array_equal(y.numpy(), X + X)
+    np.testing.assert_array_equal(opened().run(["y"], {"x": value})[0], X + X)
+
+
+def test_bound_arrays_are_read_and_written_in_place() -> None:
+    session, x = opened(), X.copy()
+    binding = session.io_binding()
+    y = np.zeros_like(x)
+    binding.bind_cpu_input("x", x)
+    binding.bind_output("y", "cpu", 0, np.float32, y.shape, y.ctypes.data)
+    binding.bind_output("z")
+    session.run_with_iobinding(binding)
+    np.testing.assert_array_equal(y, X + X)
+    x[:] = 1
+    session.run_with_iobinding(binding)
+    assert (y == 2).all()
+    first, second = binding.get_outputs()
+    assert first.data_ptr() == y.ctypes.data
+    assert (second.numpy() == -2).all()
+    assert [array.shape for array in binding.copy_outputs_to_cpu()] == [(3, 2), (3, 2)]
+
+
+def test_bindings_that_do_not_fit_are_refused() -> None:
+    session = opened()
+    binding = session.io_binding()
+    with pytest.raises(RuntimeError, match="Failed to find NodeArg with name: q in the def list"):
+        binding.bind_cpu_input("q", X)
+    binding.bind_cpu_input("x", X.astype(np.float64))
+    with pytest.raises(RuntimeError, match="At least one output should be requested"):
+        session.run_with_iobinding(binding)
+    value = ort.OrtValue.ortvalue_from_shape_and_type([3, 2], np.float32)
+    binding.bind_ortvalue_output("y", value)
+    with pytest.raises(RuntimeError, match=r"Error in execution: .*Unexpected input data type"):
+        session.run_with_iobinding(binding)
+    binding.bind_ortvalue_input("x", ort.OrtValue.ortvalue_from_numpy(X))
+    session.run_with_iobinding(binding)
+    np.testing.assert_array_equal(value.numpy(), X + X)
+
+
+def test_options_keep_what_they_are_given() -> None:
+    options = ort.SessionOptions()
+    assert options.graph_optimization_level == ort.GraphOptimizationLevel(99)
+    assert options.enable_cpu_mem_arena
+    options.intra_op_num_threads = 2
+    options.log_severity_level = 4
+    options.execution_mode = ort.ExecutionMode.ORT_PARALLEL
+    assert (options.intra_op_num_threads, options.log_severity_level) == (2, 4)
+    assert str(options.execution_mode) == "ExecutionMode.ORT_PARALLEL"
+    with pytest.raises(TypeError, match=r"intra_op_num_threads: expected int; got '2'"):
+        options.intra_op_num_threads = "2"  # type: ignore[assignment]
+    with pytest.raises(AttributeError):
+        options.foo = 3  # type: ignore[attr-defined]
+    options.add_session_config_entry("key", "value")
+    assert options.get_session_config_entry("key") == "value"
+    with pytest.raises(RuntimeError, match="does not have configuration with key: other"):
+        options.get_session_config_entry("other")
+
+
+def test_the_model_is_written_where_the_options_say(tmp_path: Path) -> None:
+    options = ort.SessionOptions()
+    options.optimized_model_filepath = str(tmp_path / "optimized.onnx")
+    opened(options=options)
+    session = ort.InferenceSession(tmp_path / "optimized.onnx", providers=CPU_REF)
+    np.testing.assert_array_equal(session.run(["y"], {"x": X})[0], X + X)
+
+
+def test_profiles_have_the_form_of_onnx_runtime_s(tmp_path: Path) -> None:
+    options = ort.SessionOptions()
+    options.enable_profiling = True
+    options.profile_file_prefix = str(tmp_path / "profile")
+    session = opened(options=options)
+    session.run(None, {"x": X})
+    assert session.get_profiling_start_time_ns() > 0
+    path = session.end_profiling()
+    events = json.loads(Path(path).read_text())
+    assert {event["cat"] for event in events} == {"Session", "Node"}
+    names = [event["name"] for event in events if event["cat"] == "Session"]
+    assert {"model_loading_array", "session_initialization", "model_run"} <= set(names)
+    nodes = [event for event in events if event["cat"] == "Node"]
+    assert {node["args"]["provider"] for node in nodes} == {"CpuRefExecutionProvider"}
+    assert all(event["dur"] >= 0 and event["ts"] >= 0 for event in events)
+    assert opened().end_profiling() == ""
+
+
+def test_functions_of_the_process() -> None:
+    assert ort.get_device() == "CPU"
+    assert ort.get_version_string() == ort.__version__
+    assert "armpy" in ort.get_build_info()
+    ort.set_default_logger_severity(3)
+    ort.disable_telemetry_events()
+    ort.set_seed(1)
+    with pytest.raises(RuntimeError, match="Invalid logging severity"):
+        ort.set_default_logger_severity(7)
+
+
+def test_programs_find_and_import_all_modules() -> None:
+    program = (
+        "import importlib.util, armpy_compat; armpy_compat.install_as_onnxruntime()\n"
+        "assert importlib.util.find_spec('onnxruntime').name == 'onnxruntime'\n"
+        "import onnxruntime as ort\n"
+        "import onnxruntime.capi._pybind_state as state\n"
+        "from onnxruntime.capi.onnxruntime_pybind11_state import Fail, NoSuchFile\n"
+        "from onnxruntime.capi import onnxruntime_inference_collection as collection\n"
+        "assert importlib.util.find_spec('onnxruntime') is not None\n"
+        "assert collection.InferenceSession is ort.InferenceSession\n"
+        "assert state.NoSuchFile is NoSuchFile and state.Fail is Fail\n"
+        "print(ort.InferenceSession.__module__)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=os.environ
+    )
+    assert done.stdout == "armpy_compat.onnxruntime.inference_session\n"
+
+
+def test_sessions_of_one_model_can_be_opened_twice() -> None:
+    first, second = (ort.InferenceSession(TWICE, providers=CPU_REF) for _ in range(2))
+    np.testing.assert_array_equal(first.run(["y"], {"x": X}), second.run(["y"], {"x": X}))
