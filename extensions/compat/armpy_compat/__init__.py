@@ -17,7 +17,26 @@ def install_as_pyarmnn() -> None:
     ImportError
         If another `pyarmnn` is already imported.
     """
-    install_aliases({"pyarmnn": "armpy_compat.pyarmnn"})
+    install_aliases(
+        {
+            "pyarmnn": "armpy_compat.pyarmnn",
+            "pyarmnn._version": "armpy_compat.pyarmnn._version",
+            "pyarmnn._quantization": "armpy_compat.pyarmnn",
+            "pyarmnn._quantization.quantize_and_dequantize": "armpy_compat.pyarmnn.quantization",
+            "pyarmnn._tensor": "armpy_compat.pyarmnn.tensors",
+            "pyarmnn._tensor.const_tensor": "armpy_compat.pyarmnn.tensors.const_tensor",
+            "pyarmnn._tensor.tensor": "armpy_compat.pyarmnn.tensors.tensor",
+            "pyarmnn._tensor.workload_tensors": "armpy_compat.pyarmnn.tensors.workload_tensors",
+            "pyarmnn._utilities": "armpy_compat.pyarmnn",
+            "pyarmnn._utilities.profiling_helper": "armpy_compat.pyarmnn.profiling_data",
+            "pyarmnn._generated": "armpy_compat.pyarmnn.generated",
+            "pyarmnn._generated.pyarmnn": "armpy_compat.pyarmnn.generated",
+            "pyarmnn._generated.pyarmnn_deserializer": "armpy_compat.pyarmnn.generated",
+            "pyarmnn._generated.pyarmnn_onnxparser": "armpy_compat.pyarmnn.generated",
+            "pyarmnn._generated.pyarmnn_tfliteparser": "armpy_compat.pyarmnn.generated",
+            "pyarmnn._generated.pyarmnn_version": "armpy_compat.pyarmnn._version",
+        }
+    )
 
 
 def install_as_tflite_runtime() -> None:

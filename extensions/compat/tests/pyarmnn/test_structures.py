@@ -1,0 +1,124 @@
+"""Members of structures are checked and converted as SWIG does; texts are those of 20.08."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import armpy_compat.pyarmnn as ann
+
+_ASSIGNMENTS = [
+    (
+        ann.Convolution2dDescriptor,
+        "m_PadLeft",
+        -1,
+        OverflowError,
+        "in method 'Convolution2dDescriptor_m_PadLeft_set', argument 2 of type 'uint32_t'",
+    ),
+    (ann.Convolution2dDescriptor, "m_PadLeft", 1.5, TypeError, "argument 2 of type 'uint32_t'"),
+    (ann.Convolution2dDescriptor, "m_BiasEnabled", 1, TypeError, "argument 2 of type 'bool'"),
+    (
+        ann.Convolution2dDescriptor,
+        "m_DataLayout",
+        "NHWC",
+        TypeError,
+        "argument 2 of type 'armnn::DataLayout'",
+    ),
+    (ann.ActivationDescriptor, "m_A", "6", TypeError, "argument 2 of type 'float'"),
+    (ann.ActivationDescriptor, "m_A", 1e50, OverflowError, "argument 2 of type 'float'"),
+    (ann.StridedSliceDescriptor, "m_Begin", 5, TypeError, "does not provide sequence protocol"),
+    (
+        ann.StridedSliceDescriptor,
+        "m_Begin",
+        [1.5],
+        TypeError,
+        "Failed to convert python input value 1.5 of type 'float' to C type 'i'",
+    ),
+    (
+        ann.BatchToSpaceNdDescriptor,
+        "m_Crops",
+        [(1, -2)],
+        TypeError,
+        r"Failed to convert python input value \(1, -2\) of type 'tuple' to C type 'St4pairIjjE'",
+    ),
+    (ann.ReshapeDescriptor, "m_TargetShape", (1,), TypeError, "argument 2 of type 'armnn::Tensor"),
+    (ann.LstmInputParams, "m_CellBias", 1, TypeError, "of type 'armnn::ConstTensor const \\*'"),
+]
+
+
+@pytest.mark.parametrize(("structure", "member", "value", "error", "text"), _ASSIGNMENTS)
+def test_a_wrong_value_is_refused(
+    structure: Callable[[], object], member: str, value: object, error: type[Exception], text: str
+) -> None:
+    with pytest.raises(error, match=text):
+        setattr(structure(), member, value)
+
+
+def test_numpy_numbers_are_taken_and_floats_are_rounded_to_float32() -> None:
+    convolution, activation = ann.Convolution2dDescriptor(), ann.ActivationDescriptor()
+    convolution.m_PadLeft, activation.m_A = np.int64(3), 0.1
+    assert (convolution.m_PadLeft, activation.m_A) == (3, 0.10000000149011612)
+
+
+def test_a_list_is_a_copy_each_time() -> None:
+    descriptor = ann.MeanDescriptor([1, 2], True)
+    descriptor.m_Axis.append(3)
+    assert descriptor.m_Axis == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: ann.Convolution2dDescriptor(3), r"takes 1 positional argument but 2 were given"),
+        (lambda: ann.FillDescriptor("a"), "overloaded function 'new_FillDescriptor'"),
+        (lambda: ann.MeanDescriptor([1]), "overloaded function 'new_MeanDescriptor'"),
+        (lambda: ann.TensorInfo("a"), "overloaded function 'new_TensorInfo'"),
+        (lambda: ann.ConcatDescriptor(-1), "overloaded function 'new_ConcatDescriptor'"),
+        (lambda: ann.BackendOptions("a"), "overloaded function 'new_BackendOptions'"),  # type: ignore[arg-type]
+        (lambda: ann.INetworkProperties(True), "overloaded function 'new_INetworkProperties'"),
+    ],
+)
+def test_wrong_arguments_of_a_constructor_are_refused(
+    call: Callable[[], object], text: str
+) -> None:
+    with pytest.raises(TypeError, match=text):
+        call()
+
+
+def test_structures_of_equal_members_are_equal() -> None:
+    first, second = ann.PadDescriptor([(1, 2)], 3.0), ann.PadDescriptor([(1, 2)], 3.0)
+    assert first == second
+    second.m_PaddingMode = ann.PaddingMode_Reflect
+    assert first != second
+    assert first != ann.FillDescriptor()
+
+
+def test_optimizer_options_take_the_form_of_20_08() -> None:
+    options = ann.OptimizerOptions(True, False, False, True)
+    assert options.m_ImportEnabled
+    assert options.m_shapeInferenceMethod == ann.ShapeInferenceMethod_ValidateOnly
+
+
+def test_network_properties_take_the_form_of_20_08_and_are_read_only() -> None:
+    properties = ann.INetworkProperties(True, False)
+    assert (properties.m_ImportEnabled, properties.m_ExportEnabled) == (True, False)
+    assert properties.m_InputSource == ann.MemorySource_Undefined
+    with pytest.raises(AttributeError, match="m_AsyncEnabled"):
+        properties.m_AsyncEnabled = True  # type: ignore[misc]
+
+
+def test_permutations_that_are_none_are_refused() -> None:
+    with pytest.raises(RuntimeError, match="mapped to the same output dimension"):
+        ann.PermutationVector((0, 0))
+    with pytest.raises(RuntimeError, match=r"5 is outside of the valid range \[0,1\]"):
+        ann.PermutationVector((0, 5))
+    with pytest.raises(TypeError, match="Argument is not a tuple"):
+        ann.PermutationVector([0, 1])  # type: ignore[arg-type]
+
+
+def test_a_star_import_gives_classes_and_functions_as_pyarmnn_does() -> None:
+    assert {"IRuntime", "Optimize", "Conv2d"} & {*ann.__all__} <= {"IRuntime", "Optimize"}
+    assert {"TensorInfo", "quantize", "PadDescriptor"} <= {*ann.__all__}
+    assert "DataType_Float32" not in ann.__all__
