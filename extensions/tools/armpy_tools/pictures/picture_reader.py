@@ -13,9 +13,9 @@ from armpy.cli.pictures.image_layout import MODES
 from armpy.cli.pictures.images import image_input, open_image
 from armpy.cli.pictures.normalization import Normalization
 from armpy.cli.pictures.options import PictureOptions
-from armpy.cli.run.results import Array
 from armpy.errors import InvalidArgumentError
 from armpy.execution import TensorSpec
+from armpy.ops.operation import Array
 from armpy_tools.pictures.detections import Frame
 
 _MOST_THREADS = 8

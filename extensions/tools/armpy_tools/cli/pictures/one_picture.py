@@ -22,8 +22,9 @@ from armpy_tools.pictures.drawing import draw_picture, save_drawn
 from armpy_tools.pictures.picture_reader import shown_size
 
 if TYPE_CHECKING:
-    from armpy.cli.run.results import Array, OutputReader
+    from armpy.cli.run.results import OutputReader
     from armpy.model import Model
+    from armpy.ops.operation import Array
 
 
 _LEAST_NDIM = 3

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from armpy.cli.files import write_outputs
-from armpy.cli.run.results import Array, Mask
+from armpy.cli.run.results import Mask
 from armpy.cli.run.run_model import RunOutputs
+from armpy.ops.operation import Array
 from armpy_tools.cli.pictures.jobs.result_file import ResultFile
 from armpy_tools.cli.pictures.output_path import is_result_file
 from armpy_tools.cli.pictures.picture_result import PictureOutcome, PictureResult

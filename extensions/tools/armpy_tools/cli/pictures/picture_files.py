@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from armpy.cli.files import file_stems
-from armpy.cli.run.results import Array, ReadOutputs
+from armpy.cli.run.results import ReadOutputs
+from armpy.ops.operation import Array
 from armpy_tools.cli.pictures.output_files import write_outputs_and_masks
 from armpy_tools.cli.pictures.output_path import is_result_file
 from armpy_tools.pictures.detections import Findings, Frame

@@ -6,7 +6,8 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from armpy.cli.run.results import Array, OutputReport
+from armpy.cli.run.results import OutputReport
+from armpy.ops.operation import Array
 from armpy_tools.pictures.detections import Findings
 from armpy_tools.pictures.ground_truth import AnswerCounter, Judgement
 

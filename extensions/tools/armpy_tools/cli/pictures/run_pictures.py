@@ -15,12 +15,13 @@ from armpy.cli.pictures.file_metadata import FileMetadata
 from armpy.cli.pictures.labels import Labels, read_labels
 from armpy.cli.pictures.normalization import normalization_of
 from armpy.cli.placement_table import PlacementReport
-from armpy.cli.run.results import Array, OutputReader, ReadOutputs
+from armpy.cli.run.results import OutputReader, ReadOutputs
 from armpy.cli.run.run_model import profiled, time_runs
 from armpy.errors import InvalidArgumentError, LayerValidationError
 from armpy.execution import TensorSpec
 from armpy.execution.arrays.conversion import dequantize_array
 from armpy.model import Model
+from armpy.ops.operation import Array
 from armpy.profiling import Profiler, to_chrome_trace
 from armpy.tensor import format_shape
 from armpy.types import BackendId
