@@ -1,0 +1,76 @@
+"""Small .tflite files for the tests of LiteRT's interface."""
+
+from __future__ import annotations
+
+from tests.support.tflite_writer import TfliteModel
+
+
+def doubling(*, is_open: bool = False) -> bytes:
+    """y = x + x of shape (1, 2), between two additions; the first size may be open."""
+    model = TfliteModel()
+    graph = model.subgraph()
+    signature = (-1, 2) if is_open else None
+    x, sum_, y = (
+        graph.tensor(name, (1, 2), "FLOAT32", shape_signature=signature)
+        for name in ("x", "sum", "y")
+    )
+    one = graph.tensor("one", (1, 2), "FLOAT32", data=[1.0, 1.0])
+    graph.operator("ADD", [x, one], [sum_])
+    graph.operator("ADD", [sum_, x], [y])
+    graph.inputs(x)
+    graph.outputs(y)
+    return model.to_bytes()
+
+
+def quantized() -> bytes:
+    """y = relu(x) of unsigned bytes, whose scales differ."""
+    model = TfliteModel()
+    graph = model.subgraph()
+    x = graph.tensor("x", (1, 4), "UINT8", scale=0.5, zero_point=128)
+    y = graph.tensor("y", (1, 4), "UINT8", scale=0.25, zero_point=0)
+    graph.operator("RELU", [x], [y])
+    graph.inputs(x)
+    graph.outputs(y)
+    return model.to_bytes()
+
+
+def two_signatures() -> bytes:
+    """Signatures "negate" of the main subgraph, and "add" of another with two inputs."""
+    model = TfliteModel()
+    main = model.subgraph()
+    x, y = (main.tensor(name, (2,), "FLOAT32") for name in ("main_x", "main_y"))
+    main.operator("NEG", [x], [y])
+    main.inputs(x)
+    main.outputs(y)
+    other = model.subgraph("other")
+    b, a, total = (other.tensor(name, (2,), "FLOAT32") for name in ("add_b", "add_a", "add_total"))
+    other.operator("ADD", [b, a], [total])
+    other.inputs(b, a)
+    other.outputs(total)
+    model.signature("negate", inputs={"x": x}, outputs={"y": y})
+    model.signature("add", inputs={"b": b, "a": a}, outputs={"total": total})
+    return model.to_bytes()
+
+
+def gathered_strings() -> bytes:
+    """The strings at two places of three."""
+    model = TfliteModel()
+    graph = model.subgraph()
+    words = graph.tensor("words", (3,), "STRING")
+    places = graph.tensor("places", (2,), "INT64")
+    chosen = graph.tensor("chosen", (2,), "STRING")
+    graph.operator("GATHER", [words, places], [chosen], options={"axis": 0})
+    graph.inputs(words, places)
+    graph.outputs(chosen)
+    return model.to_bytes()
+
+
+def of_custom_operator() -> bytes:
+    """An operator that neither engine has."""
+    model = TfliteModel()
+    graph = model.subgraph()
+    x, y = (graph.tensor(name, (2,), "FLOAT32") for name in "xy")
+    graph.operator("CUSTOM", [x], [y], custom_code="MyOperator")
+    graph.inputs(x)
+    graph.outputs(y)
+    return model.to_bytes()
