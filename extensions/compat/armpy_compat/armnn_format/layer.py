@@ -1,0 +1,222 @@
+"""One layer of an .armnn file while layers of a network are made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias, TypeVar
+
+import numpy as np
+
+from armpy import DataLayout, DataType, Network, Quantization, TensorInfo, ops
+from armpy.errors import ParserError
+from armpy.graph import Value
+from armpy.ops import Operation
+from armpy.ops.data_movement import DataMovement
+from armpy.ops.operation import Array
+from armpy.plugins.hooks.flatbuffers import TableReader
+from armpy_compat.armnn_format.reading import Versions
+from armpy_compat.armnn_format.tensors import stored_tensor
+
+_Choice = TypeVar("_Choice")
+
+Converter: TypeAlias = Callable[["ArmnnLayer"], Sequence[Value]]
+"""Adds the layers for one layer of a file, and returns a value for each of its output slots."""
+
+IMAGE_LAYOUTS: Mapping[int, DataLayout] = {0: DataLayout.NHWC, 1: DataLayout.NCHW}
+VOLUME_LAYOUTS: Mapping[int, DataLayout] = {2: DataLayout.NDHWC, 3: DataLayout.NCDHW}
+"""`IMAGE_LAYOUTS` and `VOLUME_LAYOUTS`: by the format's numbers, which are not those of Arm NN."""
+
+
+@dataclass(eq=False)
+class ArmnnLayer:
+    """One layer of a file, and the network that it is added to."""
+
+    network: Network
+    kind: str
+    name: str
+    table: TableReader
+    inputs: Sequence[Value]
+    outputs: Sequence[TensorInfo]
+    """As the file declares them."""
+    versions: Versions
+    transposed: dict[tuple[Value, tuple[int, ...]], Value] = field(default_factory=dict)
+    """Weights that have been put into armpy's order, for all layers of the file."""
+
+    @property
+    def descriptor(self) -> TableReader:
+        """The table of the layer's attributes.
+
+        Raises
+        ------
+        ParserError
+            If the file leaves it out.
+        """
+        found = self.table.table("descriptor")
+        if found is None:
+            raise self.error("the layer has no descriptor")
+        return found
+
+    def error(self, failed: str, *, expected: str = "", actual: object = "") -> ParserError:
+        """An error about this layer."""
+        return self.table.error(failed, expected=expected, actual=str(actual))
+
+    def expect_inputs(self, *counts: int) -> None:
+        """Check the number of inputs."""
+        if len(self.inputs) not in counts:
+            raise self.error(
+                "the number of inputs is wrong",
+                expected=" or ".join(map(str, counts)),
+                actual=len(self.inputs),
+            )
+
+    def expect_outputs(self, count: int) -> None:
+        """Check the number of output slots."""
+        if len(self.outputs) != count:
+            raise self.error(
+                "the number of outputs is wrong", expected=str(count), actual=len(self.outputs)
+            )
+
+    def add(
+        self, operation: Operation, *inputs: Value | None, output: TensorInfo | None = None
+    ) -> Value:
+        """Add the layer that makes the file layer's only output.
+
+        Parameters
+        ----------
+        output : TensorInfo, optional
+            Other type and quantisation than the file declares.
+
+        Notes
+        -----
+        Operations that move elements keep their quantisation. Where the file declares another,
+        the stored elements are read with that, as Arm NN's kernels copy bytes; other operations
+        are followed by a Quantize layer.
+        """
+        if output is None:
+            self.expect_outputs(1)
+            output = self.outputs[0]
+        declared = output.with_shape(None)
+        first = inputs[0]
+        if operation.requantizes or first is None or _same_elements(first.info, declared):
+            return self.network.add(operation, *inputs, name=self.name, output=declared)
+        kept = TensorInfo(None, declared.data_type, first.info.quantization)
+        value = self.network.add(operation, *inputs, name=self.name, output=kept)
+        is_moved = isinstance(operation, DataMovement) and not isinstance(operation, ops.Resize)
+        return self.reinterpreted(value, declared) if is_moved else self.encoded(value, declared)
+
+    def helper(
+        self, operation: Operation, *inputs: Value | None, output: TensorInfo | None = None
+    ) -> Value:
+        """Add a layer beside the main one, named after it and the operation."""
+        name = f"{self.name}/{operation.name}"
+        return self.network.add(operation, *inputs, name=name, output=output)
+
+    def reinterpreted(self, value: Value, info: TensorInfo) -> Value:
+        """The stored elements of a value with another quantisation."""
+        declared = info.with_shape(value.info.shape)
+        return self.helper(ops.BitCast(info.data_type), value, output=declared)
+
+    def decoded(self, value: Value) -> Value:
+        """The real numbers of a value in float32."""
+        data_type = value.info.data_type
+        if data_type is DataType.FLOAT32:
+            return value
+        float32 = TensorInfo(None, DataType.FLOAT32)
+        operation = ops.Dequantize() if data_type.is_quantized else ops.Cast()
+        return self.helper(operation, value, output=float32)
+
+    def encoded(self, value: Value, info: TensorInfo) -> Value:
+        """Real numbers in the type and quantisation of a tensor."""
+        declared = info.with_shape(None)
+        if _same_elements(value.info, declared):
+            return value
+        operation = ops.Quantize() if info.data_type.is_quantized else ops.Cast()
+        return self.helper(operation, value, output=declared)
+
+    def constant(self, data: Array, info: TensorInfo | None = None) -> Value:
+        """Add a constant; `info` gives type and quantisation where the dtype does not."""
+        if info is None:
+            return self.network.constant(data, name=self.name)
+        return self.network.constant(
+            data, name=self.name, data_type=info.data_type, quantization=info.quantization
+        )
+
+    def stored(self, field: str, parent: TableReader | None = None) -> Value:
+        """A constant that is a field of the layer.
+
+        Raises
+        ------
+        ParserError
+            If the file leaves it out.
+        """
+        source = parent or self.table
+        data, info = stored_tensor(source.table(field), self.table, field)
+        return self.network.constant(
+            data,
+            name=f"{self.name}/{field}",
+            data_type=info.data_type,
+            quantization=info.quantization,
+        )
+
+    def in_order(self, value: Value, perm: tuple[int, ...]) -> Value:
+        """A value with its axes in another order; constants are transposed once."""
+        key = value, perm
+        if perm == tuple(range(len(perm))):
+            return value
+        if key not in self.transposed:
+            self.transposed[key] = self._transposed(value, perm)
+        return self.transposed[key]
+
+    def _transposed(self, value: Value, perm: tuple[int, ...]) -> Value:
+        if value.info.rank != len(perm):
+            raise self.error(
+                "the weights have the wrong rank", expected=str(len(perm)), actual=value.info.rank
+            )
+        info = TensorInfo(
+            None, value.info.data_type, permuted_quantization(value.info.quantization, perm)
+        )
+        if value.data is None:
+            return self.helper(ops.Transpose(perm), value, output=info)
+        self.table.charge(value.data.nbytes)
+        data = np.ascontiguousarray(value.data.transpose(perm))
+        return self.network.constant(
+            data, name=value.name, data_type=info.data_type, quantization=info.quantization
+        )
+
+    def layout(self, choices: Mapping[int, DataLayout] = IMAGE_LAYOUTS) -> DataLayout:
+        """The data layout of the descriptor."""
+        return self.descriptor.choice("dataLayout", choices, "DataLayout")
+
+
+def permuted_quantization(
+    quantization: Quantization | None, perm: Sequence[int]
+) -> Quantization | None:
+    """The quantisation of a tensor after its axes have changed their order."""
+    if quantization is None or quantization.axis is None or quantization.axis >= len(perm):
+        return quantization
+    return Quantization(
+        quantization.scales, quantization.zero_points, list(perm).index(quantization.axis)
+    )
+
+
+def signed(number: int) -> int:
+    """A negative number that the format stores as an unsigned one."""
+    return number - (1 << 32) if number >= 1 << 31 else number
+
+
+def pairs(numbers: Sequence[int], layer: ArmnnLayer) -> tuple[tuple[int, int], ...]:
+    """Consecutive numbers as pairs; `ParserError` if one is left over."""
+    if len(numbers) % 2:
+        raise layer.error("the numbers are not pairs", actual=len(numbers))
+    return tuple(zip(numbers[::2], numbers[1::2], strict=True))
+
+
+def _same_elements(info: TensorInfo, other: TensorInfo) -> bool:
+    """Compare type and quantisation; the axis of scales may move with the elements."""
+    if info.data_type is not other.data_type or not info.data_type.is_quantized:
+        return info.data_type is other.data_type
+    one, two = info.quantization, other.quantization
+    if one is None or two is None:
+        return one == two
+    return one.scales == two.scales and one.zero_points == two.zero_points

@@ -1,0 +1,1 @@
+"""Layers of .armnn files as layers of a network: one table of functions by kind."""
