@@ -87,6 +87,11 @@ class Source:
         """The syntax tree."""
         return ast.parse(self.text, str(self.path))
 
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """All nodes of the syntax tree, which most rules look through."""
+        return tuple(ast.walk(self.tree))
+
     @property
     def is_package(self) -> bool:
         """Whether it is the `__init__` of a folder."""
@@ -107,8 +112,8 @@ class Source:
                 # A name may be a module or a part of one: whoever resolves takes the longest.
                 for alias in child.names:
                     yield Import(f"{base}.{alias.name}", child.lineno, in_function)
-            else:
-                inside = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+            elif not isinstance(child, ast.expr):  # which holds no import
+                inside = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef))
                 yield from self._imports(child, in_function=in_function or inside)
 
     def _absolute(self, node: ast.ImportFrom) -> str:
@@ -140,7 +145,7 @@ class Source:
         """Numbers of the lines that docstrings take."""
         return frozenset(
             number
-            for node in ast.walk(self.tree)
+            for node in self.nodes
             if isinstance(node, ast.Expr)
             and isinstance(node.value, ast.Constant)
             and isinstance(node.value.value, str)
@@ -311,7 +316,7 @@ def _first_words(tree: Tree, _: Settings) -> list[str]:
     return [
         f"{source.name}: {getattr(node, 'name', 'the module')}"
         for source in tree.sources.values()
-        for node in ast.walk(source.tree)
+        for node in source.nodes
         if isinstance(node, ast.Module | ast.ClassDef) and _first_word(node) in REFUSED_FIRST_WORDS
     ]
 
@@ -320,7 +325,7 @@ def _vague_first_words(tree: Tree, _: Settings) -> list[str]:
     return [
         f"{source.name}: {getattr(node, 'name', 'the module')}"
         for source in tree.sources.values()
-        for node in ast.walk(source.tree)
+        for node in source.nodes
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         and _first_word(node) in VAGUE_FIRST_WORDS
     ]
@@ -351,7 +356,7 @@ def _compatibility(tree: Tree, _: Settings) -> list[str]:
     return [
         f"{source.name}: {node.name}"
         for source in tree.sources.values()
-        for node in ast.walk(source.tree)
+        for node in source.nodes
         if isinstance(node, definitions) and OLDER.search(node.name)
     ]
 
@@ -399,12 +404,12 @@ def _single_uses(tree: Tree, _: Settings) -> list[str]:
     for source in _of_core(tree):
         uses = Counter(
             node.id if isinstance(node, ast.Name) else node.attr
-            for node in ast.walk(source.tree)
+            for node in source.nodes
             if isinstance(node, ast.Name | ast.Attribute)
         )
         found += [
             f"{source.name}:{node.lineno}: {node.name}"
-            for node in ast.walk(source.tree)
+            for node in source.nodes
             if isinstance(node, ast.FunctionDef)
             and node.name.startswith("_")
             and not node.name.startswith("__")
@@ -471,7 +476,7 @@ def _splats(tree: Tree, _: Settings) -> list[str]:
     return [
         f"{source.name}:{argument.lineno}: {ast.unparse(argument)}"
         for source in tree.sources.values()
-        for node in ast.walk(source.tree)
+        for node in source.nodes
         if isinstance(node, ast.Call)
         for argument in (
             *(a.value for a in node.args if isinstance(a, ast.Starred)),
@@ -625,7 +630,7 @@ def rooms(tree: Tree) -> dict[str, Room]:
         room.lines += source.text.count("\n")
         room.code += source.code_lines
         room.docstrings += len(source.docstring_lines)
-        room.classes += sum(isinstance(node, ast.ClassDef) for node in ast.walk(source.tree))
+        room.classes += sum(isinstance(node, ast.ClassDef) for node in source.nodes)
         room.comments += source.comments
     return dict(found)
 
