@@ -1,4 +1,4 @@
-"""The contexts of a runtime's backends, which are told what becomes of networks."""
+"""The contexts of a runtime's backends, which are notified of loads and unloads."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from armpy.types import BackendId
 _log = logging.getLogger("armpy.execution")
 
 
-class TellOutcome(NamedTuple):
-    """The outcome of telling contexts of a network.
+class NotifyOutcome(NamedTuple):
+    """The outcome of notifying contexts of a network.
 
     Parameters
     ----------
     heard : frozenset of str
-        Ids of the backends whose contexts were told and raised nothing.
+        Ids of the backends whose contexts were notified and raised nothing.
     error : ArmpyError, optional
         The first that one has raised.
     """
@@ -37,58 +37,59 @@ class BackendContexts:
         self._contexts: dict[BackendId, IBackendContext] = {}
 
     def add(self, backend_id: BackendId, context: IBackendContext) -> None:
-        """Tell one more."""
+        """Add a context."""
         self._contexts[backend_id] = context
 
     def __bool__(self) -> bool:
         return bool(self._contexts)
 
-    def tell(
+    def notify(
         self, event: str, network_id: int, only: Collection[BackendId] | None = None
-    ) -> TellOutcome:
-        """Tell every context, or some, that a network comes or goes.
+    ) -> NotifyOutcome:
+        """Notify every context, or some, that a network is loaded or unloaded.
 
         Returns
         -------
-        TellOutcome
+        NotifyOutcome
             Also if some raise: what they have raised is in it.
         """
-        told: list[BackendId] = []
+        notified: list[BackendId] = []
         first: ArmpyError | None = None
         for backend_id, context in self._contexts.items():
             if only is not None and backend_id not in only:
                 continue
             try:
                 call_method(backend_id, context, event, network_id)
-                told.append(backend_id)
+                notified.append(backend_id)
             except ArmpyError as error:
                 if first is not None:
                     _log_error(error)
                 first = first or error
-        return TellOutcome(frozenset(told), first)
+        return NotifyOutcome(frozenset(notified), first)
 
     def tell_anyway(
         self, event: str, network_id: int, only: Collection[BackendId] | None = None
     ) -> None:
-        """`tell` where nobody waits for an error, which is only logged."""
-        error = self.tell(event, network_id, only).error
+        """`notify`, with errors that are only logged."""
+        error = self.notify(event, network_id, only).error
         if error is not None:
             _log_error(error)
 
     def after_run(self, network_id: int) -> None:
-        """Tell every context that an execution has ended; its results are not to be lost."""
+        """Notify every context that an execution has ended; errors do not lose its results."""
         # The execution has succeeded, so no context's error may take its place.
         self.tell_anyway("after_enqueue_workload", network_id)
 
     def close(self) -> None:
         """Close every context, once; what they raise is only logged."""
-        contexts, self._contexts = self._contexts, {}  # whoever tells them goes on with the old
+        # Callers that are notifying continue with the old ones.
+        contexts, self._contexts = self._contexts, {}
         for backend_id, context in contexts.items():
             close_context(backend_id, context)
 
 
 def _log_error(error: ArmpyError) -> None:
-    """Log what nobody waits for."""
+    """Log an error that no caller waits for."""
     _log.warning("%s", error, exc_info=wants_traceback(_log))
 
 

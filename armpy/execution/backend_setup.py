@@ -74,7 +74,7 @@ def _with_ids(
     registered = [
         c.backend_id for c in registry.candidates if c.status is CandidateStatus.REGISTERED
     ]
-    # By identity: what a backend calls itself is asked later, behind the boundary.
+    # By identity: a backend's own id is asked later, inside the plugin boundary.
     ids = {id(registry.get(backend_id)): backend_id for backend_id in registered}
     return [(ids[id(backend)], backend) for backend in backends]
 
@@ -123,7 +123,7 @@ class BackendSetup:
             self._check_known(registry)
             self._check_unused()
         except BaseException:
-            # They may hold devices and processes, and nobody gets this object to close them.
+            # They may hold devices and processes, and no caller gets this object to close them.
             self.contexts.close()
             raise
 
@@ -147,7 +147,7 @@ class BackendSetup:
             raise BackendUnavailableError(
                 "no backend can be used", actual="; ".join(self.left_out.values())
             )
-        if named is None and self.isolated:  # which tell their device types only now
+        if named is None and self.isolated:  # whose device types are known only now
             usable.sort(key=lambda backend: (backend.device.device_type, backend.get_id()))
         if is_on.manager:
             for backend in usable:
@@ -328,12 +328,12 @@ def _check_effect(backend: BackendProxy, given: Mapping[str, object]) -> None:
                 f"the option '{option.name}' has no effect: the backend never asks for it",
                 where=backend.get_id(),
                 expected=f"a backend that overrides {' or '.join(names)}",
-                fix="Leave the option out, and tell the backend's author",
+                fix="Leave the option out, and report it to the backend's author",
             )
 
 
 def _check_exists(registry: BackendRegistry, backend_id: BackendId, what: str) -> None:
-    """Check that a backend can be found; modules in directories tell their ids when loaded."""
+    """Check that a backend can be found; modules in directories are loaded for their ids."""
     try:
         registry.get(backend_id)
     except BackendUnavailableError as error:

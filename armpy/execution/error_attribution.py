@@ -6,7 +6,7 @@ from armpy.errors import ArmpyError, BackendError, BackendUnavailableError
 from armpy.types import HOST, BackendId
 
 FAILURES = (BackendError, BackendUnavailableError)
-"""What a backend raises that has failed, whoever called it."""
+"""The error of a backend that has failed, from whatever thread it was called."""
 
 _NAME = "backend_id"
 

@@ -142,7 +142,7 @@ class LoadedNetwork:
         if settings.spread and not is_inner and original is None:
             self.spread = Spread(self, settings.properties)
             self._users.update(self.spread.networks)
-        if not is_inner:  # an inner one is told for which shapes
+        if not is_inner:  # an inner one is given its shapes
             try:
                 _prepare_default(self)
             except BaseException:
@@ -434,7 +434,7 @@ class LoadedNetwork:
         with self._lock:
             self._check_open()
             # First, for calls that have found the former one and are about to note it as the
-            # latest: they look here behind that.
+            # latest: they look here after that.
             self.plan_cache.ready[prepared.shapes] = prepared
             self.plan_cache.keep(prepared.shapes, prepared.plan)
             latest = self.latest

@@ -10,19 +10,19 @@ from numbers import Integral
 
 from armpy.core.vlog import wants_traceback
 from armpy.errors import ArmpyError, InvalidArgumentError
-from armpy.execution.backend_contexts import BackendContexts, TellOutcome
+from armpy.execution.backend_contexts import BackendContexts, NotifyOutcome
 from armpy.execution.loaded_network import LoadedNetwork
 
 _log = logging.getLogger("armpy.execution")
 
 
 class LoadedNetworks:
-    """The loaded networks of a runtime by id, and whoever is told of them.
+    """The loaded networks of a runtime by id, and the contexts that are notified of them.
 
     Parameters
     ----------
     contexts : BackendContexts
-        Told of each load and unload, and closed at the end.
+        Notified of each load and unload, and closed at the end.
 
     Notes
     -----
@@ -55,7 +55,7 @@ class LoadedNetworks:
                 self._changed.notify_all()
 
     def load(self, make: Callable[[int], LoadedNetwork]) -> int:
-        """Add a network, which is made between what the contexts are told; its id.
+        """Add a network, made between the two notifications of the contexts; return its id.
 
         Raises
         ------
@@ -73,15 +73,15 @@ class LoadedNetworks:
         return network_id
 
     def _loaded(self, make: Callable[[int], LoadedNetwork], network_id: int) -> LoadedNetwork:
-        """Make a network; where that fails, whoever has heard of it hears that it has gone."""
+        """Make a network; if that fails, the notified contexts are notified of its end."""
         contexts = self._contexts
-        begun = contexts.tell("before_load_network", network_id)
-        ended: TellOutcome | None = None
+        begun = contexts.notify("before_load_network", network_id)
+        ended: NotifyOutcome | None = None
         try:
             if begun.error is not None:
                 raise begun.error
             loaded = make(network_id)
-            ended = contexts.tell("after_load_network", network_id)
+            ended = contexts.notify("after_load_network", network_id)
             if ended.error is None:
                 return loaded
             contexts.tell_anyway("before_unload_network", network_id, ended.heard)
@@ -133,15 +133,15 @@ class LoadedNetworks:
         contexts = self._contexts
         with self._working():
             try:
-                asked = contexts.tell("before_unload_network", network_id)
+                asked = contexts.notify("before_unload_network", network_id)
                 if asked.error is not None and can_be_refused:
-                    # Whoever has made ready for the end is to make ready for executions again.
+                    # Contexts that prepared for the end are to prepare for executions again.
                     contexts.tell_anyway("after_load_network", network_id, asked.heard)
                     raise asked.error
                 self._networks.pop(network_id).close()
             finally:
                 self._unloading.discard(network_id)
-            gone = contexts.tell("after_unload_network", network_id)
+            gone = contexts.notify("after_unload_network", network_id)
             return asked.error or gone.error
 
     def close(self) -> list[ArmpyError]:
@@ -154,7 +154,7 @@ class LoadedNetworks:
             error = self._unload(network_id, can_be_refused=False)
             if error is not None:
                 errors.append(error)
-        # Last: contexts are told of each network's end before.
+        # Last: contexts are notified of each network's end before.
         self._contexts.close()
         return errors
 
@@ -169,6 +169,6 @@ class LoadedNetworks:
             return left
 
     def drop(self) -> None:
-        """Close, as the runtime has gone without; nobody is there to be told of errors."""
+        """Close, as the runtime was dropped without; no caller is left to be given errors."""
         for error in self.close():
             _log.warning("%s", error, exc_info=wants_traceback(_log))

@@ -99,7 +99,7 @@ class RuntimeOptions:
         Ed25519 public keys whose holders' compiled models may bring code, wherever they come from:
         PEM files, texts ``ed25519:BASE64``, or 32 bytes each. Held as bytes.
     code : {"trusted", "signed", "never"}
-        Whose code in compiled models is used: that of files in places that nobody else can write,
+        Whose code in compiled models is used: that of files in places that no other user can write,
         and of files that a trusted key has signed; of the latter alone; or none, so that networks
         are compiled from the graphs in the files. See docs/how_to/safe_loading.md.
     """
@@ -146,7 +146,7 @@ class RuntimeOptions:
         check_loop_timeout(self.loop_timeout_s)
         check_isolation(self.isolation)
         check_code_choice(self.code)
-        # Read now: whoever changes a key's file later changes no trust of this runtime's.
+        # Read now: changing a key's file later does not change what this runtime trusts.
         object.__setattr__(self, "trusted_keys", trusted_keys(self.trusted_keys))
         failed = "the plan cache cannot have this size"
         check_whole(self.plan_cache_size, "plan_cache_size", least=1, failed=failed)

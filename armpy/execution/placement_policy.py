@@ -58,7 +58,7 @@ def decide(
             return None
 
         def load_trial(wanted: Mapping[int, BackendId], profiler: Profiler | None) -> object:
-            # Fallbacks are measured too, and contexts of backends are not told of trials.
+            # Fallbacks are measured too, and contexts of backends are not notified of trials.
             changed = replace(
                 settings,
                 optimizer=replace(options, on_fallback="allow"),

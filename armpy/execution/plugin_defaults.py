@@ -87,7 +87,7 @@ def _one_by_one(
 def _completed(
     plugins: HookPlugins, options: RuntimeOptions, answer: Answer[Mapping[str, object]]
 ) -> RuntimeOptions:
-    """Options with what a plugin says of those that nobody has set."""
+    """Options, with a plugin's values for those that are not set."""
 
     def complete() -> RuntimeOptions:
         given: dict[Any, object] = {  # Any: until names are checked

@@ -119,7 +119,7 @@ class Runtime:
         # First, so that nothing begins while networks go.
         self._executors.close()
         errors = self._networks.close()
-        # Behind the networks: if Ctrl-C comes in between, the finaliser does the rest.
+        # After the networks: if Ctrl-C comes in between, the finaliser does the rest.
         self._finalizer.detach()
         if self.options.registry is None:
             self._registry.close()
@@ -157,7 +157,7 @@ class Runtime:
         try:
             return Evaluator(BackendProxy(self._registry.get(REFERENCE_BACKEND_ID)))
         except ArmpyError as error:
-            # Only told: networks run without it as well, with a few layers more.
+            # Only logged: networks run without it as well, with a few layers more.
             _log.debug("constants are not folded: %s", error)
             return None
 
@@ -177,7 +177,7 @@ class Runtime:
 
     @property
     def devices(self) -> tuple[DeviceFacts, ...]:
-        """The devices behind its backends, most preferred first, with what is known of each.
+        """The devices of its backends, most preferred first, with what is known of each.
 
         Notes
         -----

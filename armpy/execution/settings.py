@@ -35,7 +35,7 @@ class NetworkSettings:
     allocators : mapping of str to ICustomAllocator
         The application's, by backend id.
     profiler : Profiler, optional
-        Is told how long executions and their steps take.
+        Records how long executions and their steps take.
     after_run : callable, optional
         Called when an execution has come to its end.
     loop_timeout_s : float, optional
@@ -46,7 +46,7 @@ class NetworkSettings:
     properties : NetworkProperties
         As the application gave them.
     protected_mode : bool
-        Whether nobody is to see the network's tensors.
+        Whether the network's tensors are to be seen by no callback.
     environment : str
         What else of the runtime's options has an effect on how fast the network is.
     name : str
@@ -76,7 +76,7 @@ class NetworkSettings:
     place: Callable[[PlacementQuestion], PlacementDecision | None] | None = None
 
     def watched_by(self, contexts: BackendContexts, network_id: int) -> NetworkSettings:
-        """The same, with contexts that are told when an execution has come to its end."""
+        """The same, with contexts that are notified at the end of an execution."""
         if not contexts:
             return self
         return replace(self, after_run=partial(contexts.after_run, network_id))

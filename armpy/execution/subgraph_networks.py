@@ -172,12 +172,12 @@ class SubgraphNetworks(Generic[NetworkT]):
             return network.plan
 
     def prepare(self, graph: Graph, shapes: Shapes) -> None:
-        """Prepare a graph, after those that wait already; what goes wrong is told when it runs.
+        """Prepare a graph, after those that wait already; errors are raised when it runs.
 
         Notes
         -----
         Preparing a graph asks for those inside it. They wait for it, so that graphs which lie
-        deep in each other do not need a deep stack. Behind the first `MOST_AHEAD`, a graph is
+        deep in each other do not need a deep stack. After the first `MOST_AHEAD`, a graph is
         prepared when it first runs.
         """
         with self.lock:

@@ -109,7 +109,7 @@ def _first_odd(given: object) -> tuple[tuple[int, ...] | None, object]:
 
 
 def shape_fix(wanted: Shape | None, given: tuple[int, ...]) -> str:
-    """What to do about an array of another shape than an input's; empty if nobody knows."""
+    """What to do about an array of another shape than an input's; empty if unknown."""
     if wanted is None:
         return ""
     if len(given) == len(wanted) - 1 and _agree(wanted[1:], given) and wanted[0] in (1, None):

@@ -32,7 +32,7 @@ class Import(NamedTuple):
 
 
 _BORROWED = SimpleNamespace(owndata=False)
-"""What calls ask of an array's flags: the memory is somebody else's."""
+"""What calls ask of an array's flags: the memory belongs to others."""
 
 
 class ToImport:
@@ -59,7 +59,7 @@ class ImportedTensor:
     """An input or output of a model, in memory that its backends use where it lies.
 
     Made by `armpy.Model.import_inputs` and `import_outputs`, and given in place of an array. It can
-    be used any number of times; nobody else touches the memory meanwhile.
+    be used any number of times; no other code touches the memory meanwhile.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ class ImportedTensor:
         # With the padding, which its users may write to.
         rooms = [found.factory.room_bytes(info) for found in imports.values()]
         self.extent = _extent_of(memory, max(rooms, default=info.size_bytes))
-        # Weak, as a network goes with the last reference to it, whoever keeps its tensors.
+        # Weak: a network ends with the last reference to it, even if its tensors are kept.
         self._network = weakref.ref(network)
         self._num_users = 0
         self._is_closed = False
@@ -280,7 +280,7 @@ def _extent_of(memory: ExternalMemory, size_bytes: int) -> Extent:
     if memory.device is not None:
         return memory.device, 0, size_bytes
     try:
-        # Two descriptors may be of one file, which device and inode tell.
+        # Two descriptors of one file have the same device and inode.
         status = os.fstat(memory.file_descriptor)
     except OSError:  # it is of a kind of its own
         return memory, 0, size_bytes
@@ -289,7 +289,7 @@ def _extent_of(memory: ExternalMemory, size_bytes: int) -> Extent:
 
 
 def unimport(imports: tuple[Import, ...]) -> None:
-    """End backends' use of memory; nobody waits for an error, which is only logged."""
+    """End backends' use of memory; errors are only logged."""
     for found in imports:
         try:
             found.factory.unimport(found.handle)

@@ -283,7 +283,7 @@ def failure(placement: Placement, backends: Collection[BackendId]) -> str:
 
     Notes
     -----
-    A backend may give back some of its layers, which the placement tells; others run there.
+    A backend may give back some of its layers, as the placement shows; others run there.
     """
     if not placement.layers_by_backend.keys().isdisjoint(backends):
         return ""

@@ -134,7 +134,7 @@ class SlowerProgram(BoundProgram):
     ----------
     made : BoundProgram
     maker : TieredNetwork
-        Whose plan it has; kept as long as somebody may execute that.
+        Whose plan it has; kept as long as the plan may be executed.
     """
 
     __slots__ = ("counter",)
@@ -341,7 +341,7 @@ class Tiers:
 
         Notes
         -----
-        An error is kept for `wait`, told in the log, and in the placement.
+        An error is kept for `wait`, and shown in the log and in the placement.
         """
         network = self._network()
         with self._changed:

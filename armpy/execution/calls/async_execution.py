@@ -35,7 +35,7 @@ def start(network: LoadedCallee, asked: Invocation) -> ExecutionFuture[Named]:
     ------
     InvalidArgumentError
         If inputs do not fit, or the runtime is closed. What is wrong with the outputs, the future
-        tells.
+        says.
     """
     with asked.loop_limit():
         task = _task(network, asked, read_inputs(network, asked.inputs, asked.quantize_inputs))
@@ -45,7 +45,7 @@ def start(network: LoadedCallee, asked: Invocation) -> ExecutionFuture[Named]:
         network.executors.submit(task)
         task.watch()
     except BaseException:
-        task.stop()  # it may run by now, or wait, and nobody has the future
+        task.stop()  # it may run by now, or wait, and no caller has the future
         raise
     return future
 

@@ -35,7 +35,7 @@ class Binding:
     Attributes
     ----------
     stops_in_place : bool
-        Whether executions stop soon when they are told so. Others that are to be stopped at any
+        Whether executions stop soon when they are cancelled. Others that are to be stopped at any
         time write into arrays of their own, as their work may have to be abandoned.
     shown : dict of str to ndarray
         The outputs by name.
@@ -49,7 +49,7 @@ class Binding:
     -----
     All arrays are views of its own: whatever becomes of the shape or type of the caller's array
     objects does not matter. It also keeps weak references to who owns the memory, as NumPy does
-    not resize an array in place that there is such a reference to, whatever it is told.
+    not resize an array in place that has such a reference, whatever the arguments.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Binding:
         self, signal: Cancellation, results: list[Array | None]
     ) -> Callable[[], Sequence[Array] | None]:
         """What executes once into some arrays."""
-        # Backends ask what stops them when they prepare, and are not told in each execution.
+        # Backends look up what stops them when they prepare, not in each execution.
         with cancellable(signal):
             call = self._prepared.bind(self._sources, results)
         if self._copies:
@@ -164,7 +164,7 @@ def _in_place(slot: InputSlot, given: object) -> Array:
 
 
 def _own_view(array: Array) -> Array:
-    """The same elements in an array that nobody else can reshape or give another type."""
+    """The same elements in an array whose shape and type no other code can change."""
     if isinstance(array, (ImportedTensor, ToImport)):
         return array
     return array.view(np.ndarray)

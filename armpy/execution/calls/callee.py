@@ -87,4 +87,4 @@ class LoadedCallee(Callee, ImportingNetwork, Protocol):
         """The network prepared for the shapes of some inputs, if it is already."""
 
     def prepared_to_debug(self, shapes: Shapes, debug: DebugWrapper) -> BoundProgram:
-        """The network prepared for some input shapes, with a wrapper that tells every value."""
+        """The network prepared for some input shapes, with a wrapper that reports every value."""

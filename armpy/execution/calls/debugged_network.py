@@ -1,4 +1,4 @@
-"""Loaded network as calls see it, of which a callback is told every value."""
+"""Loaded network as calls see it, which reports every value to a callback."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class DebuggedNetwork:
-    """A loaded network as calls see it that a callback is told of.
+    """A loaded network as calls see it that reports to a callback.
 
     Raises
     ------
@@ -63,7 +63,7 @@ class DebuggedNetwork:
         import_given(self._network, prepared, inputs, targets)
         if imports_in(self._network, prepared, inputs, targets):
             raise InvalidArgumentError(
-                "values are told of executions with arrays",
+                "values are reported of executions with arrays",
                 actual="an imported tensor",
                 fix="Give arrays to a network that does not import in every call",
             )

@@ -91,16 +91,16 @@ class Execution:
         self._wants_stop = False
         self._signal = CancellationToken()
         bound: Callable[[], object]
-        # What is run apart, and stops it, for whoever has the turn; None until it is made anew.
+        # What is run apart, and stops it, for the turn's owner; None until it is made anew.
         self._apart: tuple[CancellationToken, PrivateCall | None] | None = None
         if self._is_apart:
             bound = private = binding.bound_apart(self._signal)
             self._apart = self._signal, private
         else:
             bound = binding.bound(self._signal)
-        # Whoever takes it out executes: to delete from a list is one step, and the quickest lock.
-        # It is a statement and no call of `pop`, behind which a signal handler could raise: the
-        # turn would have been taken, and nobody would know. Nor is there a call before the `try`.
+        # The caller that takes it out executes: deleting from a list is one step, a quick lock.
+        # It is a statement and no call of `pop`, after which a signal handler could raise: the
+        # turn would have been taken, and lost. Nor is there a call before the `try`.
         self._turn: list[Callable[[], object]] = [bound]
 
     def __call__(self) -> dict[str, Array]:
@@ -189,7 +189,7 @@ class Execution:
         It is effective within 10 ms, also inside long layers, where backends have the capability
         ``CancellableExecution``; what the arrays of outputs hold is not known then. The work
         of others is abandoned, and writes to none of the caller's arrays, if it was started, has a
-        deadline, or was bound with `cancellable`; otherwise it ends behind the layer that it is in.
+        deadline, or was bound with `cancellable`; otherwise it ends after the layer that it is in.
         """
         task = self._task
         if task is not None:
@@ -211,7 +211,7 @@ class Execution:
     def close(self) -> None:
         """Give its memory back; one that is under way comes to its end."""
         self._is_closed = True
-        # A new list: what is under way gives its turn back to the old one, which nobody looks at.
+        # A new list: what is under way gives its turn back to the old one, which is not used again.
         self._turn, self._apart = [], None
 
     def _not_free(self) -> InvalidArgumentError:
@@ -289,7 +289,7 @@ class Execution:
             if made is None:
                 made = binding.bound_apart(signal)
             made()
-            # Only behind this are the caller's arrays written to.
+            # Only after this are the caller's arrays written to.
             signal.commit()
             made.write()
             return outputs

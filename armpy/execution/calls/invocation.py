@@ -37,7 +37,7 @@ class Invocation(NamedTuple):
     memory : NetworkMemory, optional
         What the call is executed in.
     debug : callable, optional
-        Told every value.
+        Called with every value.
     deadline_s : float, optional
         How long it may take, with the time that it waits for a thread.
     loop_timeout_s : float, optional

@@ -38,7 +38,7 @@ class NetworkMemory:
     Notes
     -----
     Every backend has made its part of it when this object is there, so that executions in it do
-    not run out of memory later, except for control flow, and layers behind shapes that depend on
+    not run out of memory later, except for control flow, and layers after shapes that depend on
     values. One thread at a time can use it. It goes with the last reference, with `close`, or
     with its network.
 
@@ -59,7 +59,7 @@ class NetworkMemory:
         self.graph: Graph = network.graph
         self.latest = prepared
         self._held = held
-        # Weak: a network that was unloaded goes, whoever keeps its working memory.
+        # Weak: a network that was unloaded ends, even if its working memory is kept.
         self._network = weakref.ref(network)
 
     @property

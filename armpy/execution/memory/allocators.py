@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class CheckedAllocator(ICustomAllocator):
-    """Another allocator, behind the plugin boundary.
+    """Another allocator, inside the plugin boundary.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class CheckedAllocator(ICustomAllocator):
         What errors name beside the method.
     allocator : ICustomAllocator
     backend_id : str
-        Whose idle memory is given back if there is no more; empty for nobody's.
+        Whose idle memory is given back if there is no more; may be empty.
 
     Raises
     ------
@@ -80,7 +80,7 @@ class CheckedAllocator(ICustomAllocator):
         return memory
 
     def free(self, memory: Array) -> None:
-        """Give memory back; nobody waits for an error, which is only logged."""
+        """Give memory back; errors are only logged."""
         self._give_back("free", memory)
 
     def allocate_external(self, size_bytes: int, alignment_bytes: int) -> ExternalMemory:
@@ -99,7 +99,7 @@ class CheckedAllocator(ICustomAllocator):
         return memory
 
     def free_external(self, memory: ExternalMemory) -> None:
-        """Give memory back; nobody waits for an error, which is only logged."""
+        """Give memory back; errors are only logged."""
         self._give_back("free_external", memory)
 
     def _ask(self, kind: type[T], method: str, size_bytes: int, alignment_bytes: int) -> T:
@@ -130,7 +130,7 @@ class CheckedAllocator(ICustomAllocator):
 
 
 def pooled_source(allocator: ICustomAllocator) -> object:
-    """What tells allocators apart whose memory cannot stand for each other's."""
+    """Key that distinguishes allocators whose memory cannot stand for each other's."""
     if isinstance(allocator, CheckedAllocator):
         allocator = allocator.unchecked
     # Exactly this class: a subclass may have its memory from elsewhere.

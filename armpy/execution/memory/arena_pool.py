@@ -65,10 +65,10 @@ class PooledArena:
         self.owner: weakref.ref[ArenaUser] | None = None
         self.users: weakref.WeakKeyDictionary[ArenaUser, int] = weakref.WeakKeyDictionary()
         finalizer = weakref.finalize(self, free)
-        finalizer.atexit = False  # whoever has them, as the runtimes, ends before
+        finalizer.atexit = False  # their owners, such as runtimes, end before
 
     def is_vacated(self, claimant: ArenaUser) -> bool:
-        """Whether nobody else uses it, or who did has let it go as it was not executing."""
+        """Whether no other owner uses it, or its owner was idle and has released it."""
         owner = None if self.owner is None else self.owner()
         # One that executes does not rest: the claimant gets new memory, as to wait could take long.
         return owner is None or owner is claimant or owner.rest()
@@ -80,8 +80,8 @@ class ArenaPool:
     Notes
     -----
     It keeps none: an arena goes with the last working memory that has handles in it. An arena is
-    its owner's until somebody else needs one while the owner lies idle; so executions of a network
-    that nobody is in the way of do not ask.
+    its owner's until another one is needed while the owner is idle; so executions of a network
+    that has the arena to itself do not ask.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class ArenaPool:
             os.register_at_fork(after_in_child=self._reset)
 
     def _reset(self) -> None:
-        """Begin with a lock that nobody holds, as a child process does."""
+        """Begin with a lock that is free, as a child process does."""
         self.lock = threading.RLock()
 
     def take(
@@ -134,13 +134,13 @@ class ArenaPool:
             if arena is not None:
                 self._own(claimant, arena, size_bytes)
                 return arena.memory
-        del alive, ours  # behind the lock: an allocator is called with the last reference
+        del alive, ours  # outside the lock: an allocator is called with the last reference
         _free(given_up)
         # Without the lock: an application's allocator may take its time, and locks of its own.
         made = PooledArena(backend_id, source, *allocate())
         with self.lock:
             self._own(claimant, made, size_bytes)
-            # The dead ones leave when there is a new one, so that nobody has to come when one dies.
+            # The dead ones leave when there is a new one, so that none needs a callback.
             self._arenas = [other for other in self._arenas if other() is not None]
             self._arenas.append(weakref.ref(made))
         return made.memory
@@ -152,7 +152,7 @@ class ArenaPool:
         claimant.arenas.append(arena)
 
     def _alive(self) -> list[PooledArena]:
-        """All arenas; whoever asks drops them behind the lock."""
+        """All arenas; the caller drops them outside the lock."""
         return [arena for one in self._arenas if (arena := one()) is not None]
 
     def _found(
@@ -174,17 +174,17 @@ class ArenaPool:
         return None, []
 
     def leave(self, memory: ArenaUser) -> None:
-        """Forget a working memory, whose handles nobody uses any more."""
+        """Forget a working memory whose handles are not used any more."""
         with self.lock:
             left, memory.arenas = memory.arenas, []
             for arena in left:
                 arena.users.pop(memory, None)
                 if arena.owner is not None and arena.owner() is memory:
                     arena.owner = None
-        # Behind the lock the last reference may go, and an allocator be called.
+        # Outside the lock the last reference may go, and an allocator be called.
 
     def claim(self, memory: ArenaUser) -> bool:
-        """Let a working memory that was let go use its arenas again, if nobody else does."""
+        """Let a released working memory use its arenas again, if no other one does."""
         if not all([arena.is_vacated(memory) for arena in memory.arenas]):
             return False
         for arena in memory.arenas:

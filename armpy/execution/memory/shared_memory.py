@@ -24,7 +24,7 @@ class SharedMemory:
     managers : sequence of IMemoryManager
         The backend's, for one loaded network.
     is_profiled : bool
-        Whether profiles of executions are told how long they wait for it.
+        Whether profiles of executions record how long they wait for it.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class SharedMemory:
 
     def __enter__(self) -> None:
         started_s = time.perf_counter() if self._is_profiled else 0.0
-        # Acquiring happens under the lock: whoever comes second must not run before it is done.
+        # Acquiring happens under the lock: a second caller must not run before it is done.
         with self._lock:
             if self._users == 0:
                 try:

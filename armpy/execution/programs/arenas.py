@@ -32,7 +32,7 @@ _log = logging.getLogger("armpy.execution")
 
 
 class OutOfMemoryError(Exception):
-    """A backend could not make working memory; caught by whoever can do without it."""
+    """A backend could not make working memory; caught by callers that can do without it."""
 
     def __init__(self, backend_id: BackendId, cause: ArmpyError) -> None:
         super().__init__(str(cause))
@@ -51,7 +51,7 @@ class Holdings:
         self._held.append(lambda: call_method(backend_id, owner, method, *args))
 
     def give_back(self) -> None:
-        """Give everything back; nobody waits for an error, which is only logged."""
+        """Give everything back; errors are only logged."""
         # The last first: what is imported lies in memory that was made before it.
         while self._held:
             try:
@@ -109,7 +109,7 @@ def make_handles(
     sessions : mapping of str to BackendSession
         By backend id.
     holdings : Holdings
-        Is told of all that has to be given back.
+        Receives all that has to be given back.
 
     Raises
     ------
@@ -144,7 +144,7 @@ def _making(
     backend_id = session.backend_id
     try:
         arena = factory.create_arena(size_bytes)
-        # It is told the lifetimes of one network, so no other network can have it in turn.
+        # It has the lifetimes of one network, so no other network can have it in turn.
         if arena is not None:
             holdings.add(backend_id, arena, "release")
             return _in_arena(arena)

@@ -65,7 +65,7 @@ class CompiledProgram(StepProgram[WorkingMemory]):
     Notes
     -----
     It takes no working memory, which the first execution does. Where backends are to import
-    tensors of each other, some is made and given back at once, as that tells whether they do.
+    tensors of each other, some is made and given back at once, which shows whether they do.
     """
 
     def __init__(
@@ -206,7 +206,7 @@ def _preparation_error(network: OptimizedNetwork, error: OutOfMemoryError) -> Pr
     Raises
     ------
     ArmpyError
-        What the backend raised, if nobody else could do it.
+        What the backend raised, if no other one could do it.
     """
     backend_id = error.backend_id
     # Without copies, which are the core's own and planned anew with the layers that move.

@@ -38,7 +38,7 @@ class Split:
         whole graph that it makes, and the values that the other parts read.
     dynamic : GraphPart, optional
         Layers that read what the head gives and whose outputs' shapes only their workloads
-        can tell.
+        can compute.
     rest : GraphPart, optional
         The other layers. They read what head and dynamic layers give.
     decisive : tuple of bool
@@ -68,13 +68,13 @@ def split_at_unknown(graph: Graph) -> Split:
         If nothing can be learnt by running the first part.
     """
     known = set(graph.sources)
-    # A shaped layer behind an unshaped one has to wait for it.
+    # A shaped layer after an unshaped one has to wait for it.
     head = _ready([layer for layer in graph.layers if _is_shaped(layer)], known)
     known.update(value for layer in head for value in layer.outputs)
-    behind = [layer for layer in graph.layers if layer not in set(head)]
-    dynamic = [layer for layer in behind if is_dynamic(layer) and _reads_only(layer, known)]
+    later = [layer for layer in graph.layers if layer not in set(head)]
+    dynamic = [layer for layer in later if is_dynamic(layer) and _reads_only(layer, known)]
     made = {value for layer in dynamic for value in layer.outputs}
-    rest = [layer for layer in behind if layer not in set(dynamic)]
+    rest = [layer for layer in later if layer not in set(dynamic)]
     crossing = _read(rest, known | made)
     decisive = tuple(_is_decisive(value, rest) for value in crossing)
     if not dynamic and not any(decisive):
@@ -83,12 +83,12 @@ def split_at_unknown(graph: Graph) -> Split:
             where=rest[0].where,
             fix="Give the inputs concrete shapes or a constant operand",
         )
-    told = dict.fromkeys(v for v in graph.results if v in known or v.data is not None)
-    told.update(dict.fromkeys(v for v in (*_read(dynamic, known), *crossing) if v in known))
+    passed = dict.fromkeys(v for v in graph.results if v in known or v.data is not None)
+    passed.update(dict.fromkeys(v for v in (*_read(dynamic, known), *crossing) if v in known))
     shown = dict.fromkeys(v for v in (*graph.results, *crossing) if v in made)
-    left = [v for v in dict.fromkeys(graph.results) if v not in told and v not in made]
+    left = [v for v in dict.fromkeys(graph.results) if v not in passed and v not in made]
     return Split(
-        _part(graph.sources, head, list(told)),
+        _part(graph.sources, head, list(passed)),
         _part(_read(dynamic, known), dynamic, list(shown)) if dynamic else None,
         _part(crossing, rest, left) if rest else None,
         decisive,

@@ -35,11 +35,11 @@ class HeldMemory:
         self._new_memory = new_memory
         self._run_behind = run_behind
         self._why_closed = ""
-        # At once: if there is none, who asks is told here, and not in an execution.
+        # At once: if there is none, the caller gets the error here, and not in an execution.
         memory = new_memory()
         self.bytes_by_backend: Mapping[BackendId, int] = memory.bytes_by_backend
         self._memory: WorkingMemory | None = memory  # None: still to be made
-        # Whoever deletes it executes, as in `armpy.execution.calls.execution`.
+        # The caller that deletes it executes, as in `armpy.execution.calls.execution`.
         self._turn = [None]
 
     def run(
@@ -86,7 +86,7 @@ class HeldMemory:
             memory.free()
 
     def _free_if_closed(self) -> None:
-        """Give it back if nobody is to have it and nobody has it."""
+        """Give it back if it is neither used nor wanted."""
         while self._why_closed and self._turn:
             try:
                 del self._turn[0]

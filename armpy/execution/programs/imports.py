@@ -61,7 +61,7 @@ class Importer:
         self._sessions = sessions
 
     def input(self, index: int, given: object) -> ImportedTensor:
-        """Let the first reader import an input, and whoever else reads it if possible.
+        """Let the first reader import an input, and other readers if possible.
 
         Raises
         ------
@@ -87,7 +87,7 @@ class Importer:
                         raise
                     where = f"input '{value.name}' / {backend_id}"
                     raise _named(error, MemoryImportError, where) from error
-        # On Ctrl-C as well: nobody else knows of these imports, and so nobody could end them.
+        # On Ctrl-C as well: no other code knows of these imports, and so none could end them.
         except BaseException:
             unimport(tuple(found.values()))
             raise
@@ -122,7 +122,7 @@ class Importer:
         return readers_of(self._network, graph.inputs[index])
 
     def preferred(self, index: int, *, is_output: bool) -> tuple[int, int]:
-        """Alignment and padding that suit whoever reads an input, or writes an output.
+        """Alignment and padding that suit all readers of an input, or the writer of an output.
 
         Returns
         -------
@@ -218,7 +218,7 @@ class Importer:
                 expected=f"{info.size_bytes} bytes ({info})",
                 actual=f"{memory.size_bytes} bytes",
             )
-        # What is told if no factory is asked; the reason of one that is asked says more.
+        # The reason if no factory is asked; that of a factory says more.
         refusal = MemoryImportError(
             "the backend imports no memory of this kind",
             expected=" or ".join(

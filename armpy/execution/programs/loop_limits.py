@@ -2,7 +2,7 @@
 
 Notes
 -----
-Nobody but the backend can end a layer that is under way. So an execution with such a layer has a
+Only the backend can end a layer that is under way. So an execution with such a layer has a
 thread and results of its own, and is abandoned when the time of the layer is up.
 """
 
@@ -188,7 +188,7 @@ def run_apart(
     try:
         # The thread's place is not counted: executions that wait here would take up all of them.
         executors.run_apart(task)
-    # It may be under way, and nobody would wait for it.
+    # It may be under way, and no caller would wait for it.
     except BaseException:
         task.stop()
         raise
@@ -248,7 +248,7 @@ class LoopLimits:
             finally:
                 self._end(memory)
 
-        # Before it starts: whoever frees the memory at once leaves it to the other thread.
+        # Before it starts: a caller that frees the memory at once leaves it to the other thread.
         self._is_running = True
         try:
             made = run_apart(self._executors, work, cancellation, in_place=self._in_place)
@@ -258,7 +258,7 @@ class LoopLimits:
         return made if given is not None or results is None else _taken(results, made)
 
     def leaves_alone(self) -> bool:
-        """Whether memory that nobody wants has to wait for an execution, which frees it then."""
+        """Whether unwanted memory has to wait for an execution, which frees it then."""
         with self._lock:
             self._is_unwanted = True
             return self._is_running
@@ -297,7 +297,7 @@ def _wait(
             except TimeoutError:
                 if outer.is_cancelled:
                     task.stop(reason=outer.error)
-    # As after Ctrl-C: nobody waits for it any more.
+    # As after Ctrl-C: no caller waits for it any more.
     except BaseException:
         task.stop()
         raise

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("armpy.execution")
 
 _PROCESSORS = (DeviceType.CPU_COMPILED, DeviceType.CPU_REFERENCE)
-"""Whose layers are told as executed by a processor."""
+"""Whose layers are reported as executed by a processor."""
 
 AnyProgram = TypeVar("AnyProgram", CompiledProgram, DynamicLayers)
 
@@ -176,7 +176,7 @@ class Planner:
             raise error.cause from error.cause.__cause__
 
     def dynamic_layers(self, graph: Graph) -> DynamicLayers:
-        """Place and prepare layers whose output shapes only their workloads can tell."""
+        """Place and prepare layers whose output shapes only their workloads can compute."""
         sessions, limit = self._subgraphs.sessions, self._settings.memory_limit_bytes
         options, executors = self._settings.optimizer, self._settings.executors
         return self._prepared(
@@ -258,10 +258,10 @@ class Planner:
         Raises
         ------
         ArmpyError
-            If the backend is the last one and raised it itself: nobody else can be asked.
+            If the backend is the last one and raised it itself: no other one can be asked.
         """
         cause = failure.cause
-        # Control flow that no backend takes is the core's own, behind all backends.
+        # Control flow that no backend takes is the core's own, after all backends.
         is_control_flow = bool(graphs_of(failure.layers[0].operation))
         last_id = HOST if is_control_flow else self._subgraphs.backends[-1].get_id()
         is_last = failure.backend_id == last_id

@@ -42,7 +42,7 @@ if TYPE_CHECKING:  # a model that was prepared ahead of time starts without all 
     """Prepares many executions with the same arrays; what it gives returns results made anew."""
 
 PlanKey: TypeAlias = tuple[object, ...]
-"""What tells a plan of a loaded network from its others: the input shapes, most of all."""
+"""Key of a plan of a loaded network: mostly the input shapes."""
 
 # Threads come in bursts: what one burst needed at most is not kept for each network.
 MAX_IDLE_MEMORIES = 4
@@ -157,7 +157,7 @@ class StepMemory(ABC):
                 raise
             self._raise(step, error)
         finally:
-            # Whoever drops an array then is rid of its memory, whatever else is kept here.
+            # Dropping an array then frees its memory, whatever else is kept here.
             for handle in self._bound:
                 handle.array = NOTHING
         return results  # type: ignore[return-value]  # there is none missing any more
@@ -225,7 +225,7 @@ class StepProgram(ABC, Generic[MemoryT]):
         """Whether memory of a backend may be among what `free_idle` gives back."""
 
     def take_memory(self) -> MemoryT:
-        """Memory that nobody else has until it is put back; errors as of `new_memory`."""
+        """Memory of this caller alone until it is put back; errors as of `new_memory`."""
         try:
             return self._idle.pop()
         except IndexError:  # asking first whether one is left would race with other threads
@@ -236,7 +236,7 @@ class StepProgram(ABC, Generic[MemoryT]):
         self._idle.append(memory)
 
     def _woken(self) -> MemoryT | None:
-        """Memory that has rested, if nobody else uses its arenas."""
+        """Idle memory, if no other one uses its arenas."""
         with arena_pool.lock:
             # A copy: who is asked to let an arena go may be of this program, and rest, too.
             for memory in [*reversed(self._resting)]:
@@ -376,7 +376,7 @@ class StepProgram(ABC, Generic[MemoryT]):
         # While it is here no other thread can have it, so that an execution needs no lock.
         try:
             made = memory.run(sources, results, cancellation)
-        except BaseException:  # it is not used again, and whoever keeps the error keeps no memory
+        except BaseException:  # it is not used again, and an error that is kept keeps no memory
             memory.free()
             raise
         self._idle.append(memory)
@@ -395,7 +395,7 @@ class BoundProgram:
     bind : callable
         Prepares many such executions, which the current cancellation stops.
     stops_in_place : bool
-        Whether executions stop soon when they are told so.
+        Whether executions stop soon when they are cancelled.
     inputs : tuple of InputSlot
     outputs : tuple of OutputSlot
 

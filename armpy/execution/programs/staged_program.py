@@ -217,7 +217,7 @@ class StagedProgram:
         return self._run_behind(made, results, cancellation)
 
     def held_memory(self) -> HeldMemory:
-        """Make memory of the head that the application holds; what lies behind has its own."""
+        """Make memory of the head that the application holds; later parts have their own."""
         return HeldMemory(self.head.new_memory, self._run_behind)
 
     def make_ready(self) -> None:

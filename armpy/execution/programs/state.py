@@ -83,7 +83,7 @@ class VariableState:
     arrays : list of ndarray
         What each variable holds; not to be written to.
     spare : list of (ndarray or None)
-        Arrays to write to that nobody else has; None where there is none.
+        Arrays of this caller alone to write to; None where there is none.
 
     Notes
     -----
@@ -113,7 +113,7 @@ class VariableState:
         ----------
         arrays : list of ndarray
         is_own : bool
-            Whether nobody else has these arrays, nor those before them through these.
+            Whether no other code has these arrays, or the earlier ones through these.
         """
         # What a caller has seen as an output is never written to again.
         is_free = is_own and self._is_own
@@ -122,5 +122,5 @@ class VariableState:
 
 
 def _key(variable: Variable) -> Hashable:
-    """What tells a variable from others; one without a key is no other network's."""
+    """Key of a variable; one without a key is not shared with another network."""
     return variable if variable.key is None else variable.key

@@ -170,7 +170,7 @@ class SymbolicPrograms:
         self.error = error
 
     def _may_be_traced(self) -> bool:
-        """Whether nobody is shown the sizes who has not said that they may be traced."""
+        """Whether every component that would see symbolic sizes supports them."""
         options, properties = self._settings.optimizer, self._settings.properties
         return (
             not self._graph.is_fully_shaped
@@ -305,7 +305,7 @@ class SymbolicProgram:
         )
         results = sum([value.info.size_bytes for value in bound.results])
         if arena_bytes + results > self._limit_bytes:
-            return None  # the ordinary way tells why
+            return None  # the ordinary way gives the reason
         return self._made(bound, arena_bytes, lambda: self._shaped(shapes))
 
     def _made(
@@ -326,7 +326,7 @@ class SymbolicProgram:
             known.imports,
             known.model_options,
         )
-        # As of the traced network: its own source, which would tell, is not made yet.
+        # As of the traced network: its own source is not made yet.
         vars(made)["looping"] = self._looping
         return made
 

@@ -35,7 +35,7 @@ from armpy.types import BackendId
 
 
 class ImportRefusedError(Exception):
-    """A backend did not import a tensor after all; caught by whoever can copy it instead."""
+    """A backend did not import a tensor after all; caught by callers that can copy it."""
 
     def __init__(self, name: str, backend_id: BackendId, cause: ArmpyError) -> None:
         super().__init__(str(cause))
@@ -98,7 +98,7 @@ class WorkingMemory(StepMemory):
             # Finalised from here on: whatever fails below, what was made before goes back.
             handles = make_handles(self, network.memory, sessions, holdings)
             imported = _make_imports(network, sessions, handles, holdings)
-        except BaseException:  # whoever keeps the error keeps no memory
+        except BaseException:  # an error that is kept keeps no memory
             self.free()
             raise
         handles.update(zip(graph.sources, self.sources, strict=True))
@@ -158,7 +158,7 @@ class WorkingMemory(StepMemory):
         Returns
         -------
         callable
-            Executes once; nobody else may use this working memory from now on.
+            Executes once; no other caller may use this working memory from now on.
         """
         if self._limits is not None:  # on another thread, where nothing of it can be prepared
             cancellation = current_cancellation()
@@ -192,7 +192,7 @@ class WorkingMemory(StepMemory):
             raise_for_step(self._network, len(calls), error)
         cancellation = current_cancellation()
         is_told = all(step.is_bound for step in self._prepared)
-        # Most networks are taken in whole by one backend, which stops when it is told so.
+        # Most networks are taken in whole by one backend, which stops when it is cancelled.
         if len(calls) == 1 and is_told and self._queueing is None:
             (call,) = calls
 
@@ -227,12 +227,12 @@ class WorkingMemory(StepMemory):
 
         return execute
 
-    def _run_bound(self, told: Cancellation | None, cancellation: Cancellation | None) -> None:
-        """Execute once what was bound; tells workloads that look for it what stops them."""
-        if told is None:
+    def _run_bound(self, visible: Cancellation | None, cancellation: Cancellation | None) -> None:
+        """Execute once what was bound; `visible` is what workloads see as current."""
+        if visible is None:
             self._watched_steps().run(cancellation)
         else:
-            with cancellable(told):
+            with cancellable(visible):
                 self._watched_steps().run(cancellation)
 
     def _watched_steps(self) -> WatchedSteps:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def default_num_executors() -> int:
-    """Threads that a runtime has if nobody says how many: as many as processors, 2 to 4."""
+    """Threads that a runtime has by default: as many as processors, 2 to 4."""
     return min(max(os.cpu_count() or 1, 2), 4)
 
 
@@ -67,7 +67,7 @@ class Executors:
                 pool = self._pool
                 if pool is None:
                     pool = self._pool = ThreadPool(self._num_threads)
-                    # The threads keep the pool; this object's end tells that nobody submits more.
+                    # The threads keep the pool; when this object ends, no task comes any more.
                     weakref.finalize(self, pool.close)
         return pool
 

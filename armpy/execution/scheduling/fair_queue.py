@@ -37,14 +37,14 @@ class _PriorityLevel:
         return bool(self._waiting)
 
     def put(self, task: AnyTask) -> None:
-        """Add a task behind its owner's others."""
+        """Add a task after its owner's others."""
         owner = task.owner
         if owner not in self._waiting:
             used_s = max(self._used_s.get(owner, 0.0), self._least_s)
             if len(self._used_s) > _MOST_OWNERS:  # most of them are gone
                 waiting = [*self._waiting]
                 self._used_s = {one: self._used_s[one] for one in waiting}
-            self._used_s[owner] = used_s  # before it waits, as whoever waits has a time
+            self._used_s[owner] = used_s  # before it waits, as each owner that waits has a time
         self._waiting.setdefault(owner, deque()).append(task)
 
     def take(self) -> AnyTask | None:
@@ -70,8 +70,8 @@ class FairQueue:
 
     Notes
     -----
-    Higher priorities come first, but not for ever: behind `MOST_IN_A_ROW` tasks of one comes
-    one of a lower priority, so that nobody waits without end.
+    Higher priorities come first, but not for ever: after `MOST_IN_A_ROW` tasks of one comes
+    one of a lower priority, so that no task waits without end.
 
     Tasks are put on any thread, of which the main one may be interrupted by a signal handler that
     raises, at any call: `put` leaves everything in order then. They are taken on the pool's.
@@ -93,7 +93,7 @@ class FairQueue:
         self._levels[task.priority].put(task)
 
     def take(self) -> AnyTask | None:
-        """The next task that somebody still wants; None if there is none."""
+        """The next task that is still wanted; None if there is none."""
         while True:
             priority = self._next_priority()
             if priority is None:
@@ -107,7 +107,7 @@ class FairQueue:
     def _next_priority(self) -> Priority | None:
         """Whose turn it is."""
         waiting = [priority for priority in _LEVELS if self._levels[priority]]
-        # The lowest that waits has no limit, as nobody is below it.
+        # The lowest that waits has no limit, as no task is below it.
         for priority in waiting[:-1]:
             if self._in_a_row[priority] < MOST_IN_A_ROW:
                 return priority

@@ -68,7 +68,7 @@ class CancellationToken(Cancellation):
                 self._is_committed = True
 
     def reset(self, deadline_s: float | None = None) -> None:
-        """Be as new for the next execution; nobody uses it any more for the last one."""
+        """Reset it for the next execution, once the last one does not use it any more."""
         self.deadline_s = deadline_s
         self._is_committed = self._was_late = False
         self._reason = None
@@ -120,7 +120,7 @@ _SLICE_S = 0.002
 
 
 _FOREVER_S = threading.TIMEOUT_MAX / 2
-"""Nobody can wait for so long, and nobody means it: 2**64 - 1 ns stands for no limit in C."""
+"""Longer than any wait: 2**64 - 1 ns stands for no limit in C."""
 
 
 def deadline_in(duration_s: float | None) -> float | None:

@@ -1,4 +1,4 @@
-"""Tasks: executions that somebody waits for, and that can be stopped."""
+"""Tasks: executions that callers wait for, and that can be stopped."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class ExecutionTask(Generic[T]):
     owner : object
         Whose share of the threads it takes.
     when_over : callable, optional
-        Called once, when the caller can be told what it came to, with whether the work still goes
+        Called once, when the outcome is known to the caller, with whether the work still goes
         on unheard.
 
     Notes
@@ -130,7 +130,7 @@ class ExecutionTask(Generic[T]):
         return self._future
 
     def watch(self) -> None:
-        """Let the deadline stop it, unless whoever waits for it does."""
+        """Let the deadline stop it, unless the waiting caller does."""
         if self.signal.deadline_s is not None:
             self._watch = Watch(self.signal.deadline_s, self._stop_late)
             deadlines.begin(self._watch)
@@ -141,16 +141,16 @@ class ExecutionTask(Generic[T]):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether nobody has begun with it, and somebody still wants it."""
+        """Whether it has not begun, and is still wanted."""
         return self._state is _TaskState.WAITING
 
     @property
     def is_over(self) -> bool:
-        """Whether its caller has been told what it came to."""
+        """Whether its caller has the outcome."""
         return self._state is _TaskState.OVER
 
     def run(self) -> None:
-        """Do the work on this thread for whoever has the future, unless it was stopped before."""
+        """Do the work on this thread for the owner of the future, unless it was stopped before."""
         if self._context is not None:
             self._context.run(self._run)
 
@@ -188,7 +188,7 @@ class ExecutionTask(Generic[T]):
         """Do the work in the caller's context."""
         with self.signal.lock:
             work = self._work
-            # It was stopped while it waited, and its caller has been told.
+            # It was stopped while it waited, and its caller has the outcome.
             if self._state is not _TaskState.WAITING or work is None:
                 return
             self._state = _TaskState.RUNNING
@@ -197,7 +197,7 @@ class ExecutionTask(Generic[T]):
         try:
             with cancellable(self.signal):
                 result = work(self)
-        except BaseException as error:  # noqa: BLE001 - told to whoever waits
+        except BaseException as error:  # noqa: BLE001 - given to the waiting caller
             self._end(None, self._explained(error))
         else:
             self._end(result, None)
@@ -230,7 +230,7 @@ class ExecutionTask(Generic[T]):
         try:
             if state is _TaskState.RUNNING and when_abandoned is not None:
                 when_abandoned()
-        finally:  # who waits is told, whatever a signal handler raises
+        finally:  # the waiting caller is woken, whatever a signal handler raises
             self._tell(None, error, is_abandoned=state is _TaskState.RUNNING)
         return True
 
@@ -254,7 +254,7 @@ class ExecutionTask(Generic[T]):
         self._tell(result, error, is_abandoned=False)
 
     def _tell(self, result: T | None, error: BaseException | None, *, is_abandoned: bool) -> None:
-        """Tell whoever waits; only one thread comes here."""
+        """Wake the waiting callers; only one thread comes here."""
         # An error keeps the frames that it came by, and these the task: it is not to keep the
         # error.
         future, self._future = self._future, None
@@ -272,7 +272,7 @@ class ExecutionTask(Generic[T]):
             deadlines.end(self._watch)
         if self._when_over is not None:
             self._when_over(is_abandoned)
-        # A future that somebody keeps has the task, which is not to keep network and arrays.
+        # A future that is kept has the task, which is not to keep network and arrays.
         self._work = self._when_over = self.when_abandoned = None
 
     def wait(self, future: ExecutionFuture[T]) -> T:
@@ -291,7 +291,7 @@ class ExecutionTask(Generic[T]):
         except TimeoutError:
             # If it cannot be stopped any more, `result` below waits for the rest of it.
             self.stop(is_late=True)
-        except BaseException:  # whoever waits has been interrupted, and nobody else has the task
+        except BaseException:  # the waiting caller was interrupted, and no other one has the task
             self.stop()
             raise
         return future.result()
@@ -320,9 +320,9 @@ class ExecutionFuture(Future[T]):
 
     @property
     def was_begun(self) -> bool:
-        """Whether somebody has begun with it, be it that it was stopped later."""
+        """Whether it has begun, even if it was stopped later."""
         return self._task.was_begun
 
     def running(self) -> bool:
-        """Whether somebody has begun with it."""
+        """Whether it has begun."""
         return not self.done() and not self._task.is_waiting

@@ -1,4 +1,4 @@
-"""Thread pool: the threads behind `armpy.execution.scheduling.executors`."""
+"""Thread pool: the threads of `armpy.execution.scheduling.executors`."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class ThreadPool:
             self._check_open()
             self._queue.put(task)
             made = self._wake_for_place()
-        # Behind the lock, which the new thread needs in order to begin.
+        # Outside the lock, which the new thread needs in order to begin.
         self._await_begin(made)
 
     def run_apart(self, task: AnyTask) -> None:
@@ -127,7 +127,7 @@ class ThreadPool:
         """Let an idle thread look for a task, or a new one; the lock is held."""
         if not self._idle:
             return self._add_worker()
-        # Two statements: a signal handler that raises behind a `pop` would lose the worker.
+        # Two statements: a signal handler that raises after a `pop` would lose the worker.
         worker = self._idle[-1]
         del self._idle[-1]
         self._woken |= {worker}
@@ -163,7 +163,7 @@ class ThreadPool:
                 raise _no_thread()
 
     def abandon(self, worker: _Worker, task: AnyTask) -> None:
-        """Let somebody else work in the place of a thread whose task nobody waits for any more."""
+        """Start a thread in the place of one whose task no caller waits for any more."""
         with self._lock:
             # The thread may have gone on to its next task, which is not to be abandoned.
             is_over = worker.task is not task or worker.is_abandoned
@@ -197,7 +197,7 @@ class ThreadPool:
             if worker.task is not None:
                 # Also when it was abandoned: it is its owner's work that took the thread.
                 self._queue.add_time(worker.task, duration_s)
-            if worker.is_abandoned:  # its place is somebody else's by now
+            if worker.is_abandoned:  # another thread has its place by now
                 worker.is_abandoned = False
                 self._num_abandoned -= 1
             if worker.is_counted:
@@ -212,7 +212,7 @@ class ThreadPool:
             self._woken -= {worker}
             if worker in self._idle:
                 self._idle.remove(worker)
-            # First: whoever has put it there waits for it, and it takes up no place.
+            # First: its caller waits for it, and it takes up no place.
             worker.task = self._apart.popleft() if self._apart else None
             if worker.task is None and self._num_busy < self.num_threads:
                 worker.task = self._queue.take()
@@ -222,7 +222,7 @@ class ThreadPool:
                 worker.is_dismissed = self._is_closed or may_leave
                 if not worker.is_dismissed:
                     self._idle.append(worker)
-            elif self._queue:  # whoever put it may have been interrupted
+            elif self._queue:  # its caller may have been interrupted
                 self._wake_for_place()
             return worker.task
 

@@ -61,7 +61,7 @@ class Subnetworks(Protocol):
     """The loaded networks of the graphs that control flow runs."""
 
     def prepare(self, graph: Graph, shapes: Shapes) -> None:
-        """Prepare a graph soon; what goes wrong is told when it has to run."""
+        """Prepare a graph soon; errors are raised when it has to run."""
 
     def plan_of(self, graph: Graph) -> Callable[[Shapes], NetworkPlan]:
         """What gives the plans of a graph."""
@@ -103,7 +103,7 @@ class NestedGraph:
 
         Notes
         -----
-        A plan is the same for all shapes of inputs that nobody reads: the condition of a loop
+        A plan is the same for all shapes of inputs that no layer reads: the condition of a loop
         whose tensors grow mostly reads a counter.
         """
         plan_of = self._plan_of
@@ -280,7 +280,7 @@ class WhileWorkload(IWorkload):
 
 
 def _plan(graph: NestedGraph, values: Sequence[Array], num_turns: int) -> NetworkPlan:
-    """The plan for a turn; what shapes come behind the first turns' will hardly come again."""
+    """The plan for a turn; shapes after those of the first turns will hardly come again."""
     if num_turns < _NUM_USUAL_TURNS:
         return graph.plan(values)
     # Backends' stores would fill up with what never comes again.

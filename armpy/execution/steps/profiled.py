@@ -56,7 +56,7 @@ def measure_for(profiler: Profiler | None, graph: str) -> Measure | None:
 
             return execute
 
-        # What a device has been told to do counts until it is done.
+        # Enqueued work of a device counts until it is done.
         return _around(waiting(backend_id, step), timed)
 
     return measured
@@ -109,7 +109,7 @@ def logged_steps(measure: Measure | None, processors: Collection[BackendId]) -> 
             return inner
         where = layer.where
 
-        def told(call: Callable[..., object]) -> Callable[..., object]:
+        def recorded(call: Callable[..., object]) -> Callable[..., object]:
             def execute(*handles: object) -> object:
                 vlog("cpuexe", "%s: %s", backend_id, where)
                 return call(*handles)
@@ -117,7 +117,7 @@ def logged_steps(measure: Measure | None, processors: Collection[BackendId]) -> 
             return execute
 
         # Logged one after the other, as on a processor.
-        return _around(waiting(backend_id, inner), told)
+        return _around(waiting(backend_id, inner), recorded)
 
     return logged
 
@@ -132,7 +132,7 @@ def _around(step: Step, wrap: Callable[[Callable[..., object]], Callable[..., ob
 
 
 def _described(layer: Layer, backend_id: BackendId, graph: str) -> LayerDetails:
-    """What a layer is, for profiles that tell it."""
+    """Description of a layer, for profiles that have it."""
     operation = layer.operation
     names = [operation.input_name(index) for index in range(len(layer.inputs))]
     return LayerDetails(

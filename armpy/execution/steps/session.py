@@ -134,7 +134,7 @@ class ModelContext:
 
 
 class SessionError(Exception):
-    """A backend could not make what a network needs; caught by whoever can do without it."""
+    """A backend could not make what a network needs; caught by callers that can do without it."""
 
     def __init__(self, backend_id: BackendId, cause: ArmpyError) -> None:
         super().__init__(str(cause))
@@ -166,7 +166,7 @@ class Sessions(dict[BackendId, BackendSession]):
                 session.model_context.close()
 
     def __missing__(self, backend_id: BackendId) -> BackendSession:
-        # No lock of its own: whoever makes a plan has that of the plans.
+        # No lock of its own: making a plan holds that of the plans.
         session = self[backend_id] = self._open(backend_id)
         return session
 
@@ -236,7 +236,7 @@ def open_session(
     )
     if context is None:
         return _session(backend, resources)
-    # From here on somebody closes it, whatever fails below.
+    # From here on it is closed, whatever fails below.
     kept = ModelContext(backend.get_id(), context)
     try:
         return replace(_session(backend, resources), model_context=kept)

@@ -55,7 +55,7 @@ class Step:
     free_idle : callable
         Lets the workload give idle memory back; what it raises is logged.
     enqueues : bool
-        Whether what it does may go on behind its call, which answers an `ICompletion` then.
+        Whether its work may go on after its call, which returns an `ICompletion` then.
     is_bound : bool
         Whether its workload makes something of its own of handles that stay the same.
     """
@@ -82,7 +82,7 @@ class PreparationFailure:
 
 
 class PreparationError(Exception):
-    """Backends could not prepare some layers; caught by whoever can move these elsewhere."""
+    """Backends could not prepare some layers; caught by callers that can move them."""
 
     def __init__(self, failures: Sequence[PreparationFailure]) -> None:
         super().__init__("; ".join(map(str, failures)))
@@ -179,7 +179,7 @@ def _bound(
 
 
 def _free_idle(backend_id: BackendId, workload: IWorkload) -> None:
-    """Let a workload give idle memory back; nobody waits for an error."""
+    """Let a workload give idle memory back; errors are only logged."""
     try:
         call_method(backend_id, workload, "free_idle_memory")
     except ArmpyError as error:
@@ -216,7 +216,7 @@ def raise_for_step(network: OptimizedNetwork, step: int, error: BaseException) -
     """
     let_user_interrupt(error)
     layers = network.graph.layers
-    layer = layers[min(step, len(layers) - 1)]  # a signal's handler may raise behind the last one
+    layer = layers[min(step, len(layers) - 1)]  # a signal's handler may raise after the last one
     backend_id, where = network.backend_ids[layer.id], layer.where
     if backend_id != HOST or not isinstance(layer.operation, ControlFlow):
         where = f"{backend_id} / {where}"

@@ -45,7 +45,7 @@ def as_completion(backend_id: BackendId, answer: object) -> ICompletion | None:
 def wait_for(
     backend_id: BackendId, completion: ICompletion, cancellation: Cancellation | None = None
 ) -> None:
-    """Wait until a device has done what it was told, or stop it.
+    """Wait until a device has done its enqueued work, or stop it.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def stop(backend_id: BackendId, completion: ICompletion) -> None:
 def waiting(backend_id: BackendId, step: Step) -> Step:
     """The same step, come back from when its device has done it or was stopped.
 
-    For whoever needs to know when a step is over. Both ways of executing it raise
+    For wrappers that need to know when a step is over. Both ways of executing it raise
     ExecutionCancelledError or ExecutionTimeoutError if the execution is stopped meanwhile, and
     BackendError if the device fails, or the workload answers something else.
     """
@@ -103,14 +103,14 @@ def waiting(backend_id: BackendId, step: Step) -> Step:
 
 @dataclass(frozen=True, slots=True)
 class QueueUse:
-    """Use of queues by one step: what it waits for, and if it may go on behind its call.
+    """Use of queues by one step: what it waits for, and if it may go on after its call.
 
     Parameters
     ----------
     waits : bool
         Whether all that was enqueued before has to have ended.
     enqueues : bool
-        Whether it may go on behind its call.
+        Whether it may go on after its call.
     """
 
     waits: bool
@@ -122,7 +122,7 @@ def queueing_of(network: OptimizedNetwork, steps: Sequence[Step]) -> tuple[Queue
 
     Notes
     -----
-    A backend's queue keeps its own order. Whoever else is next may read what is under way, or
+    A backend's queue keeps its own order. Other steps after it may read what is under way, or
     write to memory that it reads.
     """
     if not any(step.enqueues for step in steps):
@@ -145,7 +145,7 @@ class WatchedSteps:
     ----------
     network : OptimizedNetwork
     calls : sequence of callable
-        One per step, and perhaps one behind them that the core does itself.
+        One per step, and perhaps one after them that the core does itself.
     queueing : sequence of QueueUse, optional
         None if no backend has a queue.
     """
@@ -162,9 +162,9 @@ class WatchedSteps:
         self._calls = calls
         self._queueing = None
         if queueing is not None:
-            # What the core does behind the steps reads what they have written.
-            behind = [QueueUse(waits=True, enqueues=False)] * (len(calls) - len(queueing))
-            self._queueing = [*queueing, *behind]
+            # What the core does after the steps reads what they have written.
+            after = [QueueUse(waits=True, enqueues=False)] * (len(calls) - len(queueing))
+            self._queueing = [*queueing, *after]
         self._pending: list[tuple[int, BackendId, ICompletion]] = []
         self._step = 0
 
@@ -211,15 +211,15 @@ class WatchedSteps:
     def _wait(self, cancellation: Cancellation | None) -> None:
         """Wait for all that is under way; what goes wrong is the fault of that step."""
         while self._pending:
-            # In the order of the queue, so that of several faults the first one is told.
+            # In the order of the queue, so that of several faults the first one is raised.
             self._step, backend_id, completion = self._pending.pop(0)
             wait_for(backend_id, completion, cancellation)
 
     def _stop_pending(self) -> None:
-        """Stop all that is under way and wait for it: its memory will be somebody else's."""
+        """Stop all that is under way and wait for it, as its memory will be used again."""
         while self._pending:
             _, backend_id, completion = self._pending.pop(0)
             try:
                 stop(backend_id, completion)
-            except ArmpyError as error:  # the first error of the execution is the one that is told
+            except ArmpyError as error:  # the execution raises its first error
                 _log.info("%s", error, exc_info=wants_traceback(_log))

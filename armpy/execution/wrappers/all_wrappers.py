@@ -56,7 +56,7 @@ class ExecutionWrappers:
         The network's part of it.
     backends : sequence of BackendProxy
     number : int
-        That tells the loaded network from others.
+        That identifies the loaded network.
     plan_without : weak reference to a PlanWithout
         Makes another plan where a backend has failed; none by default.
     is_inner : bool
@@ -109,7 +109,7 @@ class ExecutionWrappers:
         key : tuple, optional
             What the plan is for, if another one may take its place when a backend fails.
         debug : callable, optional
-            Wrapper that tells every value.
+            Wrapper that reports every value.
         """
         # What is spread over backends is executed again by the spread itself.
         if self._settings.properties.on_failure != "next" or self._settings.spread:
@@ -184,7 +184,7 @@ class ExecutionWrappers:
             yield protected
 
     def _stops_in_place(self, plan: NetworkProgram) -> bool:
-        """Whether all that a plan runs stops soon when it is told so."""
+        """Whether all that a plan runs stops soon when it is cancelled."""
         if isinstance(plan, StagedProgram):  # what it runs is planned on the way
             return False
         # Copies are the core's own and cannot be stopped, but they are short.
@@ -216,6 +216,6 @@ def _runs_of(plan: NetworkProgram) -> Runs:
 
 
 def _is_cancellable(backend: BackendProxy) -> bool:
-    """Whether a backend's executions stop soon when they are told so."""
+    """Whether a backend's executions stop soon when they are cancelled."""
     capabilities = backend.get_capabilities()
     return has_matching_capability(Capability.CANCELLABLE_EXECUTION, True, capabilities)

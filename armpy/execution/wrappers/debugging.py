@@ -54,13 +54,13 @@ DebugWrapper: TypeAlias = Callable[[Runs, Graph], Runs]
 
 
 def debugged(runs: Runs, graph: Graph, callback: DebugCallback) -> Runs:
-    """Execute the plan of `with_every_value`, tell a callback, and give the outputs only.
+    """Execute the plan of `with_every_value`, report to a callback, and give the outputs only.
 
     Parameters
     ----------
     runs : Runs
     graph : Graph
-        The one whose values are told.
+        The one whose values are reported.
     callback : callable
 
     Notes

@@ -114,7 +114,7 @@ class _NextPlans(NamedTuple):
         Raises
         ------
         ArmpyError
-            The error itself, if it is no backend's or nobody else takes the layers.
+            The error itself, if it is not a backend's or no other backend takes the layers.
         """
         plan_without = self.plan_without()
         backend_id = backend_of(error)

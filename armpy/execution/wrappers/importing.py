@@ -77,7 +77,7 @@ class ImportBinding:
             except BaseException:  # it is not used again, as in `StepProgram.run`
                 memory.free()
                 raise
-            for handle, place in places:  # whoever drops a tensor is rid of it
+            for handle, place in places:  # dropping a tensor frees it
                 place.put(handle)
             self._program.put_back(memory)
         pairs = zip(targets, made, strict=True)

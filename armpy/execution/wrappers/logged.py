@@ -1,4 +1,4 @@
-"""Executions and layers that tell verbose logging; made only where its tags are on."""
+"""Executions and layers that write to verbose logging; made only where its tags are on."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ def described_graph(graph: Graph) -> str:
 
 
 def logged(runs: Runs, number: int) -> Runs:
-    """The same execution, whose begin and end are told.
+    """The same execution, whose begin and end are logged.
 
     Parameters
     ----------
     runs : Runs
     number : int
-        That tells the network from others.
+        That identifies the network.
 
     Notes
     -----
-    Nothing is prepared where executions are bound, so that each of them is told.
+    Nothing is prepared where executions are bound, so that each of them is logged.
     """
     run = runs.run
 

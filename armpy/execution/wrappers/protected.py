@@ -1,4 +1,4 @@
-"""Protected mode: what a network does with protected tensors is seen by nobody."""
+"""Protected mode: no callback sees what a network does with protected tensors."""
 
 from __future__ import annotations
 

@@ -80,9 +80,9 @@ def with_state(
     state : VariableState
         The network's part of it.
     is_static : bool
-        Whether it is a static plan: no other writes arrays that it gives to nobody else.
+        Whether it is a static plan: no other plan writes its arrays.
     is_profiled : bool
-        Whether waiting for the variables is told to the profiler.
+        Whether the profiler records waiting for the variables.
     """
     run_plan, variables, num_outputs = runs.run, graph.variables, len(graph.outputs)
     lock = WatchedLock(shared_state.lock, "the variables") if is_profiled else shared_state.lock
@@ -127,7 +127,7 @@ def _check_state(variables: Sequence[Variable], arrays: Sequence[Array]) -> None
 
 
 def observed(runs: Runs, profiler: Profiler | None, after_run: Callable[[], None] | None) -> Runs:
-    """Tell a profiler, and whoever else wants to know, when an execution has come to its end."""
+    """Notify a profiler and other observers of the end of an execution."""
     run, bind = runs
 
     def run_observed(
