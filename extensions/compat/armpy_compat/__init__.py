@@ -28,7 +28,7 @@ def install_as_pyarmnn() -> None:
             "pyarmnn._tensor.tensor": "armpy_compat.pyarmnn.tensors.tensor",
             "pyarmnn._tensor.workload_tensors": "armpy_compat.pyarmnn.tensors.workload_tensors",
             "pyarmnn._utilities": "armpy_compat.pyarmnn",
-            "pyarmnn._utilities.profiling_helper": "armpy_compat.pyarmnn.profiling_data",
+            "pyarmnn._utilities.profiling_helper": "armpy_compat.pyarmnn.running.profiling_data",
             "pyarmnn._generated": "armpy_compat.pyarmnn.generated",
             "pyarmnn._generated.pyarmnn": "armpy_compat.pyarmnn.generated",
             "pyarmnn._generated.pyarmnn_deserializer": "armpy_compat.pyarmnn.generated",

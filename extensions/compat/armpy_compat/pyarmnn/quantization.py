@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+import functools
 
 import numpy as np
 
@@ -48,14 +48,14 @@ def _parameters(what: str, name: str, scale: float, offset: int) -> tuple[np.flo
     return step, zero_point
 
 
-Quantize_uint8_t = partial(_quantize, "uint8")
-Quantize_int8_t = partial(_quantize, "int8")
-Quantize_int16_t = partial(_quantize, "int16")
-Quantize_int32_t = partial(_quantize, "int32")
-Dequantize_uint8_t = partial(_dequantize, "uint8")
-Dequantize_int8_t = partial(_dequantize, "int8")
-Dequantize_int16_t = partial(_dequantize, "int16")
-Dequantize_int32_t = partial(_dequantize, "int32")
+Quantize_uint8_t = functools.partial(_quantize, "uint8")
+Quantize_int8_t = functools.partial(_quantize, "int8")
+Quantize_int16_t = functools.partial(_quantize, "int16")
+Quantize_int32_t = functools.partial(_quantize, "int32")
+Dequantize_uint8_t = functools.partial(_dequantize, "uint8")
+Dequantize_int8_t = functools.partial(_dequantize, "int8")
+Dequantize_int16_t = functools.partial(_dequantize, "int16")
+Dequantize_int32_t = functools.partial(_dequantize, "int32")
 
 
 def quantize(value: float, scale: float, offset: int, target_dtype: str) -> int:

@@ -3,3 +3,5 @@
 from armpy_compat.pyarmnn import *
 from armpy_compat.pyarmnn.constants import *
 from armpy_compat.pyarmnn.quantization import *
+
+globals().pop("ProfilerData")  # no class of SWIG

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from armpy_compat.pyarmnn.tensor_info import TensorInfo
 from armpy_compat.pyarmnn.tensors.tensor import Tensor
+from armpy_compat.pyarmnn.tensors.tensor_info import TensorInfo
 from armpy_compat.pyarmnn.tensors.tensor_memory import (
     NUMPY_TYPES,
     MemoryArea,

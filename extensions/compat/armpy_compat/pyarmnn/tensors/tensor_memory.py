@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from armpy_compat.pyarmnn import constants
 from armpy_compat.pyarmnn.swig import SwigObject
-from armpy_compat.pyarmnn.tensor_info import TensorInfo, TensorShape
+from armpy_compat.pyarmnn.tensors.tensor_info import TensorInfo, TensorShape
 
 MemoryArea = npt.NDArray[Any]  # Any: the info has the type of the elements
 

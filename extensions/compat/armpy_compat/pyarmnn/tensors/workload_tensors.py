@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from armpy_compat.pyarmnn.tensor_info import TensorInfo
 from armpy_compat.pyarmnn.tensors.const_tensor import ConstTensor
 from armpy_compat.pyarmnn.tensors.tensor import Tensor
+from armpy_compat.pyarmnn.tensors.tensor_info import TensorInfo
 from armpy_compat.pyarmnn.tensors.tensor_memory import MemoryArea, TensorMemory
 
 

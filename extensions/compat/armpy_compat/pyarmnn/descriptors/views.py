@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from armpy_compat.pyarmnn.fields import as_unsigned
 from armpy_compat.pyarmnn.swig import SwigObject, wrong_arguments
-from armpy_compat.pyarmnn.tensor_info import TensorShape
+from armpy_compat.pyarmnn.tensors.tensor_info import TensorShape
 
 
 class _Views(SwigObject):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from armpy_compat.pyarmnn import constants
-from armpy_compat.pyarmnn.backend_options import BackendOptions
 from armpy_compat.pyarmnn.fields import ScalarField, checked_arguments, choice, flag
+from armpy_compat.pyarmnn.options.backend_options import BackendOptions
 from armpy_compat.pyarmnn.swig import SwigObject, wrong_arguments
 
 

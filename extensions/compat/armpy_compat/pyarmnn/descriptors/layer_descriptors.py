@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from armpy_compat.pyarmnn import constants
-from armpy_compat.pyarmnn.descriptor import Descriptor
+from armpy_compat.pyarmnn.descriptors.descriptor import Descriptor
 from armpy_compat.pyarmnn.fields import (
     ObjectField,
     ScalarField,
@@ -16,8 +16,8 @@ from armpy_compat.pyarmnn.fields import (
     unsigned,
     unsigneds,
 )
-from armpy_compat.pyarmnn.permutation_vector import PermutationVector
-from armpy_compat.pyarmnn.tensor_info import TensorShape
+from armpy_compat.pyarmnn.tensors.permutation_vector import PermutationVector
+from armpy_compat.pyarmnn.tensors.tensor_info import TensorShape
 
 __all__ = [
     "ActivationDescriptor",

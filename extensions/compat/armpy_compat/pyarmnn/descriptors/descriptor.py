@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from armpy_compat.pyarmnn.fields import ListField, ObjectField, ScalarField, checked_arguments
 from armpy_compat.pyarmnn.swig import SwigObject, wrong_arguments
+from armpy_compat.pyarmnn.tensors.tensor_info import TensorShape
 
 
 class Descriptor(SwigObject):
@@ -47,6 +48,14 @@ class Descriptor(SwigObject):
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        return self.members() == other.members()
+        return _comparable(self) == _comparable(other)
 
     __hash__ = None  # type: ignore[assignment]  # as of every class with an operator ==
+
+
+def _comparable(descriptor: Descriptor) -> dict[str, object]:
+    """Members by name, with shapes as tuples."""
+    return {
+        name: tuple(value) if isinstance(value, TensorShape) else value
+        for name, value in descriptor.members().items()
+    }

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from armpy_compat.pyarmnn import constants
 from armpy_compat.pyarmnn.fields import as_bool, as_float32, as_signed, as_unsigned
-from armpy_compat.pyarmnn.permutation_vector import MAX_DIMENSIONS, checked_sizes
 from armpy_compat.pyarmnn.swig import SwigObject, wrong_arguments
+from armpy_compat.pyarmnn.tensors.permutation_vector import MAX_DIMENSIONS, checked_sizes
 
 _SIZES_BYTES = {
     constants.DataType_Float16: 2,

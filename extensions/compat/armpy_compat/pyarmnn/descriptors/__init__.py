@@ -1,0 +1,1 @@
+"""Descriptors, which configure layers, and parameters of LSTMs."""

@@ -1,0 +1,1 @@
+"""Options of backends, of optimising and of runtimes."""

@@ -1,0 +1,1 @@
+"""Optimising, loading, running and profiling networks."""

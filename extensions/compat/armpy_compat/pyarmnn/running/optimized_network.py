@@ -1,0 +1,160 @@
+"""PyArmNN's Optimize: layers of a network on the preferred backends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import armpy
+from armpy.compiler import Refusal
+from armpy.errors import BackendCapabilityError
+from armpy.graph import Graph
+from armpy_compat.pyarmnn.conversion import runtime_errors
+from armpy_compat.pyarmnn.lowering import lower_network
+from armpy_compat.pyarmnn.network import INetwork
+from armpy_compat.pyarmnn.options.backend_options import BackendId, BackendOptions
+from armpy_compat.pyarmnn.options.optimizer_options import OptimizerOptions
+from armpy_compat.pyarmnn.running.device_spec import IDeviceSpec, arm_nn_id
+from armpy_compat.pyarmnn.running.dot_file import dot_lines
+from armpy_compat.pyarmnn.swig import SwigObject, wrong_arguments
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkParts:
+    """An optimised network of armpy, and the runtime that loads it.
+
+    Parameters
+    ----------
+    runtime : Runtime
+    optimized : OptimizedNetwork
+    input_ids, output_ids : mapping of str to int
+        By name.
+    """
+
+    runtime: armpy.Runtime
+    optimized: armpy.OptimizedNetwork
+    input_ids: Mapping[str, int]
+    output_ids: Mapping[str, int]
+
+
+class IOptimizedNetwork(SwigObject):
+    """A network whose layers have their backends; made by `Optimize`, for one `LoadNetwork`."""
+
+    def __init__(self, parts: NetworkParts) -> None:
+        self.parts = parts
+
+    def SerializeToDot(self, fileName: str) -> None:
+        """Draw the network in Graphviz's language.
+
+        Raises
+        ------
+        RuntimeError
+            If the file cannot be written.
+        """
+        try:
+            with open(fileName, "w", encoding="utf-8") as file:
+                file.writelines(f"{line}\n" for line in dot_lines(self.parts.optimized))
+        except OSError as error:
+            raise RuntimeError("Failed to open dot file") from error
+
+
+def Optimize(
+    network: INetwork,
+    backendPreferences: Sequence[BackendId],
+    deviceSpec: IDeviceSpec,
+    options: OptimizerOptions | None = None,
+) -> tuple[IOptimizedNetwork, tuple[str, ...]]:
+    """Give each layer of a network to the first preferred backend that takes it.
+
+    Parameters
+    ----------
+    network : INetwork
+    backendPreferences : sequence of BackendId
+        Most preferred first. Those that are not there are left out.
+    deviceSpec : IDeviceSpec
+        Of the runtime that is to load the network.
+    options : OptimizerOptions, optional
+
+    Returns
+    -------
+    optimized : IOptimizedNetwork
+    messages : tuple of str
+        Warnings about layers that go to another backend than the most preferred one.
+
+    Raises
+    ------
+    RuntimeError
+        If there are no preferences, or none of them is there; if no backend takes a layer; if
+        layers do not go together.
+    """
+    options = OptimizerOptions() if options is None else options
+    is_listed = isinstance(backendPreferences, list | tuple)
+    if not (
+        isinstance(network, INetwork)
+        and is_listed
+        and all(isinstance(backend, BackendId) for backend in backendPreferences)
+        and isinstance(deviceSpec, IDeviceSpec)
+        and isinstance(options, OptimizerOptions)
+    ):
+        raise wrong_arguments("Optimize")
+    names = [backend.Get() for backend in backendPreferences]
+    if not names:
+        raise RuntimeError("Invoked Optimize with no backends specified")
+    if options.m_ReduceFp32ToBf16:
+        raise RuntimeError(
+            "BFloat16 optimization is currently ignored. In order to use Bf16 optimization Please"
+            " use the FastMathEnabled backend option for CpuAcc or GpuAcc."
+        )
+    backends = deviceSpec.armpy_ids(names)
+    if not backends:
+        raise RuntimeError(
+            f"None of the preferred backends {_listed(names)} are supported. Current platform"
+            f" provides {_listed(deviceSpec.supported)}"
+        )
+    source = network.parsed or lower_network(network.layers)
+    with runtime_errors():
+        runtime = deviceSpec.runtime(backends, _num_threads(options.m_ModelOptions))
+        try:
+            optimized = runtime.optimize_network(
+                source.graph,
+                armpy.OptimizerOptions(reduce_fp32_to_fp16=options.m_ReduceFp32ToFp16),
+            )
+        except BackendCapabilityError as error:
+            raise RuntimeError(f"Failed to assign a backend to each layer: {error}") from error
+    parts = NetworkParts(runtime, optimized, source.input_ids, source.output_ids)
+    messages = [_warning(one, optimized.source) for one in optimized.placement.refusals]
+    return IOptimizedNetwork(parts), tuple(messages)
+
+
+def _num_threads(options: Sequence[BackendOptions]) -> int | None:
+    """Threads of CpuAcc, if options say how many; other options of Arm NN's backends change none.
+
+    Backends of other options are not armpy's.
+    """
+    for backend in options:
+        for option in backend:
+            is_for_all = backend.GetBackendId().Get() in ("CpuAcc", "NumbaAcc")
+            if is_for_all and option.GetName() == "NumberOfThreads" and option.value:
+                return int(option.value)
+    return None
+
+
+def _warning(refusal: Refusal, graph: Graph) -> str:
+    """Arm NN's words for a layer that a backend refuses."""
+    types = ""
+    for layer in graph.layers:
+        if layer.id == refusal.layer_id and layer.inputs and layer.inputs[0] is not None:
+            source, result = layer.inputs[0].info, layer.outputs[0].info
+            types = (
+                f" for input data type {source.data_type.name} and output data type"
+                f" {result.data_type.name}"
+            )
+    return (
+        f"WARNING: Layer of type {refusal.operation} is not supported on requested backend"
+        f" {arm_nn_id(refusal.backend)}{types} (reason: {refusal.text}), falling back to the next"
+        " backend."
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"[{''.join(f'{name} ' for name in names)}]"
