@@ -226,7 +226,7 @@ def without_memory(error: BaseException) -> MemoryLimitError:
 
 
 def is_without_memory(error: BaseException) -> bool:
-    """Whether something is Python's or NumPy's own MemoryError."""
+    """Return whether something is Python's or NumPy's own MemoryError."""
     # armpy's own is a MemoryError, too, and says more.
     return isinstance(error, MemoryError) and not isinstance(error, ArmpyError)
 

@@ -222,7 +222,7 @@ class TensorInfo:
 
     @property
     def is_fully_shaped(self) -> bool:
-        """Whether the rank and every dimension are known."""
+        """Return whether the rank and every dimension are known."""
         return self.shape is not None and None not in self.shape
 
     @property
@@ -259,7 +259,7 @@ class TensorInfo:
 
     @property
     def has_per_axis_quantization(self) -> bool:
-        """Whether scales differ along an axis."""
+        """Return whether scales differ along an axis."""
         return self.quantization is not None and self.quantization.axis is not None
 
     @property
@@ -291,7 +291,7 @@ _DIMENSION_TYPES = (int, type(None))
 
 
 def _stays(dim: object) -> bool:
-    """Whether a dimension is not to be converted: a traced size would be fixed by that."""
+    """Return whether a dimension is not to be converted: a traced size would be fixed by that."""
     from armpy.core.symbolic import Size  # noqa: PLC0415
 
     return dim is None or isinstance(dim, Size)
@@ -320,7 +320,7 @@ def format_shape(shape: Shape | None) -> str:
 
 
 def shapes_agree(one: Shape | None, other: Shape | None) -> bool:
-    """Whether two partly known shapes can be those of one tensor."""
+    """Return whether two partly known shapes can be those of one tensor."""
     if one is None or other is None:
         return True
     return len(one) == len(other) and all(

@@ -96,17 +96,17 @@ class DataType(enum.Enum):
 
     @cached_property
     def is_quantized(self) -> bool:
-        """Whether elements stand for real numbers through a scale and a zero point."""
+        """Return whether elements stand for real numbers through a scale and a zero point."""
         return self.name.startswith("Q")
 
     @cached_property
     def is_float(self) -> bool:
-        """Whether elements are floating-point numbers."""
+        """Return whether elements are floating-point numbers."""
         return "FLOAT" in self.name
 
     @cached_property
     def is_bit_pattern(self) -> bool:
-        """Whether elements are floats that NumPy has no type for, stored as their bits."""
+        """Return whether elements are floats that NumPy has no type for, stored as their bits."""
         # NumPy's own floats are of kind f.
         return self.is_float and self.dtype.kind == "u"
 
@@ -117,12 +117,12 @@ class DataType(enum.Enum):
 
     @cached_property
     def is_string(self) -> bool:
-        """Whether elements are strings, which are Python objects in memory."""
+        """Return whether elements are strings, which are Python objects in memory."""
         return self.name == "STRING"
 
     @cached_property
     def is_symmetric(self) -> bool:
-        """Whether a quantised type's zero point is always 0."""
+        """Return whether a quantised type's zero point is always 0."""
         return self.name.startswith("QSYMM")
 
     @cached_property

@@ -60,12 +60,12 @@ class Cancellation:
 
     @property
     def is_late(self) -> bool:
-        """Whether its deadline has passed."""
+        """Return whether its deadline has passed."""
         return self.deadline_s is not None and time.perf_counter() >= self.deadline_s
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether executions are to stop: it was cancelled, or its deadline has passed."""
+        """Return whether executions are to stop: it was cancelled, or its deadline has passed."""
         return bool(self._flag[0]) or self.is_late
 
     @property
@@ -122,7 +122,7 @@ class cancellable:  # noqa: N801 - called like a function
 
 
 def current_priority() -> Priority:
-    """How urgent the execution is that is under way, against others of the application.
+    """Return how urgent the execution is that is under way, against others of the application.
 
     Notes
     -----

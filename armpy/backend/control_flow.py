@@ -74,7 +74,7 @@ def control_flow_time_left_s(timeout_s: float | None) -> float:
 
 
 def current_timeout_s(default_s: float | None) -> float | None:
-    """How long outermost control flow that begins now may take; None for no limit."""
+    """Return how long outermost control flow that begins now may take; None for no limit."""
     chosen = _execution_timeout_s.get()
     return default_s if chosen is None else chosen[0]
 

@@ -212,6 +212,6 @@ def _check_id(number: object, where: str) -> None:
 
 
 def _is_integer(value: object) -> bool:
-    """Whether a value is a plain integer."""
+    """Return whether a value is a plain integer."""
     # A truth value is an int in Python, and no number of a type.
     return isinstance(value, int) and not isinstance(value, bool)

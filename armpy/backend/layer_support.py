@@ -90,7 +90,7 @@ class ILayerSupport(ABC):
         """
 
     def is_layer_supported_in(self, layer: Layer, graph: Graph) -> Support:
-        """Whether a layer can run beside its neighbours; yes by default.
+        """Return whether a layer can run beside its neighbours; yes by default.
 
         Asked only if `is_layer_supported` has said yes, and wherever there is a graph.
 

@@ -74,7 +74,7 @@ class Printer:
 
     @property
     def is_terminal(self) -> bool:
-        """Whether the output is a terminal, on which long lines are hard to read."""
+        """Return whether the output is a terminal, on which long lines are hard to read."""
         return self._terminal is not None and self._terminal.is_terminal
 
     @property

@@ -22,12 +22,12 @@ class Terminal:
 
     @property
     def is_terminal(self) -> bool:
-        """Whether it is one, or is to be taken for one."""
+        """Return whether it is one, or is to be taken for one."""
         return self._console.is_terminal
 
     @property
     def is_unicode(self) -> bool:
-        """Whether it shows all characters."""
+        """Return whether it shows all characters."""
         return self._console.encoding.lower().startswith("utf")
 
     @property

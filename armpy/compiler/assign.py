@@ -112,7 +112,7 @@ class SupportOracle:
         return self._options.assigned_backend(layer.name)
 
     def ask(self, backend: IBackendInternal, layer: Layer, graph: Graph | None = None) -> Support:
-        """Whether a backend supports a layer; what it raises becomes a refusal.
+        """Return whether a backend supports a layer; what it raises becomes a refusal.
 
         Parameters
         ----------
@@ -133,7 +133,7 @@ class SupportOracle:
         return answer
 
     def _ask_beside(self, backend: IBackendInternal, layer: Layer, graph: Graph) -> Support:
-        """Whether a backend that takes a layer takes it beside its neighbours."""
+        """Return whether a backend that takes a layer takes it beside its neighbours."""
         support = self._support_of(backend)
         method = type(support).is_layer_supported_in if isinstance(support, ILayerSupport) else None
         # Only backends that override it are asked: few look at neighbouring layers, and each
@@ -254,13 +254,13 @@ def _missing_capability(backend: IBackendInternal, layer: Layer) -> Support | No
 
 
 def has_strings(layer: Layer) -> bool:
-    """Whether a layer reads or writes tensors of strings."""
+    """Return whether a layer reads or writes tensors of strings."""
     infos = (*layer.input_infos, *layer.output_infos)
     return any(info is not None and info.data_type.is_string for info in infos)
 
 
 def is_dynamic(layer: Layer) -> bool:
-    """Whether a layer's workload determines the shapes of its outputs."""
+    """Return whether a layer's workload determines the shapes of its outputs."""
     inputs = [info for info in layer.input_infos if info is not None]
     return (
         layer.operation.has_data_dependent_outputs

@@ -50,7 +50,7 @@ class Programs:
 
     @property
     def are_kept(self) -> bool:
-        """Whether the backend writes and reads programs at all."""
+        """Return whether the backend writes and reads programs at all."""
         return self._programs is not None
 
     def why_unfit(self, about: Mapping[str, object]) -> str:

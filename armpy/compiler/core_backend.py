@@ -29,7 +29,7 @@ class _HostSupport(ILayerSupport):
     def is_layer_supported(
         self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
     ) -> Support:
-        """Whether the core runs an operation itself."""
+        """Return whether the core runs an operation itself."""
         if isinstance(operation, ControlFlow):
             return Support.yes()
         return Support.no(ReasonCode.OPERATION, "the core itself runs control flow only")

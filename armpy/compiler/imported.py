@@ -41,7 +41,7 @@ class ImportedNetwork(OptimizedNetwork):
 
     @property
     def is_complete(self) -> bool:
-        """Whether every input and output is imported."""
+        """Return whether every input and output is imported."""
         return None not in self.importers and None not in self.targets
 
 
@@ -249,7 +249,7 @@ class _ImportRewriter:
         return self._copied(source, self._at[source, lender], lender, place)
 
     def _shares(self, writer: HandleFactoryProxy, place: BackendId) -> bool:
-        """Whether a backend's layers can be handed what a factory has imported."""
+        """Return whether a backend's layers can be handed what a factory has imported."""
         readers = self._factories[place]
         return any(hands_on(writer, reader, is_imported=True) for reader in readers)
 

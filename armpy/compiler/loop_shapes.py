@@ -76,7 +76,7 @@ def with_fixed_shapes(loop: While, inputs: Sequence[Value | None], specialize: S
 
 
 def _has_composites(*graphs: Graph) -> bool:
-    """Whether there are layers that backends, which are handed the graphs, do not know."""
+    """Return whether there are layers that backends, which are handed the graphs, do not know."""
     return any(isinstance(layer.operation, Composite) for g in graphs for layer in g.layers)
 
 
@@ -89,7 +89,7 @@ def bindable(value: Value | None) -> Array | None:
 
 
 def _stays(body: Graph, number: int) -> bool:
-    """Whether an input of a body is the same in every turn."""
+    """Return whether an input of a body is the same in every turn."""
     return number >= len(body.outputs) or body.outputs[number] is body.inputs[number]
 
 
@@ -103,7 +103,7 @@ def _handing_on(body: Graph, bound: Sequence[Array | None]) -> Graph:
 
 
 def _is_fixed(loop: While, infos: Sequence[TensorInfo]) -> bool:
-    """Whether the graphs are shaped, and a turn gives the shapes that it takes."""
+    """Return whether the graphs are shaped, and a turn gives the shapes that it takes."""
     graphs = (loop.condition_graph, loop.body_graph)
     if not all(isinstance(graph, Graph) and graph.is_fully_shaped for graph in graphs):
         return False
@@ -175,7 +175,7 @@ def _before(body: Graph, layer: Layer) -> Value | None:
 
 
 def _begins_behind(body: Graph, layer: Layer, index: Value) -> bool:
-    """Whether a layer takes ``[index + 1:]`` of a tensor along its first axis."""
+    """Return whether a layer takes ``[index + 1:]`` of a tensor along its first axis."""
     operation = layer.operation
     assert isinstance(operation, Slice)
     if operation.size is None or any(size != -1 for size in operation.size):

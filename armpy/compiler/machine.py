@@ -43,7 +43,7 @@ def describe_machine() -> str:
 
 @cache
 def _processor() -> dict[str, str]:
-    """How the kernel describes the first processor."""
+    """Return how the kernel describes the first processor."""
     try:
         with open(_PROCESSORS, encoding="utf-8", errors="replace") as file:
             # Up to the first empty line: the processors that follow are alike and may be hundreds.

@@ -149,7 +149,7 @@ class OptimizedNetwork:
 
 
 def _has_loop(operation: Operation) -> bool:
-    """Whether an operation is a While, or runs one at any depth."""
+    """Return whether an operation is a While, or runs one at any depth."""
     if isinstance(operation, While):
         return True
     graphs = (one for _, graph in graphs_of(operation) for one in (graph, *nested_graphs(graph)))

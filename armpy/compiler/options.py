@@ -215,7 +215,7 @@ class OptimizerOptions:
 
     @property
     def is_placed_by_cost(self) -> bool:
-        """Whether something else than the order of the backends decides where layers run."""
+        """Return whether something else than the order of the backends decides where layers run."""
         return self.decides_by_preference and self.preference is not Preference.ORDER
 
     def request_for(

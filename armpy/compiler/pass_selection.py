@@ -141,7 +141,7 @@ def kind_of(layer: Layer) -> str:
 
 
 def moves_nothing(layer: Layer) -> bool:
-    """Whether a layer is a transpose after which every element is where it was."""
+    """Return whether a layer is a transpose after which every element is where it was."""
     if kind_of(layer) != "Transpose" or layer.output.info.has_per_axis_quantization:
         return False
     perm, shape = layer.operation.attributes()["perm"], layer["input"].info.known_shape

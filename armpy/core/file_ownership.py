@@ -128,7 +128,7 @@ def why_not_own(opened: os.stat_result) -> str:
 
 
 def is_private_group(gid: int) -> bool:
-    """Whether a group has a single user; its files count as that user's own.
+    """Return whether a group has a single user; its files count as that user's own.
 
     Notes
     -----

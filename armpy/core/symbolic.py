@@ -180,7 +180,7 @@ class Formula:
 
 
 def _is_met(condition: _Condition, numbers: Sequence[Number]) -> bool:
-    """Whether a comparison gives what it has to."""
+    """Return whether a comparison gives what it has to."""
     test, one, other, expected = condition
     return test(numbers[one], numbers[other]) is expected
 
@@ -217,7 +217,7 @@ def elements_of(numbers: Sequence[int], dtype: npt.DTypeLike) -> npt.NDArray[Any
 
 
 def is_traced(*values: object) -> bool:
-    """Whether one of some values is a `Size`."""
+    """Return whether one of some values is a `Size`."""
     return any(isinstance(value, Size) for value in values)
 
 
@@ -341,7 +341,7 @@ class Size:
 
 
 def _is_number(value: object) -> TypeGuard[Number | Size]:
-    """Whether something can be computed with."""
+    """Return whether something can be computed with."""
     return isinstance(value, (int, float, Size, np.number))
 
 

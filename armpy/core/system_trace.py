@@ -167,7 +167,7 @@ def trace_section(name: str, *details: str) -> AbstractContextManager[None]:
 
 
 def has_marks() -> bool:
-    """Whether sections are marked."""
+    """Return whether sections are marked."""
     return _marks is not None
 
 

@@ -77,7 +77,7 @@ def timed(
 
 
 def calls_in(seconds: float, call: Callable[[], object], clock: Clock = time.perf_counter) -> int:
-    """How many calls take so long, at least one; the first one does not count."""
+    """Return how many calls take so long, at least one; the first one does not count."""
     # The first one is slower, as nothing is in the caches.
     call()
     # A clock may have stood still, and would be divided by.

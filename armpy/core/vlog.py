@@ -139,7 +139,7 @@ def chosen_tags(
 
 
 def wants_traceback(log: logging.Logger) -> bool:
-    """Whether warnings come with tracebacks: only for those who debug.
+    """Return whether warnings come with tracebacks: only for those who debug.
 
     An application that has not set up logging sees warnings on its standard error; one line
     each gives the reason, which the placement report has as well.

@@ -190,7 +190,7 @@ class RuntimeOptions:
                 )
 
     def optimizer_options(self) -> OptimizerOptions:
-        """How networks are optimised that do not say it themselves."""
+        """Return how networks are optimised that do not say it themselves."""
         return OptimizerOptions(
             self.on_fallback,
             preference=self.preference,

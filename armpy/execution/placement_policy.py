@@ -30,7 +30,7 @@ def decide(
     load: LoadTrial | None,
     excluded: Exclusions | None = None,
 ) -> PlacementDecision | None:
-    """Where the layers of a graph are to run, by the preference of its settings.
+    """Return where the layers of a graph are to run, by the preference of its settings.
 
     Parameters
     ----------

@@ -128,7 +128,7 @@ class Runtime:
 
     @property
     def registry(self) -> BackendRegistry:
-        """Where its backends come from, with the plugins that were found beside them."""
+        """Return where its backends come from, with the plugins that were found beside them."""
         return self._registry
 
     @property
@@ -143,7 +143,7 @@ class Runtime:
 
     @property
     def is_closed(self) -> bool:
-        """Whether `close` has been called."""
+        """Return whether `close` has been called."""
         return self._networks.is_closed
 
     def __enter__(self) -> Runtime:
@@ -391,7 +391,7 @@ class Runtime:
             network.free_working_memory()
 
     def get_layer_support(self, graph: Graph) -> Support:
-        """Whether the backends of this runtime can run every layer of a graph.
+        """Return whether the backends of this runtime can run every layer of a graph.
 
         Returns
         -------

@@ -57,7 +57,7 @@ class LoopCount:
 
 
 def counted(loop: While, inputs: Sequence[Value | None]) -> LoopCount | None:
-    """How often a loop runs, where its condition compares counters with constants.
+    """Return how often a loop runs, where its condition compares counters with constants.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ class Value:
 
     @property
     def is_constant(self) -> bool:
-        """Whether its elements are known."""
+        """Return whether its elements are known."""
         return self.data is not None
 
     def __repr__(self) -> str:
@@ -276,7 +276,7 @@ class Graph:
 
     @cached_property
     def is_fully_shaped(self) -> bool:
-        """Whether every shape in the graph is known."""
+        """Return whether every shape in the graph is known."""
         return all(value.info.is_fully_shaped for value in self.values())
 
     def values(self) -> Iterator[Value]:

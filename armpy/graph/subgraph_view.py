@@ -79,7 +79,7 @@ class SubgraphView:
         return cls(layers, tuple(inputs), tuple(outputs))
 
     def is_convex_in(self, graph: Graph | SubgraphView) -> bool:
-        """Whether no path leaves the view and comes back into it.
+        """Return whether no path leaves the view and comes back into it.
 
         Notes
         -----

@@ -77,7 +77,7 @@ def _note(flat: Flat, tensor: int, info: TensorInfo) -> None:
 
 
 def _can_be(said: tuple[int | None, ...] | None, shape: Shape | None) -> bool:
-    """Whether a tensor of the file's shape may turn out to have this one."""
+    """Return whether a tensor of the file's shape may turn out to have this one."""
     if said is None or shape is None:
         return shape is not None
     pairs = zip(said, shape, strict=False)

@@ -45,7 +45,7 @@ class OptionInfo(NamedTuple):
     many: bool = False  # whether it may be repeated there
 
     def is_usual(self, value: object) -> bool:
-        """Whether a value asks for nothing that would not be done without it."""
+        """Return whether a value asks for nothing that would not be done without it."""
         return value is None or value == self.usual
 
 
@@ -187,7 +187,7 @@ class LoadOptions:
 
     @property
     def in_background(self) -> bool:
-        """Whether calls are answered before all is compiled."""
+        """Return whether calls are answered before all is compiled."""
         return self.compile == "background"
 
     def check_compile(self) -> None:

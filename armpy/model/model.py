@@ -316,7 +316,7 @@ class Model:
 
     @property
     def is_light(self) -> bool:
-        """Whether it runs from a compiled model, and nothing else has been loaded."""
+        """Return whether it runs from a compiled model, and nothing else has been loaded."""
         return self.handle.light is not None
 
     @property
@@ -331,7 +331,7 @@ class Model:
 
     @property
     def properties(self) -> NetworkProperties:
-        """How the network is loaded."""
+        """Return how the network is loaded."""
         return self.handle.properties
 
     @property
@@ -392,7 +392,7 @@ class Model:
 
     @property
     def is_closed(self) -> bool:
-        """Whether it has been closed."""
+        """Return whether it has been closed."""
         return self.handle.current is None
 
     def close(self) -> None:

@@ -156,7 +156,7 @@ class NetworkHandle:
 
     @property
     def is_compiling(self) -> bool:
-        """Whether something else runs until all is compiled."""
+        """Return whether something else runs until all is compiled."""
         tiers = None if self.light or self.current is None else self.loaded.tiers
         return tiers is not None and tiers.is_pending
 
@@ -178,7 +178,7 @@ class NetworkHandle:
 
     @property
     def properties(self) -> NetworkProperties:
-        """How the network is loaded."""
+        """Return how the network is loaded."""
         if self._properties is None:
             from armpy.execution.properties import NetworkProperties  # noqa: PLC0415
 

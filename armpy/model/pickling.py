@@ -145,7 +145,7 @@ def waiting(recipe: ModelRecipe) -> ModelRecipe:
 
 
 def _has_plain_registry(options: RuntimeOptions) -> bool:
-    """Whether there is a registry that has what the other options find."""
+    """Return whether there is a registry that has what the other options find."""
     return options.registry is not None and options.registry.finds(options.plugin_options())
 
 

@@ -77,7 +77,7 @@ class Provenance:
 
     @property
     def is_one_file(self) -> bool:
-        """Whether the model is known to be made of the file that it was loaded from alone.
+        """Return whether the model is known to be made of the file that it was loaded from alone.
 
         A model that names its own file is not: under another name it would be another model.
         """

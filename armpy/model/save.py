@@ -240,7 +240,7 @@ def save_shapes(
 
 
 def can_be_light(network: LoadedNetwork, prepared: BoundProgram | None) -> bool:
-    """Whether a file would run a network for some shapes without anything being prepared."""
+    """Return whether a file would run a network for some shapes without anything being prepared."""
     plan = _compiled(prepared)
     if plan is None or network.graph.variables or network.profiler:
         return False
@@ -248,7 +248,7 @@ def can_be_light(network: LoadedNetwork, prepared: BoundProgram | None) -> bool:
 
 
 def takes_many_shapes(network: LoadedNetwork) -> bool:
-    """Whether programs for other shapes can be kept beside a file of the network."""
+    """Return whether programs for other shapes can be kept beside a file of the network."""
     graph = network.graph
     return not (graph.is_fully_shaped or graph.variables or network.profiler)
 

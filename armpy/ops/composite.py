@@ -26,7 +26,7 @@ class Tensor(Protocol):
 
     @property
     def is_constant(self) -> bool:
-        """Whether its elements are known."""
+        """Return whether its elements are known."""
 
 
 class LayerBuilder(Protocol):
@@ -65,10 +65,10 @@ class Composite(Operation):
 
     @abstractmethod
     def decides(self, index: int) -> bool:
-        """Whether the elements of input `index` must be known to expand."""
+        """Return whether the elements of input `index` must be known to expand."""
 
     def is_ready(self, inputs: Sequence[Tensor | None]) -> bool:
-        """Whether enough is known to expand."""
+        """Return whether enough is known to expand."""
         return all(
             value is None
             or (value.info.is_fully_shaped and (value.is_constant or not self.decides(i)))

@@ -109,7 +109,7 @@ def count_groups(channels: int, depth: int) -> int:
 
 
 def splits_into_groups(channels: int, depth: int) -> bool:
-    """Whether filters of a depth split channels into groups; none of both are one group."""
+    """Return whether filters of a depth split channels into groups; none of both are one group."""
     return channels == depth or (channels > 0 and depth > 0 and channels % depth == 0)
 
 

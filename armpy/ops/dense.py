@@ -83,7 +83,7 @@ class FullyConnected(Operation):
 
 
 def _num_vectors(shape: Shape, depth: Dimension) -> Dimension:
-    """How many vectors of the weights' depth the input's elements make."""
+    """Return how many vectors of the weights' depth the input's elements make."""
     require(depth is None or depth > 0, "the weights have no depth", expected="1 or more", actual=0)
     count = product(shape)
     if count is None or depth is None:

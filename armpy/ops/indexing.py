@@ -170,7 +170,7 @@ def _check_along(shape: Shape, indices: Shape, axis: int) -> None:
 
 
 def _is_within(inner: Dimension, outer: Dimension) -> bool:
-    """Whether a size is known to be, or may be, at most another."""
+    """Return whether a size is known to be, or may be, at most another."""
     return inner is None or outer is None or inner <= outer
 
 

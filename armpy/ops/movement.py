@@ -275,7 +275,7 @@ class BroadcastTo(DataMovement):
 
 
 def _fits(broadcast: Dimension, target: int) -> bool:
-    """Whether broadcasting changed nothing about the target size."""
+    """Return whether broadcasting changed nothing about the target size."""
     return broadcast is None or broadcast == target
 
 

@@ -50,7 +50,7 @@ class Operand:
 
     @property
     def may_be_left_out(self) -> bool:
-        """Whether the operand need not be there."""
+        """Return whether the operand need not be there."""
         return self.optional or bool(self.becomes)
 
 
@@ -65,12 +65,12 @@ class TypeRule:
     """
 
     def accepts(self, inputs: OperandInfos, outputs: OperandInfos) -> bool:
-        """Whether the given operands are one of this rule's combinations."""
+        """Return whether the given operands are one of this rule's combinations."""
         return _all_in(self.inputs, inputs) and _all_in(self.outputs, outputs)
 
 
 def _all_in(allowed: tuple[frozenset[DataType], ...], infos: OperandInfos) -> bool:
-    """Whether each present operand has a type of its column."""
+    """Return whether each present operand has a type of its column."""
     # Plain loops, as every layer of every graph comes here several times.
     last = len(allowed) - 1
     for i, info in enumerate(infos):

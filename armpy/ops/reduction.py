@@ -44,12 +44,12 @@ class ReduceOperation(enum.Enum):
 
     @property
     def is_logical(self) -> bool:
-        """Whether it takes truth values, not numbers."""
+        """Return whether it takes truth values, not numbers."""
         return self in (ReduceOperation.ANY, ReduceOperation.ALL)
 
     @property
     def selects(self) -> bool:
-        """Whether the result is one of the elements."""
+        """Return whether the result is one of the elements."""
         return self in (ReduceOperation.MAX, ReduceOperation.MIN)
 
 

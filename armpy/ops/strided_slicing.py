@@ -146,7 +146,7 @@ class StridedSlice(DataMovement):
         yield from ((-1, dim) for dim in axes)
 
     def _is_new(self, entry: int) -> bool:
-        """Whether an entry adds an axis; an ellipsis counts more."""
+        """Return whether an entry adds an axis; an ellipsis counts more."""
         return self._bit(self.new_axis_mask, entry) and not self._bit(self.ellipsis_mask, entry)
 
     @staticmethod

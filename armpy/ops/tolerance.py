@@ -127,7 +127,7 @@ def compare(
 
 
 def are_same(expected: Array, actual: Array) -> bool:
-    """Whether two arrays have the same type, shape and bytes: right at any tolerance."""
+    """Return whether two arrays have the same type, shape and bytes: right at any tolerance."""
     return (
         actual.dtype == expected.dtype
         and actual.shape == expected.shape

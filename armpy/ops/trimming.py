@@ -30,7 +30,7 @@ class _Axis:
 
     @property
     def room(self) -> int:
-        """How far the first window could be moved."""
+        """Return how far the first window could be moved."""
         return self.size + self.before + self.after - ((self.kernel - 1) * self.dilation + 1)
 
     @property

@@ -123,7 +123,7 @@ class HookPlugins:
         )
 
     def is_own(self, candidate: Candidate) -> bool:
-        """Whether a plugin is armpy's own."""
+        """Return whether a plugin is armpy's own."""
         return candidate is self._records[0].candidate
 
     def register(self, name: str, plugin: object, source: str = "code") -> None:

@@ -48,7 +48,7 @@ class BackendRecord(CandidateRecord):
 
     @property
     def is_from_directory(self) -> bool:
-        """Whether it is a module from a directory."""
+        """Return whether it is a module from a directory."""
         return self.candidate.kind is CandidateKind.DIRECTORY
 
 

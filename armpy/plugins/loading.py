@@ -43,12 +43,12 @@ class CandidateRecord:
 
     @property
     def is_open_question(self) -> bool:
-        """Whether it may still be registered."""
+        """Return whether it may still be registered."""
         return self.candidate.status is CandidateStatus.FOUND
 
     @property
     def can_be_probed(self) -> bool:
-        """Whether a probe can have a new result."""
+        """Return whether a probe can have a new result."""
         is_found = self.candidate.kind is not CandidateKind.CODE and self.is_open_question
         return is_found and not self.has_passed_probe
 

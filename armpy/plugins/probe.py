@@ -87,7 +87,7 @@ class ProbeResult:
 
     @property
     def passed(self) -> bool:
-        """Whether the backend was loaded and made."""
+        """Return whether the backend was loaded and made."""
         return self.outcome is ProbeOutcome.OK
 
     @property

@@ -53,6 +53,6 @@ def _loaded(backend_id: str, reference: str) -> IPrograms:
 
 
 def has_plugins(announced: Sequence[InstalledEntryPoint]) -> bool:
-    """Whether there are plugins, which may have a say in how models are loaded."""
+    """Return whether there are plugins, which may have a say in how models are loaded."""
     # By the index alone: most processes have none, and need not import pluggy.
     return any(entry.group == PLUGINS_GROUP for entry in announced)

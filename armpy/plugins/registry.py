@@ -123,7 +123,7 @@ class BackendRegistry:
 
     @property
     def options(self) -> PluginOptions:
-        """How backends are found and loaded."""
+        """Return how backends are found and loaded."""
         return self._options
 
     @property

@@ -35,7 +35,7 @@ class Change:
 
     @property
     def difference_us(self) -> float:
-        """How much longer it takes in the second profile."""
+        """Return how much longer it takes in the second profile."""
         return self.after_us - self.before_us
 
     @property
@@ -71,7 +71,7 @@ class Comparison:
 
     @property
     def difference_us(self) -> float:
-        """How much longer an execution takes in the second profile."""
+        """Return how much longer an execution takes in the second profile."""
         return self.after_us - self.before_us
 
     def __str__(self) -> str:

@@ -25,17 +25,17 @@ class EventNode:
 
     @property
     def duration_ns(self) -> int:
-        """How long it took."""
+        """Return how long it took."""
         return self.end_ns - self.start_ns
 
     @property
     def own_ns(self) -> int:
-        """How long it took without what lies within."""
+        """Return how long it took without what lies within."""
         return self.duration_ns - sum(child.duration_ns for child in self.children)
 
     @property
     def is_core(self) -> bool:
-        """Whether the core has measured it, which backends' events cannot lie across."""
+        """Return whether the core has measured it, which backends' events cannot lie across."""
         return self.event.kind is not EventKind.COMMAND
 
     def walk(self) -> Iterator[EventNode]:

@@ -275,7 +275,7 @@ class _TimeTotals:
 
 
 def _is_compiled(node: EventNode) -> bool:
-    """Whether a layer's backend names the model's layers that it computes in it."""
+    """Return whether a layer's backend names the model's layers that it computes in it."""
     return any(c.event.kind is EventKind.COMMAND and c.event.layer for c in node.children)
 
 
@@ -306,7 +306,7 @@ def _path(node: EventNode) -> str:
 
 
 def _union_ns(intervals: Iterable[tuple[int, int]]) -> int:
-    """How long at least one of some intervals lasts."""
+    """Return how long at least one of some intervals lasts."""
     total_ns = covered_ns = 0
     for start_ns, end_ns in sorted(intervals):
         begin_ns = max(start_ns, covered_ns) if total_ns else start_ns

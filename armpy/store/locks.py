@@ -168,7 +168,7 @@ def _why_stuck(handle: int) -> str:
 
 
 def _is_current(handle: int, path: Path) -> bool:
-    """Whether an open file is the one that others would open now."""
+    """Return whether an open file is the one that others would open now."""
     try:
         return os.path.samestat(os.fstat(handle), os.stat(path, follow_symlinks=False))
     except OSError:

@@ -25,7 +25,7 @@ class UnusableError(Exception):
 
 
 def is_switched_off(variables: Mapping[str, str]) -> bool:
-    """Whether the environment says that nothing is to be kept for later starts."""
+    """Return whether the environment says that nothing is to be kept for later starts."""
     return variables.get(SWITCH_VARIABLE, "").strip().lower() == "off"
 
 

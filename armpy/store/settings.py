@@ -105,7 +105,7 @@ class CompilationCaching:
 
 
 def _limit_bytes(variables: Mapping[str, str]) -> int:
-    """How much the folder may take if the application does not say it."""
+    """Return how much the folder may take if the application does not say it."""
     text = variables.get(LIMIT_VARIABLE, "") or str(_DEFAULT_LIMIT_MB)
     if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
         raise InvalidArgumentError(
@@ -118,7 +118,7 @@ def _limit_bytes(variables: Mapping[str, str]) -> int:
 
 
 def _can_be_path(folder: str | os.PathLike[str]) -> bool:
-    """Whether the system can be asked about a path."""
+    """Return whether the system can be asked about a path."""
     try:
         return b"\0" not in os.fsencode(folder)
     except (TypeError, ValueError):

@@ -274,7 +274,7 @@ class ExternalMemory:
 
     @property
     def _is_writable(self) -> bool:
-        """Whether a host mapping may be written; of a file it is tried."""
+        """Return whether a host mapping may be written; of a file it is tried."""
         return self.array is None or bool(self.array.flags.writeable)
 
 

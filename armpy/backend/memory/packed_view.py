@@ -110,7 +110,7 @@ def _segments(table: Integers) -> list[Segment] | None:
 
 
 def _split(table: Integers) -> list[tuple[int, list[tuple[int, int]]]] | None:
-    """Where each segment begins, and the count and the stride of each of its digits."""
+    """Return where each segment begins, and the count and the stride of each of its digits."""
     result: list[tuple[int, list[tuple[int, int]]]] = []
     while len(table):
         if len(table) == 1:

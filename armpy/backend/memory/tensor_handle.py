@@ -167,7 +167,7 @@ class DynamicTensorHandle(ITensorHandle):
 
     @property
     def is_resized(self) -> bool:
-        """Whether the workload has set the shape."""
+        """Return whether the workload has set the shape."""
         return self._array is not None
 
     def resize(self, shape: tuple[int, ...]) -> Array:

@@ -131,7 +131,7 @@ class ITensorHandleFactory(ABC):
         return HostTensorHandle(info, elements)
 
     def can_import(self, info: TensorInfo, memory: ExternalMemory) -> Support:
-        """Whether a tensor can be used where it lies; no, with the reason, by default.
+        """Return whether a tensor can be used where it lies; no, with the reason, by default.
 
         Notes
         -----

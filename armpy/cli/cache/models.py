@@ -105,7 +105,7 @@ def models_of(reports: Iterable[CacheReport]) -> list[KeptModel]:
 
 
 def is_chosen(name: str, patterns: Sequence[str]) -> bool:
-    """Whether a model is one of those that patterns such as ``mobilenet*`` name."""
+    """Return whether a model is one of those that patterns such as ``mobilenet*`` name."""
     return any(name == pattern or fnmatchcase(name, pattern) for pattern in patterns)
 
 

@@ -90,7 +90,7 @@ class Diagnosis:
 
     @property
     def is_ok(self) -> bool:
-        """Whether there is nothing to do."""
+        """Return whether there is nothing to do."""
         return self.status == OK
 
 

@@ -63,7 +63,7 @@ class FileExamination:
 
     @property
     def is_ok(self) -> bool:
-        """Whether it is loaded, and all that is prepared in it and wanted is used."""
+        """Return whether it is loaded, and all that is prepared in it and wanted is used."""
         is_loaded = not self.damage and not self.is_refused
         return is_loaded and not (self.uses_code and self.unprepared)
 

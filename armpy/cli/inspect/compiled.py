@@ -189,7 +189,7 @@ def _shaped(tensors: Sequence[TensorReport]) -> str:
 
 
 def _signature(container: Container) -> str:
-    """Whether the signature of a signed file is right."""
+    """Return whether the signature of a signed file is right."""
     try:
         verify(container.signed, FileSignature(container.key, container.signature))
     except WrongSignatureError:

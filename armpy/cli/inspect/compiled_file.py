@@ -97,7 +97,7 @@ class PreparedContents:
         return signature_records(self.container)
 
     def num_views(self, section: str = "model") -> int:
-        """How many constants of a network are read out of what programs have packed."""
+        """Return how many constants of a network are read out of what programs have packed."""
         document = self.container.document(section)
         arrays = document.get("arrays") if isinstance(document, dict) else None
         if not isinstance(arrays, list):

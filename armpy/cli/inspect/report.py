@@ -195,7 +195,7 @@ def _print_tensors(printer: Printer, facts: ModelFacts) -> None:
 
 
 def _quantization(tensor: TensorFacts) -> str:
-    """How stored integers stand for real numbers, in a few words."""
+    """Return how stored integers stand for real numbers, in a few words."""
     if not tensor.scales:
         return ""
     if len(tensor.scales) > 1:

@@ -28,7 +28,7 @@ class FileMetadata:
             self.hints.append(f"the file's metadata are left alone: {error}")
 
     def normalization(self, spec: TensorSpec) -> Normalization | None:
-        """How pixels become real numbers for an input; None if the file does not say it."""
+        """Return how pixels become real numbers for an input; None if the file does not say it."""
         said = self._metadata.inputs.get(spec.name)
         if said is None or not said.mean:
             return None

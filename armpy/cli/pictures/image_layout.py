@@ -58,7 +58,7 @@ class ImageLayout:
 
 
 def image_layout(name: str, info: TensorInfo) -> ImageLayout:
-    """How an image lies in an input."""
+    """Return how an image lies in an input."""
     shape = info.shape
     is_pixels = info.data_type.dtype.kind in _PIXEL_TYPES and not info.data_type.is_bit_pattern
     if is_pixels and shape is not None and len(shape) == 4 and shape[0] in (None, 1):

@@ -76,7 +76,7 @@ class Normalization:
 
 
 def normalization_of(options: PictureOptions) -> Normalization | None:
-    """How pixels become real numbers; None if the options say nothing about it."""
+    """Return how pixels become real numbers; None if the options say nothing about it."""
     if options.value_range is not None:
         return Normalization.from_range(*options.value_range)
     if options.mean or options.std:

@@ -32,7 +32,7 @@ class PictureOptions:
 
     @property
     def is_normalizing(self) -> bool:
-        """Whether it is said how pixels become real numbers."""
+        """Return whether it is said how pixels become real numbers."""
         return bool(self.value_range or self.mean or self.std)
 
 

@@ -136,7 +136,7 @@ def _figures(real: Array) -> tuple[float | None, float | None, float | None]:
 
 
 def is_classification(array: Array) -> bool:
-    """Whether an output is a score for each of several classes."""
+    """Return whether an output is a score for each of several classes."""
     return array.ndim > 0 and array.shape[-1] == array.size > 1 and array.dtype.kind != "b"
 
 
@@ -175,7 +175,7 @@ def as_mask(
 
 
 def _are_probabilities(stored: Array, info: TensorInfo) -> bool:
-    """Whether an output holds probabilities of classes along its last axis."""
+    """Return whether an output holds probabilities of classes along its last axis."""
     real = dequantize_array(stored, info)
     if real.dtype.kind != "f" or not real.size or real.min() < 0:
         return False

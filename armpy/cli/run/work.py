@@ -95,7 +95,7 @@ def _for_pictures(failed: str, expected: str, actual: str) -> InvalidArgumentErr
 
 
 def takes_several(model: Model) -> bool:
-    """Whether a model takes several pictures together, and no other number of them."""
+    """Return whether a model takes several pictures together, and no other number of them."""
     shape = model.inputs[0].shape if len(model.inputs) == 1 else None
     return shape is not None and len(shape) > 0 and (shape[0] or 1) > 1
 

@@ -64,7 +64,7 @@ class PlannedNetwork(Protocol):
 
     @property
     def memory(self) -> MemoryPlan:
-        """Where its tensors lie."""
+        """Return where its tensors lie."""
 
     @property
     def placement(self) -> Placement:
@@ -134,7 +134,7 @@ class ArrayStore:
         return self._by_contents.get(_contents(array))
 
     def is_read_elsewhere(self, number: int) -> bool:
-        """Whether an array is read out of another section."""
+        """Return whether an array is read out of another section."""
         return number in self._views
 
     def read_from(self, number: int, section: str, view: Mapping[str, object]) -> None:
@@ -219,7 +219,7 @@ class NetworkWriter:
         return self._graphs[graph]
 
     def _plan(self, network: PlannedNetwork) -> PlanRecord:
-        """How a network is executed."""
+        """Return how a network is executed."""
         source, executed = self._number(network.source), self._number(network.graph)
         numbers = {value: number for number, value in enumerate(network.graph.values())}
         arenas = {arena: number for number, arena in enumerate(network.memory.arenas)}
@@ -316,7 +316,7 @@ def _described(where: str, program: object) -> str:
 
 
 def _is_plain_key(key: Hashable) -> bool:
-    """Whether a variable's key is equal to itself once it has been read again."""
+    """Return whether a variable's key is equal to itself once it has been read again."""
     if isinstance(key, tuple):
         return all(map(_is_plain_key, key))
     # Of exactly these types: True is an int here and none in the file.

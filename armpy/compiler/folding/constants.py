@@ -118,13 +118,13 @@ class Evaluator:
 
 
 def is_small(outputs: Sequence[TensorInfo]) -> bool:
-    """Whether outputs are fully shaped and small enough to be folded whatever they cost."""
+    """Return whether outputs are fully shaped and small enough to be folded whatever they cost."""
     return all(info.is_fully_shaped for info in outputs) and (
         sum(info.size_bytes for info in outputs) <= SMALL_BYTES
     )
 
 
 def folding_allowance(graph: Graph) -> int:
-    """How many bytes folding may add to a graph."""
+    """Return how many bytes folding may add to a graph."""
     own = sum(value.data.nbytes for value in graph.values() if value.data is not None)
     return FREE_FOLDING_BYTES + LARGEST_GROWTH * own

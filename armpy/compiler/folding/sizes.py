@@ -159,7 +159,7 @@ def _reduced(operation: Reduce, array: Array, output: TensorInfo) -> Array | Non
 
 
 def _fits(elements: Sequence[int], output: TensorInfo) -> bool:
-    """Whether integers of the output's type hold all elements, which becomes a condition."""
+    """Return whether integers of the output's type hold all elements, which becomes a condition."""
     if output.data_type not in SIZE_TYPES:
         return False
     low, high = output.data_type.integer_range

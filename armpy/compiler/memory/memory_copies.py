@@ -144,13 +144,13 @@ def bridge(
 
 
 def _is_like_host(first: HandleFactoryProxy, others: Collection[MemorySource]) -> bool:
-    """Whether all can use a backend's tensors, and it those of all, as they are."""
+    """Return whether all can use a backend's tensors, and it those of all, as they are."""
     imports = first.imports_memory and any(source in first.import_sources for source in others)
     return _takes_callers_memory(first) and not imports
 
 
 def _takes_callers_memory(factory: HandleFactoryProxy) -> bool:
-    """Whether its users can use the caller's arrays, and all others its tensors."""
+    """Return whether its users can use the caller's arrays, and all others its tensors."""
     both = factory.import_sources & factory.export_sources
     return bool(both & MemorySource.MALLOC) and factory.takes_any_memory
 
@@ -158,7 +158,7 @@ def _takes_callers_memory(factory: HandleFactoryProxy) -> bool:
 def hands_on(
     writer: HandleFactoryProxy, reader: HandleFactoryProxy, *, is_imported: bool = False
 ) -> bool:
-    """Whether one factory's handles can be given to another's users as they are.
+    """Return whether one factory's handles can be given to another's users as they are.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def hands_on(
 
 
 def _knows_memory(writer: HandleFactoryProxy, reader: HandleFactoryProxy) -> bool:
-    """Whether a factory's users can read the memory that another's tensors lie in."""
+    """Return whether a factory's users can read the memory that another's tensors lie in."""
     common = writer.export_sources & reader.import_sources
     is_known = bool(common & MemorySource.MALLOC) or not reader.imports_memory
     return bool(common) and is_known

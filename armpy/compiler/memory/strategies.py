@@ -223,7 +223,7 @@ class StrategyValidator(IMemoryOptimizerStrategy):
         return list(ask_backend(self._where, tuple, optimize))
 
     def _has_collision(self, blocks: Sequence[MemBlock]) -> bool:
-        """Whether blocks of a bin are in each other's way; a sweep over the steps."""
+        """Return whether blocks of a bin are in each other's way; a sweep over the steps."""
         is_single = self.packing_type is PackingType.SINGLE_AXIS
         living: list[tuple[int, int]] = []  # begin and end of what is used, in order
         ends: list[tuple[int, tuple[int, int]]] = []

@@ -188,7 +188,7 @@ def _product(layer: Layer | None) -> BatchMatMul | None:
 
 
 def _is_softmax(layer: Layer) -> bool:
-    """Whether a layer is a softmax along the last axis."""
+    """Return whether a layer is a softmax along the last axis."""
     operation = layer.operation
     if not isinstance(operation, Softmax) or operation.beta != 1:
         return False
@@ -214,7 +214,7 @@ def _without_guard(graph: Graph, layer: Layer) -> tuple[tuple[Layer, ...], Layer
 
 
 def _scores(graph: Graph, value: Value, depth: int) -> _Scores | None:
-    """How a softmax's input is computed, if it is scores of attention."""
+    """Return how a softmax's input is computed, if it is scores of attention."""
     layer = graph.producers.get(value)
     # A sum can be followed on both sides, so that ways double with every layer.
     if layer is None or depth == 0:
@@ -286,7 +286,7 @@ def _unscaled(graph: Graph, product: Layer, name: str) -> tuple[Value, float, tu
 
 
 def _fits(operands: Sequence[_Operand], last: Layer) -> bool:
-    """Whether batches and heads are those of attention: a head of keys may serve several."""
+    """Return whether batches and heads are those of attention: a head of keys may serve several."""
     query, key, value = (operand.shape for operand in operands)
     output = last.output.info.known_shape
     if not len(query) == len(key) == len(value) == len(output):
@@ -335,7 +335,7 @@ def _last_seen(elements: Array, shape: Sequence[int], hiding: float) -> int | No
 
 
 def _can_join(graph: Graph, context: PassContext, found: _FoundAttention) -> bool:
-    """Whether nothing else reads what lies between, and the backend takes the layer."""
+    """Return whether nothing else reads what lies between, and the backend takes the layer."""
     last = found.layers[0]
     # Inner layers are removed, so no other layer may read their outputs.
     if not are_read_inside(graph, found.layers, last):

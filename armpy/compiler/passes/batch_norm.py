@@ -161,7 +161,7 @@ def per_channel(data: _Floats, layer: Layer, channels: int) -> _Floats | None:
 
 
 def _fits(folded: _FoldedNorm, info: TensorInfo) -> bool:
-    """Whether weights and biases can be stored."""
+    """Return whether weights and biases can be stored."""
     is_half = info.data_type is DataType.FLOAT16
     # A weight that rounds to infinity would spoil every sum.
     largest = float(np.finfo(np.float16 if is_half else np.float32).max)

@@ -30,7 +30,7 @@ class PassContext:
         self._oracle = SupportOracle(backends, options)
 
     def takes(self, backend: IBackendInternal, layer: Layer) -> bool:
-        """Whether a backend supports a layer."""
+        """Return whether a backend supports a layer."""
         return bool(self._oracle.ask(backend, layer))
 
     def stays(
@@ -40,7 +40,7 @@ class PassContext:
         inputs: Sequence[Value | None],
         outputs: Sequence[TensorInfo] | None = None,
     ) -> bool:
-        """Whether no less preferred backend gets a layer with another operation or operands.
+        """Return whether no less preferred backend gets a layer with another operation or operands.
 
         Parameters
         ----------
@@ -55,7 +55,7 @@ class PassContext:
         return self.prefers(layer_like(layer, operation, inputs, infos), layer)
 
     def prefers(self, changed: Layer | None, layer: Layer) -> bool:
-        """Whether the first backend that takes one of two layers takes the first of them."""
+        """Return whether the first backend that takes one of two layers takes the first of them."""
         if changed is None:
             return False
         for backend in self.backends:

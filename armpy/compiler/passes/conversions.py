@@ -46,7 +46,7 @@ def _merge_cast(rewriter: Rewriter, layer: Layer, source: Value) -> None:
 
 
 def _renames(layer: Layer) -> bool:
-    """Whether a layer gives stored integers another type or scale, and changes none."""
+    """Return whether a layer gives stored integers another type or scale, and changes none."""
     if not isinstance(layer.operation, Cast):
         return False
     before, after = layer["input"].info.data_type, layer.output.info.data_type
@@ -148,7 +148,7 @@ def move_conversions(graph: Graph, context: PassContext) -> Graph:
 
 
 def _is_moving(layer: Layer | None) -> bool:
-    """Whether a layer only moves the elements of its input."""
+    """Return whether a layer only moves the elements of its input."""
     return layer is not None and kind_of(layer) in MOVING and len(layer.inputs) == 1
 
 
@@ -177,7 +177,7 @@ def _chain_below(graph: Graph, layer: Layer) -> list[Layer]:
 
 
 def _gives_back(first: Layer, last: Layer, is_moved: bool) -> bool:
-    """Whether a conversion takes another one back, element by element and bit by bit."""
+    """Return whether a conversion takes another one back, element by element and bit by bit."""
     if not isinstance(first.operation, Dequantize | Cast):
         return False
     if not isinstance(last.operation, Quantize | Cast):
@@ -197,19 +197,19 @@ def _gives_back(first: Layer, last: Layer, is_moved: bool) -> bool:
 
 
 def _has_fine_scales(info: TensorInfo) -> bool:
-    """Whether neighbouring quantised elements differ as floats."""
+    """Return whether neighbouring quantised elements differ as floats."""
     scales = info.quantization.scales if info.quantization is not None else ()
     return bool(scales) and all(_FINE[0] <= scale <= _FINE[1] for scale in scales)
 
 
 def _is_movable(info: TensorInfo) -> bool:
-    """Whether a quantised tensor means the same wherever its elements are moved."""
+    """Return whether a quantised tensor means the same wherever its elements are moved."""
     is_quantized = info.data_type.is_quantized and info.quantization is not None
     return is_quantized and not info.has_per_axis_quantization
 
 
 def _stays(context: PassContext, layer: Layer, info: TensorInfo) -> bool:
-    """Whether a movement stays on its backend with elements of another type."""
+    """Return whether a movement stays on its backend with elements of another type."""
     source = layer["input"]
     before = Value(source.id, info.with_shape(source.info.shape), source.name)
     after = info.with_shape(layer.output.info.shape)

@@ -62,7 +62,7 @@ def join_written_out(graph: Graph, context: PassContext) -> Graph:
 
 
 def _can_join(graph: Graph, context: PassContext, found: FusedLayer, taken: set[Layer]) -> bool:
-    """Whether nothing else reads what lies between, and the backend takes the layer."""
+    """Return whether nothing else reads what lies between, and the backend takes the layer."""
     last = found.layers[0]
     if last.output.info.data_type is not DataType.FLOAT32 or not taken.isdisjoint(found.layers):
         return False

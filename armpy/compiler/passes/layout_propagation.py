@@ -46,7 +46,7 @@ def inverse(perm: Permutation) -> Permutation:
 
 
 def identity(perm: Permutation) -> bool:
-    """Whether every axis stays."""
+    """Return whether every axis stays."""
     return perm == tuple(range(len(perm)))
 
 

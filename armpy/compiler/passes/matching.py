@@ -49,7 +49,7 @@ def number_of(value: Value | None) -> float | None:
 
 
 def is_near(number: float | None, expected: float) -> bool:
-    """Whether a constant stands for a number."""
+    """Return whether a constant stands for a number."""
     return number is not None and math.isclose(number, expected, rel_tol=_TOLERANCE)
 
 

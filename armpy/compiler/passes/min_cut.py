@@ -24,7 +24,7 @@ class Cost:
     other: tuple[Hashable, ...]
 
     def applies(self, chosen: frozenset[Hashable]) -> bool:
-        """Whether a choice has to pay."""
+        """Return whether a choice has to pay."""
         pays = not self.chosen or not chosen.isdisjoint(self.chosen)
         return pays and (not self.other or not chosen.issuperset(self.other))
 

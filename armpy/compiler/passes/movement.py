@@ -109,13 +109,13 @@ def _chain(graph: Graph, layer: Layer) -> list[Layer]:
 
 
 def _is_reshape(layer: Layer) -> bool:
-    """Whether a layer only gives elements another shape; scales along an axis would move."""
+    """Return whether a layer only gives elements another shape; scales along an axis would move."""
     is_reshape = kind_of(layer) in RESHAPES and len(layer.inputs) == 1
     return is_reshape and not layer.output.info.has_per_axis_quantization
 
 
 def _same_shape(one: Value, other: Value) -> bool:
-    """Whether a value can stand for another one of the same elements."""
+    """Return whether a value can stand for another one of the same elements."""
     return one.info.shape == other.info.shape and one.info.quantization == other.info.quantization
 
 

@@ -69,7 +69,7 @@ def _folded(graph: Graph, layer: Layer) -> FusedLayer | None:
 
 
 def _is_neutral(graph: Graph, pad: Layer, operation: _Windows) -> bool:
-    """Whether what is added makes no difference to how an operation pads."""
+    """Return whether what is added makes no difference to how an operation pads."""
     element, info = _element(pad), pad.output.info
     if element is None:
         return False

@@ -90,7 +90,7 @@ def reduce_fp32_to_bf16(graph: Graph, context: PassContext) -> Graph:
 
 
 def _rounds_operands(layer: Layer, context: PassContext) -> bool:
-    """Whether a layer is a product of floats on a backend that converts to bfloat16."""
+    """Return whether a layer is a product of floats on a backend that converts to bfloat16."""
     if not isinstance(layer.operation, _REDUCED_PRODUCTS):
         return False
     value, weights = layer["input"], layer["weights"]
@@ -196,7 +196,7 @@ def _data(value: Value, kind: DataType | None) -> Array | None:
 
 
 def _fits(value: Value | None, kind: DataType | None) -> bool:
-    """Whether a constant's finite elements are finite in another type."""
+    """Return whether a constant's finite elements are finite in another type."""
     if value is None or value.data is None or kind is not DataType.FLOAT16:
         return True
     largest = np.float32(np.finfo(np.float16).max)

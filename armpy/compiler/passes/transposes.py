@@ -80,7 +80,7 @@ def _perm(layer: Layer | None) -> Permutation | None:
 
 
 def _follows_transpose(graph: Graph, layer: Layer) -> bool:
-    """Whether a transpose reads what another one gives."""
+    """Return whether a transpose reads what another one gives."""
     return (
         _perm(layer) is not None and _perm(graph.producers.get(layer.inputs[0])) is not None  # type: ignore[arg-type]  # a transpose has an input
     )
@@ -189,7 +189,7 @@ def _orders(layer: Layer, permuted: PermutedLayer) -> dict[Value, Permutation] |
 
 
 def _stays(context: PassContext, layer: Layer, permuted: PermutedLayer) -> bool:
-    """Whether a layer stays on its backend with its axes in the other order."""
+    """Return whether a layer stays on its backend with its axes in the other order."""
     inputs: list[Value | None] = []
     for value, perm in zip(layer.inputs, permuted.inputs, strict=True):
         if value is None or perm is None:

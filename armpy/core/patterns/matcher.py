@@ -71,7 +71,7 @@ class RegularExpression:
         self._num_transitions = 0
 
     def matches(self, text: str, check: Callable[[], None] = lambda: None) -> bool:
-        """Whether the pattern matches a text as a whole.
+        """Return whether the pattern matches a text as a whole.
 
         Parameters
         ----------
@@ -169,7 +169,7 @@ def _kind(character: str) -> _Before:
 
 
 def _holds(assertion: Assertion, before: _Before, character: str) -> bool:
-    """Whether a condition holds between two characters; none is empty."""
+    """Return whether a condition holds between two characters; none is empty."""
     if assertion is Assertion.TEXT_BEGIN:
         return before is _Before.NOTHING
     if assertion is Assertion.TEXT_END:

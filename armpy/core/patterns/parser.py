@@ -53,7 +53,7 @@ class Characters:
     ignores_case: bool = False
 
     def has(self, character: str) -> bool:
-        """Whether a character is one of these."""
+        """Return whether a character is one of these."""
         spellings = {character}
         if self.ignores_case:
             spellings |= {s for s in (character.lower(), character.upper()) if len(s) == 1}

@@ -163,7 +163,7 @@ class Worker:
 
     @property
     def is_running(self) -> bool:
-        """Whether it has neither ended nor been killed."""
+        """Return whether it has neither ended nor been killed."""
         is_alive = self._finalizer.alive and not self._reason
         return is_alive and self._process.poll() is None
 

@@ -128,6 +128,6 @@ def shape_fix(wanted: Shape | None, given: tuple[int, ...]) -> str:
 
 
 def _agree(wanted: Shape, given: tuple[int, ...]) -> bool:
-    """Whether an array's shape is one that is wanted."""
+    """Return whether an array's shape is one that is wanted."""
     pairs = zip(wanted, given, strict=False)
     return len(wanted) == len(given) and all(w is None or w == g for w, g in pairs)

@@ -147,7 +147,7 @@ def _no_array(name: str, info: TensorInfo, given: object) -> InvalidArgumentErro
 
 
 def _is_lossless(array: Array, dtype: np.dtype[np.generic]) -> bool:
-    """Whether plain Python numbers keep their values (or are rounded floats) in a dtype."""
+    """Return whether plain Python numbers keep their values (or are rounded floats) in a dtype."""
     if array.dtype.kind in "iu" and dtype.kind in "iu":
         limits = np.iinfo(dtype)  # type: ignore[type-var]  # kind is checked
         return bool(array.size == 0 or (array.min() >= limits.min and array.max() <= limits.max))
@@ -159,7 +159,7 @@ _OTHER_NAMES = {"FLOAT8_E8M0FNU": "FLOAT8_E8M0", "FLOAT4_E2M1FN": "FLOAT4_E2M1"}
 
 
 def is_small(dtype: np.dtype[np.generic]) -> bool:
-    """Whether a type is one that a library adds to NumPy: a small float or integer.
+    """Return whether a type is one that a library adds to NumPy: a small float or integer.
 
     Notes
     -----

@@ -163,7 +163,7 @@ class ImportedTensor:
 
     @property
     def is_closed(self) -> bool:
-        """Whether it was closed, or its model."""
+        """Return whether it was closed, or its model."""
         return self._is_closed
 
     def check_use(self, network: object, name: str, *, is_output: bool) -> None:
@@ -246,7 +246,7 @@ class ImportedTensor:
 
 
 def stands_for_array(given: object) -> TypeGuard[Array]:
-    """Whether something stands for an array of a call: it is imported, or is to be."""
+    """Return whether something stands for an array of a call: it is imported, or is to be."""
     return isinstance(given, (ImportedTensor, ToImport))
 
 
@@ -255,13 +255,13 @@ Extent: TypeAlias = tuple[object, int, int]
 
 
 def overlap(one: object, other: object) -> bool:
-    """Whether two tensors of a call, of which one at least is imported, may share memory."""
+    """Return whether two tensors of a call, of which one at least is imported, may share memory."""
     first, second = _extent(one), _extent(other)
     return first[0] == second[0] and first[1] < second[2] and second[1] < first[2]
 
 
 def _extent(tensor: object) -> Extent:
-    """Where a tensor of a call lies."""
+    """Return where a tensor of a call lies."""
     if isinstance(tensor, ImportedTensor):
         return tensor.extent
     if isinstance(tensor, ToImport):
@@ -273,7 +273,7 @@ def _extent(tensor: object) -> Extent:
 
 
 def _extent_of(memory: ExternalMemory, size_bytes: int) -> Extent:
-    """Where a tensor in some memory lies."""
+    """Return where a tensor in some memory lies."""
     if memory.array is not None:
         begin = memory.array.ctypes.data
         return MemorySource.MALLOC, begin, begin + size_bytes

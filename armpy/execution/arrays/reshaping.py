@@ -206,7 +206,7 @@ def _with_inputs(graph: Graph, renewed: Mapping[Value, Value]) -> Graph:
 
 
 def _replaces_sizes(renewed: Mapping[Value, Value]) -> bool:
-    """Whether an input gets another shape than one that its declared shape admits."""
+    """Return whether an input gets another shape than one that its declared shape admits."""
     return not all(shapes_agree(old.info.shape, new.info.shape) for old, new in renewed.items())
 
 

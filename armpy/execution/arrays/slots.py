@@ -47,11 +47,11 @@ class InputSlot:
 
     @property
     def takes_strings(self) -> bool:
-        """Whether the elements are strings."""
+        """Return whether the elements are strings."""
         return self._info.data_type.is_string
 
     def fits(self, given: object) -> TypeGuard[Array]:
-        """Whether `given` is an array that can be read in place."""
+        """Return whether `given` is an array that can be read in place."""
         # Every input of every call comes by here, and each of these takes some percent of it:
         # asking first for the same dtype object, and for all flags at once.
         if type(given) is not ndarray or given.shape != self._shape:
@@ -95,7 +95,7 @@ class OutputSlot:
         self._shape = info.shape
 
     def fits(self, given: object) -> TypeGuard[Array]:
-        """Whether `given` can be written in place, and owns its memory.
+        """Return whether `given` can be written in place, and owns its memory.
 
         Notes
         -----

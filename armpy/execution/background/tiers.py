@@ -62,7 +62,7 @@ class TieredNetwork(Protocol):
 
     @property
     def is_closed(self) -> bool:
-        """Whether it has been unloaded."""
+        """Return whether it has been unloaded."""
 
     def compiled(self, shapes: Shapes) -> BoundProgram:
         """The program for some input shapes, whatever has to be compiled for it."""
@@ -400,7 +400,7 @@ class Tiers:
 
     @property
     def is_pending(self) -> bool:
-        """Whether anything is being compiled."""
+        """Return whether anything is being compiled."""
         return any(one.state == "pending" for one in [*self._exchanges.values()])
 
     def wait(self, timeout_s: float | None = None) -> None:

@@ -81,7 +81,7 @@ class LoadedCallee(Callee, ImportingNetwork, Protocol):
 
     @property
     def is_closed(self) -> bool:
-        """Whether it has been unloaded."""
+        """Return whether it has been unloaded."""
 
     def find_prepared(self, inputs: Sequence[Array]) -> BoundProgram | None:
         """The network prepared for the shapes of some inputs, if it is already."""

@@ -205,7 +205,7 @@ class Execution:
 
     @property
     def is_closed(self) -> bool:
-        """Whether it was closed, or its network unloaded."""
+        """Return whether it was closed, or its network unloaded."""
         return self._is_closed
 
     def close(self) -> None:

@@ -85,7 +85,7 @@ class NetworkMemory:
 
     @property
     def is_closed(self) -> bool:
-        """Whether it was closed, or its network unloaded."""
+        """Return whether it was closed, or its network unloaded."""
         return self._held.is_closed
 
     def close(self) -> None:

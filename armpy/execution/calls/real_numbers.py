@@ -99,5 +99,5 @@ def _as_small(stored: Array, dtype: np.dtype[np.generic]) -> Array:
 
 
 def _is_integer(info: TensorInfo) -> bool:
-    """Whether a tensor's elements are integers."""
+    """Return whether a tensor's elements are integers."""
     return info.data_type.dtype.kind in "iu"

@@ -235,7 +235,7 @@ def settle(
 
 
 def _may_overlap(first: Array, second: Array) -> bool:
-    """Whether two arrays or imported tensors may share memory."""
+    """Return whether two arrays or imported tensors may share memory."""
     if not isinstance(first, ndarray) or not isinstance(second, ndarray):
         return kinds.imported_tensor.overlap(first, second)
     return kinds.conversion.may_overlap(first, second)
@@ -291,7 +291,7 @@ class CheckedCall(NamedTuple):
 
     @property
     def writes_imported(self) -> bool:
-        """Whether outputs are written where backends have imported them."""
+        """Return whether outputs are written where backends have imported them."""
         imported = kinds.imported_tensor.ImportedTensor
         return any(isinstance(target, imported) for target in self.targets)
 

@@ -68,7 +68,7 @@ class PooledArena:
         finalizer.atexit = False  # their owners, such as runtimes, end before
 
     def is_vacated(self, claimant: ArenaUser) -> bool:
-        """Whether no other owner uses it, or its owner was idle and has released it."""
+        """Return whether no other owner uses it, or its owner was idle and has released it."""
         owner = None if self.owner is None else self.owner()
         # One that executes does not rest: the claimant gets new memory, as to wait could take long.
         return owner is None or owner is claimant or owner.rest()

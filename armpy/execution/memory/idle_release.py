@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         """A program whose idle memory others of the same backend can have."""
 
         def uses(self, backend_id: BackendId) -> bool:
-            """Whether it gives memory of a backend back when asked."""
+            """Return whether it gives memory of a backend back when asked."""
 
         def free_idle(self) -> bool:
             """Give idle memory back; whether there was any."""

@@ -115,7 +115,7 @@ class CompiledProgram(StepProgram[WorkingMemory]):
 
     @property
     def stops_loops(self) -> bool:
-        """Whether it has loops that the core has to stop."""
+        """Return whether it has loops that the core has to stop."""
         return bool(self._limited)
 
     def new_memory(self) -> WorkingMemory:
@@ -158,7 +158,7 @@ class CompiledProgram(StepProgram[WorkingMemory]):
             step.free_idle()
 
     def uses(self, backend_id: BackendId) -> bool:
-        """Whether a backend has layers of it."""
+        """Return whether a backend has layers of it."""
         return backend_id in self.network.backend_ids.values()
 
     def held_memory(self) -> HeldMemory:

@@ -55,7 +55,7 @@ class Split:
 
 
 def is_shaped(graph: Graph) -> bool:
-    """Whether all shapes and attributes in a graph are known."""
+    """Return whether all shapes and attributes in a graph are known."""
     return graph.is_fully_shaped and all(map(_is_shaped, graph.layers))
 
 
@@ -107,7 +107,7 @@ def _ready(layers: Sequence[Layer], sources: set[Value]) -> list[Layer]:
 
 
 def _reads_only(layer: Layer, known: set[Value]) -> bool:
-    """Whether a layer's inputs are all known or constant."""
+    """Return whether a layer's inputs are all known or constant."""
     return all(v is None or v.data is not None or v in known for v in layer.inputs)
 
 
@@ -137,7 +137,7 @@ def _graph_of(inputs: Sequence[Value], layers: Sequence[Layer], outputs: Sequenc
 
 
 def _is_shaped(layer: Layer) -> bool:
-    """Whether all of a layer's tensors are fully shaped and all its attributes known."""
+    """Return whether all of a layer's tensors are fully shaped and all its attributes known."""
     infos = [info for info in (*layer.input_infos, *layer.output_infos) if info is not None]
     waits = isinstance(layer.operation, Composite) or any(
         value is not None and layer.operation.decides(index)
@@ -147,7 +147,7 @@ def _is_shaped(layer: Layer) -> bool:
 
 
 def _is_decisive(value: Value, layers: Sequence[Layer]) -> bool:
-    """Whether some layer waits for a value to become an attribute."""
+    """Return whether some layer waits for a value to become an attribute."""
     return any(
         other is value and layer.operation.decides(index)
         for layer in layers

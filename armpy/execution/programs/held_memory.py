@@ -76,7 +76,7 @@ class HeldMemory:
 
     @property
     def is_closed(self) -> bool:
-        """Whether it is not to be used any more."""
+        """Return whether it is not to be used any more."""
         return bool(self._why_closed)
 
     def _forget(self) -> None:

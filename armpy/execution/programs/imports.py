@@ -188,7 +188,7 @@ class Importer:
         return not all(problems)
 
     def _is_lent(self, found: Mapping[BackendId, Import], backend_id: BackendId) -> bool:
-        """Whether a backend can be handed what another one has imported."""
+        """Return whether a backend can be handed what another one has imported."""
         readers = self._sessions[backend_id].factories
         return any(
             hands_on(made.factory, reader, is_imported=True)

@@ -258,7 +258,7 @@ class LoopLimits:
         return made if given is not None or results is None else _taken(results, made)
 
     def leaves_alone(self) -> bool:
-        """Whether unwanted memory has to wait for an execution, which frees it then."""
+        """Return whether unwanted memory has to wait for an execution, which frees it then."""
         with self._lock:
             self._is_unwanted = True
             return self._is_running

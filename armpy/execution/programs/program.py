@@ -222,7 +222,7 @@ class StepProgram(ABC, Generic[MemoryT]):
 
     @abstractmethod
     def uses(self, backend_id: BackendId) -> bool:
-        """Whether memory of a backend may be among what `free_idle` gives back."""
+        """Return whether memory of a backend may be among what `free_idle` gives back."""
 
     def take_memory(self) -> MemoryT:
         """Memory of this caller alone until it is put back; errors as of `new_memory`."""

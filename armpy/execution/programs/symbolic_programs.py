@@ -133,7 +133,7 @@ class SymbolicPrograms:
 
     @property
     def has_failed(self) -> bool:
-        """Whether sizes were traced in vain."""
+        """Return whether sizes were traced in vain."""
         return self._num_failures > 0
 
     def trace_at_once(self) -> None:
@@ -170,7 +170,7 @@ class SymbolicPrograms:
         self.error = error
 
     def _may_be_traced(self) -> bool:
-        """Whether every component that would see symbolic sizes supports them."""
+        """Return whether every component that would see symbolic sizes supports them."""
         options, properties = self._settings.optimizer, self._settings.properties
         return (
             not self._graph.is_fully_shaped
@@ -232,13 +232,13 @@ class SymbolicPrograms:
 
 
 def _is_resizable(layer: Layer) -> bool:
-    """Whether a layer is a program for traced sizes."""
+    """Return whether a layer is a program for traced sizes."""
     operation = layer.operation
     return isinstance(operation, PreCompiled) and isinstance(operation.program, IResizableProgram)
 
 
 def _is_fixed(layer: Layer) -> bool:
-    """Whether a layer is a program of which no tensor has a traced size."""
+    """Return whether a layer is a program of which no tensor has a traced size."""
     tensors = [value for value in (*layer.inputs, *layer.outputs) if value is not None]
     return isinstance(layer.operation, PreCompiled) and not any(
         isinstance(dim, Size) for value in tensors for dim in value.info.shape or ()

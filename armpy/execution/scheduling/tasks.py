@@ -141,12 +141,12 @@ class ExecutionTask(Generic[T]):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it has not begun, and is still wanted."""
+        """Return whether it has not begun, and is still wanted."""
         return self._state is _TaskState.WAITING
 
     @property
     def is_over(self) -> bool:
-        """Whether its caller has the outcome."""
+        """Return whether its caller has the outcome."""
         return self._state is _TaskState.OVER
 
     def run(self) -> None:
@@ -315,14 +315,14 @@ class ExecutionFuture(Future[T]):
         return self._task.stop()
 
     def cancelled(self) -> bool:
-        """Whether it was stopped by `cancel`."""
+        """Return whether it was stopped by `cancel`."""
         return self.done() and isinstance(self.exception(), ExecutionCancelledError)
 
     @property
     def was_begun(self) -> bool:
-        """Whether it has begun, even if it was stopped later."""
+        """Return whether it has begun, even if it was stopped later."""
         return self._task.was_begun
 
     def running(self) -> bool:
-        """Whether it has begun."""
+        """Return whether it has begun."""
         return not self.done() and not self._task.is_waiting

@@ -300,13 +300,13 @@ def _is_true(condition: Array) -> bool:
 
 
 def _keeps_shapes(turn: NetworkPlan, values: Sequence[Array]) -> bool:
-    """Whether what a turn gives has the shapes of what it takes."""
+    """Return whether what a turn gives has the shapes of what it takes."""
     carried = zip(turn.result_infos, values, strict=False)
     return all(info.shape == array.shape for info, array in carried)
 
 
 def _fit(plan: NetworkPlan, outputs: Sequence[ITensorHandle]) -> bool:
-    """Whether a plan can write into a layer's outputs directly."""
+    """Return whether a plan can write into a layer's outputs directly."""
     return all(
         info.shape == handle.info.shape and not isinstance(handle, DynamicTensorHandle)
         for info, handle in zip(plan.result_infos, outputs, strict=True)

@@ -97,7 +97,7 @@ class CopyWorkload(IWorkload):
 
 
 def _has_own(handle: ITensorHandle | None, method: str) -> bool:
-    """Whether a tensor's class has a way of its own in the place of the contract's."""
+    """Return whether a tensor's class has a way of its own in the place of the contract's."""
     return getattr(type(handle), method, None) is not getattr(ITensorHandle, method)
 
 

@@ -166,7 +166,7 @@ def _prepare(network: OptimizedNetwork, layer: Layer, session: BackendSession) -
 
 
 def _overrides(workload: IWorkload, name: str) -> bool:
-    """Whether a workload has a method of its own in the place of the contract's."""
+    """Return whether a workload has a method of its own in the place of the contract's."""
     return any(name in kind.__dict__ for kind in type(workload).__mro__ if kind is not IWorkload)
 
 

@@ -184,7 +184,7 @@ class ExecutionWrappers:
             yield protected
 
     def _stops_in_place(self, plan: NetworkProgram) -> bool:
-        """Whether all that a plan runs stops soon when it is cancelled."""
+        """Return whether all that a plan runs stops soon when it is cancelled."""
         if isinstance(plan, StagedProgram):  # what it runs is planned on the way
             return False
         # Copies are the core's own and cannot be stopped, but they are short.
@@ -216,6 +216,6 @@ def _runs_of(plan: NetworkProgram) -> Runs:
 
 
 def _is_cancellable(backend: BackendProxy) -> bool:
-    """Whether a backend's executions stop soon when they are cancelled."""
+    """Return whether a backend's executions stop soon when they are cancelled."""
     capabilities = backend.get_capabilities()
     return has_matching_capability(Capability.CANCELLABLE_EXECUTION, True, capabilities)

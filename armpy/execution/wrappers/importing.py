@@ -162,7 +162,7 @@ def _plain(results: Targets) -> Targets:
 
 
 def _places_of(memory: WorkingMemory) -> dict[int, list[_Place]]:
-    """Where steps are given the handles of a memory's sources and results, by their ids."""
+    """Return where steps are given the handles of a memory's sources and results, by their ids."""
     bound = {id(handle) for handle in (*memory.sources, *memory.results)}
     found: dict[int, list[_Place]] = {}
     for _, ins, outs in memory.steps:

@@ -213,7 +213,7 @@ def _pooling(
 
 
 def _is_same(padding: int) -> bool:
-    """Whether a padding of TFLite's is SAME.
+    """Return whether a padding of TFLite's is SAME.
 
     Raises
     ------

@@ -48,7 +48,7 @@ class ComposedOperator(Layers):
         self.options = options
 
     def has(self, index: int) -> bool:
-        """Whether an input is there."""
+        """Return whether an input is there."""
         return index < len(self.inputs) and self.inputs[index] is not None
 
     def value(self, index: int) -> Value:
@@ -145,7 +145,7 @@ class TfliteOperator(Composite):
         return len(self.declared)
 
     def decides(self, index: int) -> bool:
-        """Whether the elements of an input are needed."""
+        """Return whether the elements of an input are needed."""
         return index in self.deciding
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:

@@ -131,11 +131,11 @@ class _MemoryFile:
         return self._position
 
     def tell(self) -> int:
-        """Where the next bytes are read."""
+        """Return where the next bytes are read."""
         return self._position
 
     def seekable(self) -> bool:
-        """Whether `seek` works."""
+        """Return whether `seek` works."""
         return True
 
     def close(self) -> None:

@@ -20,7 +20,7 @@ _KNOWN_BEGINNINGS: tuple[tuple[bytes, str], ...] = (
 
 
 def is_tflite(source: ModelSource) -> bool:
-    """Whether a model is a .tflite file by its contents, whatever it is called.
+    """Return whether a model is a .tflite file by its contents, whatever it is called.
 
     Raises
     ------
@@ -31,7 +31,7 @@ def is_tflite(source: ModelSource) -> bool:
 
 
 def _has_identifier(data: memoryview) -> bool:
-    """Whether bytes say of themselves that they are a .tflite file."""
+    """Return whether bytes say of themselves that they are a .tflite file."""
     return data[4:_IDENTIFIER_END] == IDENTIFIER
 
 

@@ -50,7 +50,7 @@ _INSTALLED = ("site-packages", "dist-packages")
 
 
 def is_on() -> bool:
-    """Whether models are kept."""
+    """Return whether models are kept."""
     switch = os.environ.get(VARIABLE, "").strip().lower()
     if os.environ.get(SWITCH_VARIABLE, "").strip().lower() == "off" or switch == "off":
         return False
@@ -58,7 +58,7 @@ def is_on() -> bool:
 
 
 def cached_path(request: LoadRequest) -> str | None:
-    """Where the compiled model of a request is or would be; None if it is not kept.
+    """Return where the compiled model of a request is or would be; None if it is not kept.
 
     Only what is loaded by a path and without objects of the application's own is kept. The path
     depends on the model file's contents, which are read at each call: only they prove
@@ -99,7 +99,7 @@ def cached_path(request: LoadRequest) -> str | None:
 
 
 def shapes_path(path: str, shapes: Shapes) -> str:
-    """Where the programs of an open model are for some input shapes.
+    """Return where the programs of an open model are for some input shapes.
 
     Parameters
     ----------

@@ -137,7 +137,7 @@ def _prepare_for_saved_shapes(handle: NetworkHandle, optimized: OptimizedNetwork
 
 
 def keeps_places(file: CompiledFile, runtime: Runtime) -> bool:
-    """Whether the layers go where they were when the file was made."""
+    """Return whether the layers go where they were when the file was made."""
     options = file.container.manifest.get("options")
     saved = options if isinstance(options, dict) else {}
     return not differing_options(runtime.options, saved)

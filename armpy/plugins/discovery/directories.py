@@ -37,7 +37,7 @@ class SkippedPath:
 
 
 def is_module_name(name: str) -> bool:
-    """Whether a directory's entry is named as a backend's module or package.
+    """Return whether a directory's entry is named as a backend's module or package.
 
     Notes
     -----
@@ -65,13 +65,13 @@ def module_name(name: str) -> str:
 
 
 def is_library(name: str) -> bool:
-    """Whether a directory's entry is named as a module in a shared library."""
+    """Return whether a directory's entry is named as a module in a shared library."""
     match = _NAME.fullmatch(name)
     return match is not None and match["library"] is not None
 
 
 def is_common(name: str) -> bool:
-    """Whether a module is named as the common code of a vendor; no backend's module is."""
+    """Return whether a module is named as the common code of a vendor; no backend's module is."""
     return name.endswith(_COMMON)
 
 

@@ -58,7 +58,7 @@ def find_entry_points() -> tuple[list[Candidate], list[Candidate]]:
 
 
 def is_own(candidate: Candidate) -> bool:
-    """Whether a candidate is armpy's own: as trusted as the core, neither pinned nor probed.
+    """Return whether a candidate is armpy's own: as trusted as the core, neither pinned nor probed.
 
     Notes
     -----

@@ -252,5 +252,5 @@ def read_regular(path: str) -> bytes:
 
 
 def is_source(name: str) -> bool:
-    """Whether a file is a Python source, by its name."""
+    """Return whether a file is a Python source, by its name."""
     return PurePosixPath(name).suffix in SOURCE_SUFFIXES

@@ -218,7 +218,7 @@ class FrontEndProxy:
 
     @property
     def notes_other_files(self) -> bool:
-        """Whether every other file that a model is made of is known."""
+        """Return whether every other file that a model is made of is known."""
         return self.is_own or self.front_end.notes_other_files
 
     @property
@@ -379,7 +379,7 @@ def _why_taken(front_end: FrontEnd, others: Iterable[FrontEndProxy]) -> str:
 
 
 def _is_installed(module: str) -> bool:
-    """Whether a module can be found; none is imported but the packages that it is in."""
+    """Return whether a module can be found; none is imported but the packages that it is in."""
     try:
         return importlib.util.find_spec(module) is not None
     except (ImportError, ValueError):

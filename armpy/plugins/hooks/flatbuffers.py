@@ -254,7 +254,7 @@ class TableReader:
         return np.frombuffer(self._data, np.uint8, size, offset)
 
     def leaves_out(self, field: str) -> bool:
-        """Whether the file does not hold a vector at all, not even an empty one."""
+        """Return whether the file does not hold a vector at all, not even an empty one."""
         return not self._place(field)
 
     def vector(self, field: str) -> npt.NDArray[Any]:  # Any: element types differ by field
@@ -368,7 +368,7 @@ class TableReader:
         return number
 
     def _vector(self, field: str) -> tuple[int, int]:
-        """Where a vector's or text's elements begin, and their number."""
+        """Return where a vector's or text's elements begin, and their number."""
         place = self._place(field)
         return self._vector_at(field, place) if place else (0, 0)
 

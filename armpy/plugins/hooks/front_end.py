@@ -51,7 +51,7 @@ class Magic:
             raise _wrong("magic", "an offset of 0 or more", self.offset)
 
     def fits(self, data: memoryview) -> bool:
-        """Whether a file has these bytes."""
+        """Return whether a file has these bytes."""
         return data[self.offset : self.offset + len(self.pattern)] == self.pattern
 
 

@@ -136,7 +136,7 @@ class IsolatedBackend(IBackendInternal):
 
     @property
     def status(self) -> IsolationStatus:
-        """How its process is."""
+        """Return how its process is."""
         return self.supervisor.status
 
     @property

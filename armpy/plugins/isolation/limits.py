@@ -112,7 +112,7 @@ def check_isolation(isolation: object) -> None:
 
 
 def is_isolated(isolation: Isolation, backend_id: BackendId) -> bool:
-    """Whether a backend is to have a process of its own."""
+    """Return whether a backend is to have a process of its own."""
     if isinstance(isolation, Mapping):
         return isolation.get(backend_id) == PROCESS
     return isolation == PROCESS

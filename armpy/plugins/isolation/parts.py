@@ -77,7 +77,7 @@ def _mapped(net: Network, value: Value, known: dict[Value, Value]) -> Value:
 
 
 def is_sendable(infos: Sequence[TensorInfo]) -> bool:
-    """Whether the sizes of all tensors are known, so that they can lie in shared memory."""
+    """Return whether the sizes of all tensors are known, so that they can lie in shared memory."""
     return all(info.is_fully_shaped for info in infos)
 
 

@@ -112,7 +112,7 @@ class Supervisor(IBackendContext):
 
     @property
     def status(self) -> IsolationStatus:
-        """How the backend's process is."""
+        """Return how the backend's process is."""
         current = self.current
         running = current is not None and current.is_running
         return IsolationStatus(

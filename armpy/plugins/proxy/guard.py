@@ -158,7 +158,7 @@ class BackendProxy(IBackendInternal):
     use_custom_memory_allocator = _asks(_C.use_custom_memory_allocator, bool)
 
     def overrides(self, name: str) -> bool:
-        """Whether the backend has a method of its own in the place of the contract's."""
+        """Return whether the backend has a method of its own in the place of the contract's."""
         return overrides(self.wrapped, name)
 
     def _with_every_option(self, given: object) -> object:
@@ -171,7 +171,7 @@ class BackendProxy(IBackendInternal):
 
 
 def overrides(backend: IBackendInternal, name: str) -> bool:
-    """Whether a backend has a method of its own in the place of the contract's."""
+    """Return whether a backend has a method of its own in the place of the contract's."""
     # A proxy itself has every method of the contract; the wrapped backend is asked.
     if isinstance(backend, BackendProxy):
         return backend.overrides(name)

@@ -206,7 +206,7 @@ def let_user_interrupt(error: BaseException) -> None:
 
 
 def raised_by_statement(error: BaseException) -> bool:
-    """Whether an exception comes from a ``raise`` statement in Python code."""
+    """Return whether an exception comes from a ``raise`` statement in Python code."""
     trace = error.__traceback__
     if trace is None:
         return False

@@ -78,7 +78,7 @@ class HandleFactoryProxy(ITensorHandleFactory):
 
     @property
     def takes_any_memory(self) -> bool:
-        """Whether tensors may lie wherever their elements may, as the caller's do."""
+        """Return whether tensors may lie wherever their elements may, as the caller's do."""
         return self.alignment_bytes == self.padding_bytes == 1
 
     def room_bytes(self, info: TensorInfo) -> int:
@@ -86,7 +86,7 @@ class HandleFactoryProxy(ITensorHandleFactory):
         return rounded_up(info.size_bytes, self.padding_bytes)
 
     def gives_room_for(self, reader: HandleFactoryProxy, *, is_imported: bool = False) -> bool:
-        """Whether its tensors lie as another factory declares.
+        """Return whether its tensors lie as another factory declares.
 
         Parameters
         ----------
@@ -100,7 +100,7 @@ class HandleFactoryProxy(ITensorHandleFactory):
         return alignment >= reader.alignment_bytes and padding >= reader.padding_bytes
 
     def fits(self, array: Array) -> bool:
-        """Whether an array lies as it declares."""
+        """Return whether an array lies as it declares."""
         # First: an array's address takes longer to read than all the rest.
         if self.takes_any_memory:
             return True

@@ -146,7 +146,7 @@ class SnapshotFinder:
         return spec
 
     def covers(self, fullname: str) -> bool:
-        """Whether a module is one of the outermost ones, or a part of one, by its name."""
+        """Return whether a module is one of the outermost ones, or a part of one, by its name."""
         return fullname in self._roots or _is_part(fullname, self._roots)
 
     def _file_spec(self, fullname: str, name: str) -> ModuleSpec | None:

@@ -64,7 +64,7 @@ def check_once(container: Container, always: Sequence[str] = ()) -> None:
 
 
 def _place(path: str) -> str | None:
-    """Where the record of a file is; None if nothing is kept."""
+    """Return where the record of a file is; None if nothing is kept."""
     if is_switched_off(os.environ):
         return None
     try:

@@ -53,7 +53,7 @@ def sign(message: bytes, pem: bytes, password: bytes | None) -> tuple[bytes, byt
 
 
 def is_signed(message: bytes, public: bytes, signature: bytes) -> bool:
-    """Whether a key has made this signature of a message."""
+    """Return whether a key has made this signature of a message."""
     try:
         Ed25519PublicKey.from_public_bytes(public).verify(signature, message)
     except (InvalidSignature, ValueError):  # ValueError: of another length

@@ -19,5 +19,5 @@ PLACEMENT = "placement"
 
 
 def is_prepared(beginning: bytes) -> bool:
-    """Whether a file that begins so is a prepared one, of whatever version."""
+    """Return whether a file that begins so is a prepared one, of whatever version."""
     return beginning.startswith(MAGIC)

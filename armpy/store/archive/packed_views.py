@@ -57,7 +57,7 @@ class Segment(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many indices it is for."""
+        """Return how many indices it is for."""
         return math.prod(count for count, _ in self.digits)
 
     @property
@@ -84,7 +84,7 @@ class ViewPart(NamedTuple):
 
     @property
     def num_pieces(self) -> int:
-        """How many strided views it is put together from."""
+        """Return how many strided views it is put together from."""
         return math.prod(len(axis) for axis in self.axes)
 
 
@@ -100,7 +100,7 @@ class PackedView(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Whether the bytes can be taken as they are."""
+        """Return whether the bytes can be taken as they are."""
         one = len(self.parts) == 1 and self.parts[0].num_pieces == 1
         return one and not self.add and self.stored.itemsize == self.dtype.itemsize
 

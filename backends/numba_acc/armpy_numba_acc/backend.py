@@ -56,11 +56,11 @@ class NumbaLayerSupport(ILayerSupport):
     def is_layer_supported(
         self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
     ) -> Support:
-        """Whether there is a lowering that takes the layer."""
+        """Return whether there is a lowering that takes the layer."""
         return support(operation, inputs, outputs)
 
     def is_layer_supported_in(self, layer: Layer, graph: Graph) -> Support:
-        """Whether the layer's constants are numbers that programs do not flush to zero."""
+        """Return whether the layer's constants are numbers that programs do not flush to zero."""
         return support_of_constants(layer)
 
 

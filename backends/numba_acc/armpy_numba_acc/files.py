@@ -113,7 +113,7 @@ class NumbaPrograms(IPrograms):
         return numba_acc.ahead.kernels_for(views, numba_acc.ahead.target(target, options), options)
 
     def check(self, about: Mapping[str, object], options: OptionValues) -> ProgramCheck:
-        """Whether layouts, processor and options are those that the program is for."""
+        """Return whether layouts, processor and options are those that the program is for."""
         if about.get("abi") != abi_digest():
             version = str(about.get("version"))[:40]
             return _rebuild(
@@ -138,7 +138,7 @@ class NumbaPrograms(IPrograms):
         return ProgramCheck(ProgramFit.ACCEPTED)
 
     def check_kernels(self, about: Mapping[str, object], options: OptionValues) -> ProgramCheck:
-        """Whether a pack's kernels are what would be compiled here."""
+        """Return whether a pack's kernels are what would be compiled here."""
         reason = numba_acc.ahead.why_not(about, options)
         return ProgramCheck(ProgramFit.FOREIGN if reason else ProgramFit.ACCEPTED, reason)
 

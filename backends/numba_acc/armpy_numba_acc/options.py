@@ -177,7 +177,7 @@ def _isa_named(name: str, where: str) -> Isa:
 
 
 def _is_permitted(isa: Isa) -> bool:
-    """Whether the system lets this process use all of an instruction set."""
+    """Return whether the system lets this process use all of an instruction set."""
     return isa.matrix_unit != "amx" or may_use_matrix_unit()
 
 

@@ -31,7 +31,7 @@ class ReferenceLayerSupport(ILayerSupport):
     def is_layer_supported(
         self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
     ) -> Support:
-        """Whether there is a workload and the types are allowed."""
+        """Return whether there is a workload and the types are allowed."""
         if workload_class(type(operation)) is None:
             return Support.no(ReasonCode.OPERATION, f"CpuRef has no {operation.name}")
         try:

@@ -115,7 +115,7 @@ def _columns(
 
 
 def is_output_of(info: TensorInfo, scale: float, zero_point: int) -> bool:
-    """Whether an output has the quantisation that a fixed-point kernel produces.
+    """Return whether an output has the quantisation that a fixed-point kernel produces.
 
     The tolerance of one in a thousand is TFLite's.
     """

@@ -67,7 +67,7 @@ def operand(info: WorkloadInfo, index: int) -> TensorInfo:
 
 
 def has_several_scales(info: TensorInfo) -> bool:
-    """Whether a tensor has scales that are not all the same."""
+    """Return whether a tensor has scales that are not all the same."""
     return info.quantization is not None and len(set(info.quantization.scales)) > 1
 
 

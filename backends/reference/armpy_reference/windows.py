@@ -68,7 +68,7 @@ class Windows:
 
     @property
     def are_single_elements(self) -> bool:
-        """Whether window number i is just element number i of the image."""
+        """Return whether window number i is just element number i of the image."""
         return all(
             axis.kernel == axis.stride == 1 and axis.before == 0 and axis.count == axis.size
             for axis in (self.rows, self.columns)

@@ -44,7 +44,7 @@ class Answers:
         return [_outputs(graph, steps, feed) for feed in feeds]
 
     def _is_plain(self, layer: Layer) -> bool:
-        """Whether CpuRef takes a layer, and its outputs' shapes are known."""
+        """Return whether CpuRef takes a layer, and its outputs' shapes are known."""
         is_known = all(info.is_fully_shaped for info in layer.output_infos)
         return is_known and bool(self._oracle.ask(self._backend, layer))
 
@@ -55,7 +55,7 @@ class Answers:
 
 
 def _fits(graph: Graph, feed: Mapping[str, Array]) -> bool:
-    """Whether arrays are what a network's inputs are, without being converted."""
+    """Return whether arrays are what a network's inputs are, without being converted."""
     return {value.name for value in graph.inputs} == set(feed) and all(
         value.info.is_fully_shaped
         and (feed[value.name].shape, feed[value.name].dtype)

@@ -185,7 +185,7 @@ def allowed_answer(numerics: Numerics, wanted: Array, actual: Array) -> Array:
 
 
 def tolerance_of(trial: DifferentialRun, data_type: DataType) -> Tolerance:
-    """How close an output of some type has to be."""
+    """Return how close an output of some type has to be."""
     if trial.is_exact:
         return EXACT
     usual, times = TOLERANCES[data_type], trial.num_layers
@@ -234,7 +234,7 @@ def other_feeds(graph: Graph, feeds: Arrays) -> dict[str, Array]:
 
 
 def is_value(data_type: DataType) -> bool:
-    """Whether a type holds what is computed with, and not places."""
+    """Return whether a type holds what is computed with, and not places."""
     return (
         data_type.is_float
         or data_type.is_quantized

@@ -33,7 +33,7 @@ class Outcome(enum.Enum):
 
     @property
     def is_bad(self) -> bool:
-        """Whether it fails the run."""
+        """Return whether it fails the run."""
         return self in (Outcome.FAILED, Outcome.CRASHED)
 
 
@@ -76,7 +76,7 @@ class ConformanceResult:
 
     @property
     def layers_run(self) -> int:
-        """How many layers of all cases ran on the backend."""
+        """Return how many layers of all cases ran on the backend."""
         return sum(len(result.ran) for result in self.results)
 
     @property
@@ -116,7 +116,7 @@ class ConformanceResult:
 
     @property
     def coverage(self) -> str:
-        """How many layers ran, and how much of what the backend claims, in words."""
+        """Return how many layers ran, and how much of what the backend claims, in words."""
         text = f"layers run on {self.backend}: {self.layers_run}"
         if self.exercised is None:
             return text
@@ -234,5 +234,5 @@ def _count_table(what: str, counts: Mapping[str, Mapping[str, int]]) -> Table:
 
 
 def _kind(outcome: Outcome) -> str:
-    """How an outcome is shown."""
+    """Return how an outcome is shown."""
     return "bad" if outcome.is_bad else ""

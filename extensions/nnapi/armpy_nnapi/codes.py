@@ -290,7 +290,7 @@ MAX_EXTENSION_PREFIX = 0x7FFF
 
 
 def is_extension(code: int) -> bool:
-    """Whether a code of an operand or operation type belongs to an extension."""
+    """Return whether a code of an operand or operation type belongs to an extension."""
     # Prefix 0 is NNAPI's own, and negative codes are nobody's.
     return code >> EXTENSION_PREFIX_SHIFT > 0
 

@@ -143,7 +143,7 @@ class Device:
 
     @property
     def declares_figures(self) -> bool:
-        """Whether the backend states its speed and power, which CpuRef has by definition."""
+        """Return whether the backend states its speed and power, which CpuRef has by definition."""
         return self._backend.device.figures is not None
 
     @property
@@ -164,7 +164,7 @@ class Device:
 
     @property
     def has_fast_math(self) -> bool:
-        """Whether it has the option `FAST_MATH_OPTION`."""
+        """Return whether it has the option `FAST_MATH_OPTION`."""
         return any(
             option.name == FAST_MATH_OPTION
             and option.scope is OptionScope.MODEL
@@ -173,7 +173,7 @@ class Device:
         )
 
     def get_extension_support(self, extension_name: str) -> bool:
-        """Whether it has a vendor extension that this application may use.
+        """Return whether it has a vendor extension that this application may use.
 
         Raises
         ------

@@ -262,7 +262,7 @@ class Memory:
 
     @property
     def is_writable(self) -> bool:
-        """Whether outputs can be in it."""
+        """Return whether outputs can be in it."""
         return not self._open_view().readonly
 
     def region(self, offset: int, length: int, where: str) -> memoryview:

@@ -41,7 +41,7 @@ _log = logging.getLogger("armpy_nnapi")
 
 
 def compliant_with(what: Model | ModelDescription | Capabilities, feature_level: int) -> bool:
-    """Whether a model or capabilities can be expressed in an older version of NNAPI.
+    """Return whether a model or capabilities can be expressed in an older version of NNAPI.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ _AS_QUANT8 = (
 
 
 def _says_all(reduced: Capabilities, whole: Capabilities, level: FeatureLevel) -> bool:
-    """Whether reduced capabilities are the same for all types of the level."""
+    """Return whether reduced capabilities are the same for all types of the level."""
     figures = whole.operand_performance
     known = {c: pair for c, pair in figures.items() if OPERAND_TRAITS[c].feature_level <= level}
     # Below level 29 one pair of figures stands for relaxed tensors and scalars.
@@ -269,7 +269,7 @@ def is_extension_operation_type(operation_type: int) -> bool:
 
 
 def is_scalar_type(operand_type: int) -> bool:
-    """Whether operands of a type that is no extension's have no dimensions.
+    """Return whether operands of a type that is no extension's have no dimensions.
 
     Raises
     ------
@@ -324,7 +324,7 @@ def size_of_data(operand_type: int, dimensions: Sequence[int] = ()) -> int:
 
 
 def has_unspecified_dimensions(operand_type: int, dimensions: Sequence[int]) -> bool:
-    """Whether an operand is a tensor of unknown rank, or with unknown dimensions.
+    """Return whether an operand is a tensor of unknown rank, or with unknown dimensions.
 
     Raises
     ------

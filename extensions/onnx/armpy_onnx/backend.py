@@ -112,7 +112,7 @@ _MOST_DECIDING = 64
 
 
 def _is_tensor(value: onnx.ValueInfoProto) -> bool:
-    """Whether an input or output is a tensor."""
+    """Return whether an input or output is a tensor."""
     return bool(value.type.WhichOneof("value") == "tensor_type")
 
 
@@ -146,7 +146,7 @@ class OnnxBackend(Backend):  # type: ignore[misc]  # the package has no types
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
-        """Whether a device of ONNX's names is there: the CPU is."""
+        """Return whether a device of ONNX's names is there: the CPU is."""
         return device == "CPU"
 
 

@@ -179,7 +179,7 @@ _MOST_DIGITS = 19
 
 
 def _size_bytes(tensor: onnx.TensorProto, data_type: DataType, where: str) -> int:
-    """How many bytes a tensor's elements take up in a file."""
+    """Return how many bytes a tensor's elements take up in a file."""
     if any(dim < 0 for dim in tensor.dims):
         raise ParserError("a dimension is negative", where=where, actual=str(list(tensor.dims)))
     info = TensorInfo(tuple(tensor.dims), data_type)

@@ -163,7 +163,7 @@ class _Folder:
             return None
 
     def _is_simple(self, node: onnx.NodeProto, axis: int | None = None) -> bool:
-        """Whether a pair's end has one scale for bytes, or several along an axis.
+        """Return whether a pair's end has one scale for bytes, or several along an axis.
 
         Parameters
         ----------
@@ -276,7 +276,7 @@ class _Folder:
         return [*first, *weights]
 
     def _is_plain_gemm(self, node: onnx.NodeProto, has_bias: bool) -> bool:
-        """Whether the addend is a bias per column, and both factors are as they come."""
+        """Return whether the addend is a bias per column, and both factors are as they come."""
         factors = {one.name: one.f for one in node.attribute if one.name in ("alpha", "beta")}
         if any(factor != 1 for factor in factors.values()):
             return False
@@ -288,7 +288,7 @@ class _Folder:
         return None if tensor is None else len(tensor.dims)
 
     def _is_constant(self, name: str) -> bool:
-        """Whether a tensor is an initializer, or quantised or dequantised from one."""
+        """Return whether a tensor is an initializer, or quantised or dequantised from one."""
         return self._constant_behind(name) is not None
 
     def _constant_behind(self, name: str) -> onnx.TensorProto | None:

@@ -65,7 +65,7 @@ def armpy_register_front_end() -> FrontEnd:
 
 
 def _is_onnx(data: memoryview) -> bool:
-    """Whether bytes begin as an ONNX model's do: a version, then another of its fields."""
+    """Return whether bytes begin as an ONNX model's do: a version, then another of its fields."""
     return len(data) > 2 and data[0] == _VERSION and data[1] < 0x80 and data[2] in _FIELDS
 
 

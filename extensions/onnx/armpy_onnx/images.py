@@ -76,7 +76,7 @@ class WindowAttributes:
 
     @property
     def extents(self) -> tuple[int, ...]:
-        """How far a window reaches along each axis."""
+        """Return how far a window reaches along each axis."""
         pairs = zip(self.kernel, self.dilation, strict=True)
         return tuple((kernel - 1) * dilation + 1 for kernel, dilation in pairs)
 

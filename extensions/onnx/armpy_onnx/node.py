@@ -183,7 +183,7 @@ class Node(Layers):
     # Inputs
 
     def has(self, index: int) -> bool:
-        """Whether an input is there."""
+        """Return whether an input is there."""
         return index < len(self.inputs) and self.inputs[index] is not None
 
     def input(self, index: int) -> Value | None:
@@ -319,7 +319,7 @@ class OnnxNode(Composite):
         return self.data.num_outputs
 
     def decides(self, index: int) -> bool:
-        """Whether the converter needs the elements of an input."""
+        """Return whether the converter needs the elements of an input."""
         return index in self.operator.decides
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:

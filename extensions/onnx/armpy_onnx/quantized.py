@@ -62,7 +62,7 @@ _BEYOND_INT64 = 2.0**63
 def quantization_of(
     node: Node, scale: int, zero_point: int | None, rank: int, axis: int = 0
 ) -> Quantization | None:
-    """How integers stand for real numbers, if scale and zero point are constant.
+    """Return how integers stand for real numbers, if scale and zero point are constant.
 
     Parameters
     ----------

@@ -235,13 +235,13 @@ def nodes_inside(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
 
 
 def _is_odd(function: onnx.FunctionProto, model: onnx.ModelProto) -> bool:
-    """Whether a function is of another operator set than the model."""
+    """Return whether a function is of another operator set than the model."""
     versions = versions_of(model)
     return any(versions.get(name, of) != of for name, of in versions_of(function).items())
 
 
 def _is_described(value: onnx.ValueInfoProto) -> bool:
-    """Whether type and rank of an input or output are there, or it is no tensor."""
+    """Return whether type and rank of an input or output are there, or it is no tensor."""
     kind = value.type.WhichOneof("value")
     tensor = value.type.tensor_type
     return kind is not None and (
@@ -250,7 +250,7 @@ def _is_described(value: onnx.ValueInfoProto) -> bool:
 
 
 def is_external(tensor: onnx.TensorProto) -> bool:
-    """Whether a tensor's elements lie in another file."""
+    """Return whether a tensor's elements lie in another file."""
     return bool(tensor.data_location == onnx.TensorProto.EXTERNAL)
 
 

@@ -112,7 +112,7 @@ ROUNDINGS: Mapping[str, Rounding] = {
 
 
 def positions(axis: AxisScaling, transformation: Transformation) -> Float64Array:
-    """Where in the input each element of the output lies, shape (out,).
+    """Return where in the input each element of the output lies, shape (out,).
 
     Notes
     -----
@@ -130,12 +130,12 @@ def nearest(axis: AxisScaling, where: Float64Array, rounding: Rounding) -> Int64
 
 
 def num_taps(axis: AxisScaling, kernel: Filter) -> int:
-    """How many elements each element of the output is made of."""
+    """Return how many elements each element of the output is made of."""
     return 2 - 2 * _first_tap(axis, kernel)
 
 
 def _stretch(axis: AxisScaling, kernel: Filter) -> float:
-    """How many elements of the output a step of the input is, for a filter."""
+    """Return how many elements of the output a step of the input is, for a filter."""
     return min(axis.scale, 1.0) if kernel.antialias else 1.0
 
 

@@ -226,7 +226,7 @@ def check_json(name: str, array: Array) -> None:
 
 
 def _is_escaped(text: str) -> bool:
-    """Whether a string stands for bytes that are not UTF-8."""
+    """Return whether a string stands for bytes that are not UTF-8."""
     return not text.isascii() and any("\udc80" <= letter <= "\udcff" for letter in text)
 
 

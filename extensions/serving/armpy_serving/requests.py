@@ -40,7 +40,7 @@ class InferenceRequest:
 
     @property
     def deadline_s(self) -> float | None:
-        """How long it may take: parameter ``timeout``, in microseconds, as Triton has it."""
+        """Return how long it may take: parameter ``timeout``, in microseconds, as Triton has it."""
         timeout = self.parameters.get("timeout", 0)
         if type(timeout) is int and 0 <= timeout < 2**63:
             return timeout / 1e6 or None
@@ -245,7 +245,7 @@ def _parameters(document: Mapping[str, Any], where: str) -> Mapping[str, Any]:  
 
 
 def _asks_binary(entry: Mapping[str, Any], name: str) -> bool:  # Any: JSON
-    """Whether an output is asked for as bytes."""
+    """Return whether an output is asked for as bytes."""
     where = f"output '{name}'"
     parameters = _parameters(entry, where)
     check_output(name, parameters)

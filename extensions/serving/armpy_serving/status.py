@@ -40,7 +40,7 @@ class ErrorStatus:
 
     @property
     def can_be_tried_again(self) -> bool:
-        """Whether the same request may be answered later, or by another server."""
+        """Return whether the same request may be answered later, or by another server."""
         return self.http in _PASSING
 
 

@@ -46,7 +46,7 @@ def _present(node: BoundOperator) -> Sequence[Value]:
 
 
 def _fits(taken: Shape | None, given: Shape | None) -> bool:
-    """Whether a tensor that is given is always of the shape that is taken."""
+    """Return whether a tensor that is given is always of the shape that is taken."""
     if taken is None or given is None:
         return taken is None
     pairs = zip(taken, given, strict=False)

@@ -111,7 +111,7 @@ class _Windows:
         require(fits, "the axes of the index vectors do not go with the shapes")
 
     def starts(self, parts: ComposedOperator, vectors: Value) -> Value:
-        """Where each window begins, int64 (..., rank)."""
+        """Return where each window begins, int64 (..., rank)."""
         rank = len(vectors.info.known_shape)
         vectors = parts.cast(vectors, DataType.SIGNED64)
         if self.vector_axis == rank:
@@ -150,7 +150,7 @@ class _Windows:
 
 
 def _are_axes(axes: Sequence[int], rank: int) -> bool:
-    """Whether numbers are axes, none of them twice."""
+    """Return whether numbers are axes, none of them twice."""
     return len(set(axes)) == len(axes) and all(0 <= axis < rank for axis in axes)
 
 
@@ -233,7 +233,7 @@ def _scatter(node: BoundOperator) -> Sequence[Value]:
 
 
 def _are_inside(parts: ComposedOperator, places: Value, shape: Sequence[int]) -> Value:
-    """Whether places (..., rank) lie in a tensor of a shape."""
+    """Return whether places (..., rank) lie in a tensor of a shape."""
     low = parts.layer(
         Comparison(ComparisonOperation.GREATER_OR_EQUAL), places, parts.constant(np.int64(0))
     )

@@ -157,7 +157,7 @@ def _total(result: TuningResult) -> str:
 
 
 def _left(choices: Sequence[TunedChoice]) -> str:
-    """How many choices stay as they are, and why."""
+    """Return how many choices stay as they are, and why."""
     num_late = sum(not each.measured for each in choices)
     num_same = sum(bool(each.measured) and _saved_us(each) <= 0 for each in choices)
     texts = []

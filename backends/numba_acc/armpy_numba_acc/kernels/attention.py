@@ -143,7 +143,7 @@ def _make_add_rest(mask: str, block: int) -> Rest:
 
 @compiled
 def count_nan(row: Pointer, count: int) -> int:
-    """How many elements of a row are NaN."""
+    """Return how many elements of a row are NaN."""
     found = 0
     for number in range(count):
         if is_nan(load_f32(row, number)):

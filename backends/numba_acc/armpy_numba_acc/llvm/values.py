@@ -43,7 +43,7 @@ def element_bytes(kind: Kind) -> int:
 
 
 def suffix(kind: Kind) -> str:
-    """How LLVM's intrinsics name a type: ``v16f32``, ``i64``."""
+    """Return how LLVM's intrinsics name a type: ``v16f32``, ``i64``."""
     element = kind.element if isinstance(kind, ir.VectorType) else kind
     is_float = isinstance(element, ir.FloatType | ir.DoubleType)
     text = f"f{8 * element_bytes(element)}" if is_float else f"i{element.width}"
@@ -141,7 +141,7 @@ class CodeValue:
 
     @property
     def is_vector(self) -> bool:
-        """Whether it has elements."""
+        """Return whether it has elements."""
         return isinstance(self.kind, ir.VectorType)
 
     @property
@@ -156,7 +156,7 @@ class CodeValue:
 
     @property
     def is_float(self) -> bool:
-        """Whether elements are floats of either size."""
+        """Return whether elements are floats of either size."""
         return isinstance(self.element, ir.FloatType | ir.DoubleType)
 
     def of(self, value: Any) -> CodeValue:  # Any: llvmlite has no types
@@ -266,22 +266,22 @@ class CodeValue:
         return self._compare(">=", other)
 
     def equals(self, other: Number) -> CodeValue:
-        """Where both are the same number."""
+        """Return where both are the same number."""
         return self._compare("==", other)
 
     def differs(self, other: Number) -> CodeValue:
-        """Where they are not the same number; true where a float is NaN."""
+        """Return where they are not the same number; true where a float is NaN."""
         if not self.is_float:
             return self._compare("!=", other)
         compare = self.code.builder.fcmp_unordered
         return self.of(compare("!=", self.value, self.like(other).value))
 
     def is_nan(self) -> CodeValue:
-        """Where a float is no number."""
+        """Return where a float is no number."""
         return self.of(self.code.builder.fcmp_unordered("uno", self.value, self.value))
 
     def is_below(self, other: Number) -> CodeValue:
-        """Where it is smaller as an unsigned integer."""
+        """Return where it is smaller as an unsigned integer."""
         compare = self.code.builder.icmp_unsigned
         return self.of(compare("<", self.value, self.like(other).value))
 
@@ -290,7 +290,7 @@ class CodeValue:
         return self.bitcast(ir.IntType(self.count))
 
     def any(self) -> CodeValue:
-        """Whether a bit of a vector of bits is set."""
+        """Return whether a bit of a vector of bits is set."""
         bits = self.mask_bits()
         return self.of(self.code.builder.icmp_unsigned("!=", bits.value, bits.like(0).value))
 

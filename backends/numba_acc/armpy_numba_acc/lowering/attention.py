@@ -104,7 +104,7 @@ _Place: TypeAlias = tuple[Address, tuple[int, int, int]]
 
 
 def _source(emit: Emitter, value: Value) -> _Place:
-    """Where an operand is read; it may lie in another tensor."""
+    """Return where an operand is read; it may lie in another tensor."""
     view = emit.arrangement.views.of.get(value)
     if view is None:
         return emit.source(value).at(0), _pitches(stand_in(value.info))
@@ -112,7 +112,7 @@ def _source(emit: Emitter, value: Value) -> _Place:
 
 
 def _target(emit: Emitter, value: Value) -> _Place:
-    """Where the output is written, in the same way."""
+    """Return where the output is written, in the same way."""
     view = emit.arrangement.views.of.get(value)
     if view is None:
         return emit.target(value).at(0), _pitches(stand_in(value.info))

@@ -104,7 +104,7 @@ def emit_quantized(
 
 
 def _kind(emit: Emitter, value: Value) -> str:
-    """How a tensor is kept."""
+    """Return how a tensor is kept."""
     data_type = value.info.data_type
     return emit.kind_of(value) if data_type is DataType.FLOAT32 else KINDS[data_type]
 

@@ -21,7 +21,7 @@ from armpy_numba_acc.program.emitter import Emitter
 
 
 def kind_of(emit: Emitter, layer: Layer) -> ProductKind:
-    """How a layer's products are computed."""
+    """Return how a layer's products are computed."""
     data_type = layer["input"].info.data_type
     if data_type is not DataType.FLOAT32:
         return I16 if data_type is WIDE else U8

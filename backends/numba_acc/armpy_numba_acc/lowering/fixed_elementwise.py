@@ -133,7 +133,7 @@ def _wide(
 def _shifts(
     operation: ElementwiseBinary, infos: Sequence[TensorInfo]
 ) -> tuple[float, float] | None:
-    """How far inputs are shifted right if all scales are powers of two; None if not.
+    """Return how far inputs are shifted right if all scales are powers of two; None if not.
 
     Reference: TFLite ``add.cc`` and ``sub.cc``, ``pot_scale_int16``.
     """
@@ -161,7 +161,7 @@ def _byte_product(operation: ElementwiseBinary, infos: Sequence[TensorInfo]) -> 
 
 
 def _scaling_numbers(ratio: float, reach: int) -> tuple[float, ...]:
-    """How integers below `reach` are multiplied by a ratio and rounded as fixed point does.
+    """Return how integers below `reach` are multiplied by a ratio and rounded as fixed point does.
 
     Returns
     -------

@@ -74,7 +74,7 @@ def lower_f32(emit: Emitter, layer: Layer) -> None:
 
 
 def _is_plain(layer: Layer) -> bool:
-    """Whether an LSTM has no parts that `RecurrentSequence` has none of."""
+    """Return whether an LSTM has no parts that `RecurrentSequence` has none of."""
     operation, names = expect(layer.operation, UnidirectionalSequenceLstm), infos_of(layer)
     others = {"forget_layer_norm_weights", "projection_weights"} & names.keys()
     is_known = operation.activation.name in GateFunction.__members__

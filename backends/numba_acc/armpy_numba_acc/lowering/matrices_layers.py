@@ -32,7 +32,7 @@ from armpy_numba_acc.program.emitter import Emitter
 
 
 def _factors_of(emit: Emitter, layer: Layer, depth: int) -> _Factors:
-    """How a layer's matrices are multiplied."""
+    """Return how a layer's matrices are multiplied."""
     if layer.output.info.data_type is not DataType.FLOAT32:
         return _IntegerFactors(emit, layer)
     is_relaxed = depth > 1 and is_faster_relaxed(emit.choices, layer)
@@ -204,7 +204,7 @@ def _stand_in(value: Value, factors: _Factors) -> Array:
 def _rows_of(
     factors: _Factors, source: Buffer, x: Value, is_transposed: bool
 ) -> tuple[Buffer, Array]:
-    """Where the rows of x lie one behind the other, and the number of each matrix."""
+    """Return where the rows of x lie one behind the other, and the number of each matrix."""
     emit, batches = factors.emit, x.info.known_shape[:-2]
     numbers = np.arange(prod(batches)).reshape(batches)
     if not is_transposed:

@@ -145,7 +145,7 @@ def _plans(choices: Choices, kind: ProductKind, patches: Patches) -> list[Matrix
 
 
 def _blocks(groups: int) -> tuple[int, int]:
-    """How many blocks some groups make, and groups of each."""
+    """Return how many blocks some groups make, and groups of each."""
     blocks = -(-groups // ROWS)
     return blocks, -(-groups // blocks)
 

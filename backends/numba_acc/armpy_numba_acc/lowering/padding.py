@@ -77,7 +77,7 @@ def _element(layer: Layer) -> bytes:
 
 
 def pads_with_zeros(layer: Layer) -> bool:
-    """Whether a layer only puts zeros around its input, element by element."""
+    """Return whether a layer only puts zeros around its input, element by element."""
     operation, info = expect(layer.operation, Pad), layer.output.info
     is_constant = operation.padding_mode is PaddingMode.CONSTANT
     element = _element(layer)
@@ -96,7 +96,7 @@ def _pads(layer: Layer) -> tuple[tuple[int, int], ...]:
 
 
 def _is_image(layer: Layer, element: bytes) -> bool:
-    """Whether padding is like that of an image: along an axis or two side by side."""
+    """Return whether padding is like that of an image: along an axis or two side by side."""
     padded = _padded_axes(layer)
     return len(set(element)) == 1 and bool(padded) and padded[-1] - padded[0] <= 1
 

@@ -156,7 +156,7 @@ def _pooling_u8(emit: Emitter, layer: Layer, windows: Windows, algorithm: str) -
 
 
 def _words(num_taps: int) -> int:
-    """How sums of windows are kept, see `PoolingU8`."""
+    """Return how sums of windows are kept, see `PoolingU8`."""
     return SMALL if num_taps <= MOST_SMALL else int(num_taps <= _MOST_IN_WORDS)
 
 

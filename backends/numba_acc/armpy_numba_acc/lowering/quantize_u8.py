@@ -16,7 +16,7 @@ from armpy_numba_acc.program.emitter import Emitter
 
 
 def is_quick(isa: Isa, source: TensorInfo, output: TensorInfo) -> bool:
-    """Whether floats can be multiplied in the place of being divided.
+    """Return whether floats can be multiplied in the place of being divided.
 
     1 by the scale must be as exact as any float32, and there must be a register of bytes.
     """

@@ -52,7 +52,7 @@ _ACTIVATIONS: Mapping[ActivationFunction, _Choice] = {
 
 
 def has_expression(operation: Operation) -> bool:
-    """Whether an operation on float32 elements has an expression."""
+    """Return whether an operation on float32 elements has an expression."""
     return isinstance(operation, Activation | ElementwiseBinary | ElementwiseUnary | Prelu)
 
 

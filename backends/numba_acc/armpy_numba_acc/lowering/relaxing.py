@@ -20,7 +20,7 @@ _WINOGRAD_SHARE = 0.7
 
 
 def is_large_product(layer: Layer) -> bool:
-    """Whether a layer's products with its second operand take long."""
+    """Return whether a layer's products with its second operand take long."""
     weights, output = layer.inputs[1], layer.outputs[0].info
     assert weights is not None
     if isinstance(layer.operation, BatchMatMul):
@@ -33,7 +33,7 @@ def is_large_product(layer: Layer) -> bool:
 
 
 def is_faster_relaxed(choices: Choices, layer: Layer) -> bool:
-    """Whether a layer's large products take less time of operands rounded to bfloat16.
+    """Return whether a layer's large products take less time of operands rounded to bfloat16.
 
     A single row waits for its weights, of which bfloat16 has half the bytes. Winograd's way takes
     exact products of windows of three by three about half as many multiplications.
@@ -69,7 +69,7 @@ def _in_line(num_pixels: int, depth: int, element_bytes: int) -> Patches:
 
 
 def is_bfloat16_product(choices: Choices, layer: Layer) -> bool:
-    """Whether a layer's products are computed of bfloat16.
+    """Return whether a layer's products are computed of bfloat16.
 
     Where there are few of them there is nothing to gain, and sums that cancel out may differ by
     more than what relaxed models allow.

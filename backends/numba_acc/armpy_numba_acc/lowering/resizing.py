@@ -104,7 +104,7 @@ def _emit_bilinear(
 
 
 def _rule_of(operation: Resize) -> dict[str, bool]:
-    """Where elements lie upon each other."""
+    """Return where elements lie upon each other."""
     return {
         "align_corners": operation.align_corners,
         "half_pixel_centers": operation.half_pixel_centers,

@@ -128,7 +128,7 @@ def _in_one(given: tuple[int | Sequence[int], ...]) -> tuple[int, ...]:
 
 
 def _bound(given: int | None, size: int, otherwise: int) -> int:
-    """Where a slice begins or ends, within an axis."""
+    """Return where a slice begins or ends, within an axis."""
     if given is None:
         return otherwise
     if given < 0:

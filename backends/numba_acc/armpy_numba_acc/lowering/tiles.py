@@ -337,7 +337,7 @@ def _shape_of(kind: ProductKind, patches: Patches, columns: int) -> tuple[int, i
 def _costs(
     choices: Choices, kind: ProductKind, patches: Patches, columns: int
 ) -> dict[Tile, float]:
-    """How long every tile takes."""
+    """Return how long every tile takes."""
     shape = _shape_of(kind, patches, columns)
     known = choices.costs.get((kind, shape))
     if known is None:
@@ -396,7 +396,7 @@ def _are_few(rows: int) -> int:
 
 
 def _as_vectors(tile: Tile) -> bool:
-    """Whether a tile is as wide as a register."""
+    """Return whether a tile is as wide as a register."""
     return tile.vectors == 1 and not tile.half_vectors
 
 
@@ -494,7 +494,7 @@ def product_ns(
 
 
 def rows_of_channels(isa: Isa, width: int) -> int:
-    """How many pixels of a depthwise layer of 16-bit elements are computed at once.
+    """Return how many pixels of a depthwise layer of 16-bit elements are computed at once.
 
     Parameters
     ----------
@@ -512,7 +512,7 @@ _CACHED_SHARES = (0.125, 0.25, 0.5, 1.0)
 def panels_at_once(
     choices: Choices, kind: ProductKind, shape: Sequence[int], panel_bytes: int
 ) -> int:
-    """How many panels of weights are used for all pixels before the next ones.
+    """Return how many panels of weights are used for all pixels before the next ones.
 
     Parameters
     ----------
@@ -534,5 +534,5 @@ def panels_at_once(
 
 
 def _panels_in(share_bytes: int, panel_bytes: int, num_panels: int) -> int:
-    """How many panels fit a share of a cache."""
+    """Return how many panels fit a share of a cache."""
     return min(max(share_bytes // panel_bytes, 1), num_panels)

@@ -72,7 +72,7 @@ def lower_vector(emit: Emitter, layer: Layer) -> None:
 
 
 def _layout(emit: Emitter, columns: int, steps: int) -> str:
-    """How weights of bytes are better laid out.
+    """Return how weights of bytes are better laid out.
 
     Counted in cycles: a vector of weights takes two, as it comes from the second level of the
     cache.
@@ -191,7 +191,7 @@ def _call_u8(emit: Emitter, layer: Layer) -> calls.VectorMatrixU8:
 
 
 def _input(emit: Emitter, layer: Layer, multiple: int, correction: int) -> tuple[Buffer, int]:
-    """Where the input is, with room behind it, and by what its bytes are to be changed."""
+    """Return where the input is, with room behind it, and by what its bytes are to be changed."""
     value = layer["input"]
     size = value.info.size_bytes
     if size % multiple == 0 and not correction:

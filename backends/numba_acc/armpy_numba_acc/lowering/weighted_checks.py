@@ -90,7 +90,7 @@ def _too_many(operation: Operation, source: TensorInfo, weights: TensorInfo) -> 
 
 
 def has_computed_weights(inputs: OperandInfos) -> bool:
-    """Whether weights or bias are no constants."""
+    """Return whether weights or bias are no constants."""
     return any(info is not None and not info.is_constant for info in inputs[1:])
 
 
@@ -168,7 +168,7 @@ def real_factors(
 
 
 def is_dynamic(inputs: OperandInfos) -> bool:
-    """Whether float32 is multiplied with quantised weights."""
+    """Return whether float32 is multiplied with quantised weights."""
     source, weights = inputs[:2]
     if source is None or weights is None:
         return False

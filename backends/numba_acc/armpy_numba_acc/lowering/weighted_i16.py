@@ -42,7 +42,7 @@ class Finish:
     is_uniform: bool = False  # whether all channels are rescaled alike, so that panels share a head
 
     def heads(self, width: int) -> npt.NDArray[np.int64]:
-        """How each panel's sums are rescaled; one for all of them if they are alike."""
+        """Return how each panel's sums are rescaled; one for all of them if they are alike."""
         if self.is_uniform:
             return np.repeat(self.rescaling.lines[np.newaxis, :, :1], width, axis=2)
         return self.rescaling.heads(width)

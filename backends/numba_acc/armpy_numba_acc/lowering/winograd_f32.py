@@ -92,7 +92,7 @@ class _Plan:
 
 
 def is_winograd(emit: Emitter, layer: Layer) -> bool:
-    """Whether a layer is computed faster this way.
+    """Return whether a layer is computed faster this way.
 
     Sums depend on it in their last bits: it is decided by the size of one image, however many
     there are, and by nothing that may change from call to call.

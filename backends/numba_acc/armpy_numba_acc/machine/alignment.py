@@ -38,5 +38,5 @@ def address_of(array: Array) -> int:
 
 
 def is_aligned(array: Array) -> bool:
-    """Whether an array begins at a cache line."""
+    """Return whether an array begins at a cache line."""
     return address_of(array) % ALIGNMENT_BYTES == 0

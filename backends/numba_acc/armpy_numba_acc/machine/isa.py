@@ -42,7 +42,7 @@ class Isa(NamedTuple):
 
     @property
     def has_matrix_unit(self) -> bool:
-        """Whether there is one, or something in its place."""
+        """Return whether there is one, or something in its place."""
         return bool(self.matrix_unit)
 
     @property
@@ -52,7 +52,7 @@ class Isa(NamedTuple):
 
     @property
     def has_half_conversions(self) -> bool:
-        """Whether instructions convert between float16 and float32."""
+        """Return whether instructions convert between float16 and float32."""
         return not {"+f16c", "+neon"}.isdisjoint(self.features.split(","))
 
     @property

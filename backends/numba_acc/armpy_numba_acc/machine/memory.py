@@ -34,7 +34,7 @@ class Buffer:
 
     @property
     def start(self) -> int:
-        """Where it begins within the arena, the constants or the tensor."""
+        """Return where it begins within the arena, the constants or the tensor."""
         return self.offset + (0 if self.whole is None else self.whole.start)
 
     @property

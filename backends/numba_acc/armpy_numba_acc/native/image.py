@@ -49,7 +49,7 @@ def own_architecture() -> str:
 
 
 def can_load() -> bool:
-    """Whether this process can run what is loaded here."""
+    """Return whether this process can run what is loaded here."""
     return bool(own_architecture())
 
 

@@ -67,7 +67,7 @@ class Symbol(NamedTuple):
 
     @property
     def is_own(self) -> bool:
-        """Whether the object defines it."""
+        """Return whether the object defines it."""
         return self.section != _UNDEFINED
 
 
@@ -122,7 +122,7 @@ class ObjectFile:
         self.places: dict[int, int] = {}
 
     def _is_loaded(self, section: ElfSection) -> bool:
-        """Whether code needs a section."""
+        """Return whether code needs a section."""
         return (
             bool(section.flags & _ALLOCATED)
             and section.kind in (_BITS, _NO_BITS)

@@ -113,7 +113,7 @@ class Factors:
     def _errors(
         self, zero_point: int, has_negatives: bool, largest: npt.NDArray[np.float64]
     ) -> npt.NDArray[np.float64]:
-        """How far off scaled sums may be, in units of the last place, by channel.
+        """Return how far off scaled sums may be, in units of the last place, by channel.
 
         The sum is rounded to that place. Before that, sums above 2**24 and scales have been
         rounded to 24 bits, and nudges to the place if they are added first.

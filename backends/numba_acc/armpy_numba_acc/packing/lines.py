@@ -52,7 +52,7 @@ class BentLines:
 
     @property
     def are_bent(self) -> bool:
-        """Whether bytes on one side of `zero` have other offsets than those on the other."""
+        """Return whether bytes on one side of `zero` have other offsets than those on the other."""
         return bool((self.lower != self.upper).any())
 
 
@@ -168,7 +168,7 @@ def _joined(limits: tuple[Floats, Floats], rows: slice) -> tuple[Floats, Floats]
 
 
 def _middle(limits: tuple[Floats, Floats], slopes: Array) -> tuple[Bools, Array]:
-    """Whether the offsets in the middle are right in float32, and those."""
+    """Return whether the offsets in the middle are right in float32, and those."""
     least, most = limits
     is_free = np.isinf(least) & np.isinf(most)
     low = np.where(is_free, 0.0, np.where(np.isinf(least), most - 2, least))

@@ -97,7 +97,7 @@ class Part:
 
 
 def views_of(origins: Iterable[tuple[int, Origin]]) -> list[View]:
-    """How constants lie among packed bytes, each origin from an offset on.
+    """Return how constants lie among packed bytes, each origin from an offset on.
 
     A constant of which some elements are not there has no view, nor one that lies irregularly.
     """

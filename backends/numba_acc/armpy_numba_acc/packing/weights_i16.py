@@ -129,7 +129,7 @@ class Pieces:
         return cls(values, np.tile(np.array(starts, np.int64), taps), _together(sums), cut)
 
     def offsets(self, taps: tuple[int, ...], element_bytes: int) -> Int64Array:
-        """Where the taps begin that stand for those given, in bytes."""
+        """Return where the taps begin that stand for those given, in bytes."""
         each = np.repeat(np.array(taps, np.int64), len(self.starts) // len(taps))
         return each + element_bytes * self.starts
 

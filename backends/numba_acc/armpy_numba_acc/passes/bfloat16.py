@@ -58,7 +58,7 @@ def find_bfloat16(
 
 
 def _can_read(choices: Choices, layer: Layer) -> bool:
-    """Whether a layer can read bfloat16 in the place of float32."""
+    """Return whether a layer can read bfloat16 in the place of float32."""
     operation = layer.operation
     if isinstance(operation, Reduce):
         is_float = layer.output.info.data_type is DataType.FLOAT32
@@ -67,7 +67,7 @@ def _can_read(choices: Choices, layer: Layer) -> bool:
 
 
 def _can_write(choices: Choices, layer: Layer) -> bool:
-    """Whether a layer can read and write bfloat16 in the place of float32."""
+    """Return whether a layer can read and write bfloat16 in the place of float32."""
     infos = [info for info in (*layer.input_infos, *layer.output_infos) if info is not None]
     if any(info.data_type is not DataType.FLOAT32 for info in (infos[0], infos[-1])):
         return False
@@ -82,7 +82,7 @@ def _can_write(choices: Choices, layer: Layer) -> bool:
 
 
 def _is_worthwhile(choices: Choices, value: Value, readers: Sequence[Layer]) -> bool:
-    """Whether a tensor is better kept as bfloat16."""
+    """Return whether a tensor is better kept as bfloat16."""
     if any(is_bfloat16_product(choices, layer) and layer.inputs[0] is value for layer in readers):
         return True
     return value.info.num_elements >= _LEAST_ELEMENTS

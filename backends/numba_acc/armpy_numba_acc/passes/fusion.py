@@ -85,7 +85,7 @@ def _absorb(
 
 
 def _can_add(fusion: Fusion, other: Value, output: Value) -> bool:
-    """Whether a kernel can add a tensor to what a fusion gives so far."""
+    """Return whether a kernel can add a tensor to what a fusion gives so far."""
     infos = [value.info for value in (fusion.output, other, output)]
     if any(info.shape != infos[0].shape for info in infos):
         return False

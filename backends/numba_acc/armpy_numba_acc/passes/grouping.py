@@ -19,7 +19,7 @@ def with_depthwise(view: SubgraphView) -> SubgraphView:
 
 
 def _is_apart(layer: Layer) -> bool:
-    """Whether a layer is a convolution that keeps channels apart."""
+    """Return whether a layer is a convolution that keeps channels apart."""
     operation = layer.operation
     if not isinstance(operation, Convolution2d) or operation.data_layout is not DataLayout.NHWC:
         return False

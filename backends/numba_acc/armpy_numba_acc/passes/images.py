@@ -75,7 +75,7 @@ class Images:
 
 
 def images_of(view: SubgraphView, model: MachineModel) -> Images | None:
-    """How a region takes its batch apart; None if it does not.
+    """Return how a region takes its batch apart; None if it does not.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def images_of(view: SubgraphView, model: MachineModel) -> Images | None:
 
 
 def volumes_of(layers: Sequence[Layer]) -> Images | None:
-    """How layers take a batch of volumes apart; None if the first one's input is none.
+    """Return how layers take a batch of volumes apart; None if the first one's input is none.
 
     Kernels walk over slices, rows and pixels: of one volume, or of images that are a batch's.
 
@@ -174,7 +174,7 @@ def _layer_of_one(layer: Layer, count: int, ones: Mapping[Value, Value]) -> Laye
 
 
 def _is_image_by_image(layer: Layer) -> bool:
-    """Whether a layer without weights may be one that looks at one image at a time."""
+    """Return whether a layer without weights may be one that looks at one image at a time."""
     if not isinstance(layer.operation, _WITHOUT_WEIGHTS):
         return False
     rank = len(layer.outputs[0].info.known_shape)
@@ -189,7 +189,7 @@ def _is_image_by_image(layer: Layer) -> bool:
 
 
 def _gives(operation: Operation, inputs: Sequence[Value | None], outputs: Sequence[Value]) -> bool:
-    """Whether an operation gives tensors of these shapes: not if it moves images about."""
+    """Return whether an operation gives tensors of these shapes: not if it moves images about."""
     infos = [None if value is None else value.info for value in inputs]
     try:
         found = operation.infer(infos)
@@ -199,7 +199,7 @@ def _gives(operation: Operation, inputs: Sequence[Value | None], outputs: Sequen
 
 
 def _best_number(view: SubgraphView, most: int, count: int, model: MachineModel) -> int:
-    """How many of the first layers are run image by image."""
+    """Return how many of the first layers are run image by image."""
     best, best_ns, saved_ns = 0, 0.0, 0.0
     all_weights = sum(map(_weight_bytes, view.layers))
     for number, layer in enumerate(view.layers[:most]):

@@ -37,7 +37,7 @@ def with_folded_padding(view: SubgraphView) -> SubgraphView:
 
 
 def _pads_of_image(layer: Layer) -> Pads:
-    """How much is added along the axes of images, if only zeros around them are."""
+    """Return how much is added along the axes of images, if only zeros around them are."""
     pads = layer.operation.pad_list if isinstance(layer.operation, Pad) else None
     if pads is None or layer["input"].info.quantization != layer.output.info.quantization:
         return ()

@@ -82,7 +82,7 @@ class Rewrite:
 def rewrite_of(
     operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
 ) -> Rewrite | None:
-    """How a layer is written otherwise; None if there is no way."""
+    """Return how a layer is written otherwise; None if there is no way."""
     rank = len(outputs[0].known_shape)
     if isinstance(operation, _WITH_IMAGES) and operation.data_layout in _CHANNELS_LAST:
         layout = _CHANNELS_LAST[operation.data_layout]

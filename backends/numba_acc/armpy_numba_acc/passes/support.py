@@ -29,7 +29,7 @@ _SMALLEST_DIVISOR = 2.0**-124
 
 
 def support(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> Support:
-    """Whether a layer can be lowered, with the reason if not."""
+    """Return whether a layer can be lowered, with the reason if not."""
     lowering = lowering_of(operation)
     if lowering is None:
         return Support.no(ReasonCode.OPERATION, f"NumbaAcc has no {operation.name}")
@@ -53,7 +53,7 @@ def support(operation: Operation, inputs: OperandInfos, outputs: Sequence[Tensor
 
 
 def support_of_constants(layer: Layer) -> Support:
-    """Whether a layer's constants keep their effect where subnormal numbers count as zero.
+    """Return whether a layer's constants keep their effect where subnormal numbers count as zero.
 
     A divisor near the smallest normal number makes large numbers of subnormal ones, and a factor
     that is subnormal itself makes such: quantised models have them as scales.
@@ -88,7 +88,7 @@ def _has_odd_scale(info: TensorInfo) -> bool:
 
 
 def _takes_any_scale(operation: Operation) -> bool:
-    """Whether a layer only moves elements, saturates, or is computed in fixed point.
+    """Return whether a layer only moves elements, saturates, or is computed in fixed point.
 
     Masks of large negative numbers give attention scores such scales.
     """
@@ -101,7 +101,7 @@ def _takes_any_scale(operation: Operation) -> bool:
 def _is_rewritten(
     operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
 ) -> bool:
-    """Whether a layer can be lowered written otherwise."""
+    """Return whether a layer can be lowered written otherwise."""
     rewrite = passes.rewrite_of(operation, inputs, outputs)
     if rewrite is None:
         return False

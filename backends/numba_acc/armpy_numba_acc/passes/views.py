@@ -148,7 +148,7 @@ def _reshaped(part: Array, output: Value) -> Iterator[Array]:
 
 
 def _has_rows(part: Array) -> bool:
-    """Whether elements lie side by side along the last axis."""
+    """Return whether elements lie side by side along the last axis."""
     return part.shape[-1] == 1 or part.strides[-1] == part.itemsize
 
 
@@ -191,7 +191,7 @@ def _written(
 
 
 def _written_into(value: Value, layers: list[Layer]) -> TensorView | None:
-    """Where a tensor lies in what layers make of it; None if rows are torn."""
+    """Return where a tensor lies in what layers make of it; None if rows are torn."""
     last = layers[-1].output
     part = base = stand_in(last.info)
     for layer in reversed(layers):

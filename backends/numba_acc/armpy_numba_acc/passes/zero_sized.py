@@ -18,14 +18,14 @@ from armpy.tensor import TensorInfo
 
 
 def has_empty(infos: OperandInfos) -> bool:
-    """Whether there are tensors without elements."""
+    """Return whether there are tensors without elements."""
     return any(map(_is_empty, infos))
 
 
 def gives_nothing(
     operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
 ) -> bool:
-    """Whether there is nothing to compute for a layer, and nothing to check."""
+    """Return whether there is nothing to compute for a layer, and nothing to check."""
     checks_indices = isinstance(operation, ops.Gather | ops.GatherNd | ops.ScatterNd)
     if checks_indices and not _is_empty(inputs[1]):
         return False
@@ -82,10 +82,10 @@ def _without_empty(layer: Layer) -> Layer:
 
 
 def _has_elements(value: Value | None) -> bool:
-    """Whether there is something in a tensor."""
+    """Return whether there is something in a tensor."""
     return value is None or not _is_empty(value.info)
 
 
 def _is_empty(info: TensorInfo | None) -> bool:
-    """Whether a tensor, whose shape is known, has no elements."""
+    """Return whether a tensor, whose shape is known, has no elements."""
     return info is not None and 0 in info.known_shape

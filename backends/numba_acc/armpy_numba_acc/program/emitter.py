@@ -243,7 +243,7 @@ class Emitter:
         return self._tensors[value]
 
     def source(self, value: Value) -> Buffer:
-        """Where a layer reads a tensor, as the graph says that it is stored."""
+        """Return where a layer reads a tensor, as the graph says that it is stored."""
         return (
             self._converted_once(value)
             if value in self.arrangement.bfloat16
@@ -259,7 +259,7 @@ class Emitter:
         )
 
     def kind_of(self, value: Value) -> str:
-        """How float32 elements are kept: ``f32`` or ``bf16``."""
+        """Return how float32 elements are kept: ``f32`` or ``bf16``."""
         return "bf16" if value in self.arrangement.bfloat16 else "f32"
 
     def _converted_once(self, value: Value) -> Buffer:
@@ -274,7 +274,7 @@ class Emitter:
         return self._converted[value]
 
     def source_as_kept(self, value: Value) -> Buffer:
-        """Where a layer reads a tensor as it is kept, see `kind_of`."""
+        """Return where a layer reads a tensor as it is kept, see `kind_of`."""
         if value not in self._places:
             self._places[value] = self._bring_in(value)
         return self._places[value]
@@ -372,7 +372,7 @@ class Emitter:
         return buffer
 
     def failure(self) -> Buffer:
-        """Where a kernel says that an index is out of range."""
+        """Return where a kernel says that an index is out of range."""
         return Buffer(Space.FAILURE, 0)
 
     def control(self) -> Buffer:
@@ -485,7 +485,7 @@ class Emitter:
         return ResizableProgram(program, values, roots, arena)  # type: ignore[return-value]
 
     def _views(self) -> str:
-        """How constants of the region lie among the packed ones; see `Program.views`."""
+        """Return how constants of the region lie among the packed ones; see `Program.views`."""
         return json.dumps(views_of((buffer.start, origin) for buffer, origin in self._origins))
 
     def _shared_constants(self) -> tuple[Array, ...]:

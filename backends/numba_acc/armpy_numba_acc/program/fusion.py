@@ -38,7 +38,7 @@ def float_bounds(bounds: Bounds) -> tuple[float, float]:
 
 
 def is_fusing(layer: Layer) -> bool:
-    """Whether a layer's kernel can add a tensor to what it computes, and clamp."""
+    """Return whether a layer's kernel can add a tensor to what it computes, and clamp."""
     operation = layer.operation
     is_convolution = isinstance(operation, CONVOLUTIONS)
     if not is_convolution and not isinstance(operation, FullyConnected):

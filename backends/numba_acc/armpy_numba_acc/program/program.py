@@ -155,5 +155,5 @@ class Program:
 
     @property
     def has_loops(self) -> bool:
-        """Whether commands may be run more than once."""
+        """Return whether commands may be run more than once."""
         return bool((self.argument_bases == Space.CONTROL).any())

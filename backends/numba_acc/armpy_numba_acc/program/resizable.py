@@ -87,7 +87,7 @@ class Arena:
         self._sizes = SymbolicNumbers.of(buffer.size_bytes for buffer in ordered)
 
     def for_sizes(self, numbers: npt.NDArray[np.float64]) -> tuple[Numbers, int]:
-        """Where each buffer begins, by its number, and bytes of the whole arena."""
+        """Return where each buffer begins, by its number, and bytes of the whole arena."""
         if not len(self._starts):
             return np.zeros(0, np.int64), 0
         largest = np.maximum.reduceat(self._sizes.for_sizes(numbers), self._starts)
@@ -97,7 +97,7 @@ class Arena:
 
 
 def _meets(buffer: Buffer, others: Iterable[Buffer]) -> bool:
-    """Whether a buffer lives at the same time as another one."""
+    """Return whether a buffer lives at the same time as another one."""
     return any(buffer.first <= other.last and other.first <= buffer.last for other in others)
 
 

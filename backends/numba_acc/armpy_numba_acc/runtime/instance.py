@@ -185,7 +185,7 @@ class LoadedCode:
         return self._model or cost_model.typical(self.isa)
 
     def timing(self) -> ProgramTiming:
-        """How long its commands take, estimated by the model."""
+        """Return how long its commands take, estimated by the model."""
         return programs.estimated_timing(self.figures, self.isa, self.model)
 
 

@@ -197,7 +197,7 @@ def _shortest(
 
 
 def _agree(times: Sequence[float]) -> bool:
-    """Whether the shortest time was met twice."""
+    """Return whether the shortest time was met twice."""
     first, second, *_ = sorted(times)
     return second <= _ALIKE * first
 

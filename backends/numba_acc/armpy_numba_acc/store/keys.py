@@ -69,7 +69,7 @@ def tuned_key(key: str, measured: Mapping[str, tuple[int, ...]]) -> str:
 
 
 def is_current() -> bool:
-    """Whether the sources on disk are those that this process has read.
+    """Return whether the sources on disk are those that this process has read.
 
     A process that goes on while its code is exchanged must keep nothing under the new code's name.
     """

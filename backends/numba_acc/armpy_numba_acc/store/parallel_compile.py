@@ -143,11 +143,11 @@ def _started() -> subprocess.Popen[bytes]:
 
 
 def _has_stepped_back() -> bool:
-    """Whether this process has a lower priority than others."""
+    """Return whether this process has a lower priority than others."""
     return hasattr(os, "nice") and os.nice(0) > 0
 
 
 def _is_python(executable: str | None) -> bool:
-    """Whether an interpreter can be started anew: applications that embed one cannot."""
+    """Return whether an interpreter can be started anew: applications that embed one cannot."""
     name = os.path.basename(executable or "").lower()
     return name.startswith(("python", "pypy")) and not getattr(sys, "frozen", False)

@@ -76,7 +76,7 @@ def _entries_in(folder: Path, limit_bytes: int, name: str) -> Entries:
 
 
 def _limit_bytes() -> int:
-    """How large the store may be."""
+    """Return how large the store may be."""
     text = os.environ.get(LIMIT_VARIABLE, "") or str(_DEFAULT_LIMIT_MB)
     if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
         raise InvalidArgumentError(

@@ -81,7 +81,7 @@ class TuningCandidate:
         return float(np.diff(times_ns)[self._is_counted].sum()) / 1000
 
     def agrees_with(self, other: TuningCandidate) -> bool:
-        """Whether the last outputs of both are the same, but for the rounding of floats."""
+        """Return whether the last outputs of both are the same, but for the rounding of floats."""
         return all(map(_agree, self.outputs, other.outputs))
 
 
@@ -97,7 +97,7 @@ class Turns:
         return [float(each) for each in np.median(self.times_us, axis=0)]
 
     def gain(self, number: int, over: int = 0) -> float:
-        """How many times as fast a candidate is as another one, at the least.
+        """Return how many times as fast a candidate is as another one, at the least.
 
         The lower end of a confidence interval of 99 % for the median of the ratios, round by
         round: what else the machine does falls on both sides of a ratio. The interval lies between
@@ -156,7 +156,7 @@ def _empty(info: TensorInfo) -> Array:
 
 
 def _agree(one: Array, other: Array) -> bool:
-    """Whether two outputs are the same."""
+    """Return whether two outputs are the same."""
     if one.dtype.kind != "f" or not one.size:
         return np.array_equal(one, other)
     with np.errstate(invalid="ignore"):

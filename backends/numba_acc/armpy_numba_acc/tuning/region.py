@@ -95,7 +95,7 @@ class _TunedDecision:
 
     @property
     def saved_us(self) -> float:
-        """How much shorter the layers take by themselves."""
+        """Return how much shorter the layers take by themselves."""
         return self.choice.modelled_us - self.choice.measured_us
 
 

@@ -193,7 +193,7 @@ class IntegerLstm(LstmCell):
         )
 
     def _is_peephole_laid_out(self) -> bool:
-        """Whether the peephole takes the batch's rows as one."""
+        """Return whether the peephole takes the batch's rows as one."""
         return isinstance(self._operation, QLstm) or self._operation.time_major
 
     def _make_product(

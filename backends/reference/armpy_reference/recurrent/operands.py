@@ -37,7 +37,7 @@ def weights_of(
 
 
 def has_constant_weights(operation: Operation, info: WorkloadInfo) -> bool:
-    """Whether all operands that are neither data nor state are constants."""
+    """Return whether all operands that are neither data nor state are constants."""
     constants = by_name(operation, info.constants)
     return all(name in constants for name in by_name(operation, info.inputs) if _is_weight(name))
 
@@ -48,5 +48,5 @@ def time_major(values: Array, is_time_major: bool) -> Array:
 
 
 def _is_weight(name: str) -> bool:
-    """Whether an operand is neither data nor state."""
+    """Return whether an operand is neither data nor state."""
     return name not in ("input", "aux_input") and not name.endswith("_state_in")

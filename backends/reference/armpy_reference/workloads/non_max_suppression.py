@@ -61,7 +61,7 @@ class NonMaxSuppressionWorkload(ReferenceWorkload[NonMaxSuppression]):
         return [int(number) for number in order[chosen[:count]]]
 
     def _overlap(self, corners: Array, areas: Array, some: Array, others: Array) -> Array:
-        """Whether boxes (s) share too much with others (o), shape (s, o)."""
+        """Return whether boxes (s) share too much with others (o), shape (s, o)."""
         common = np.ones((), np.float32)
         for axis in range(2):
             high = np.minimum(corners[some, 1, axis, None], corners[others, 1, axis])

@@ -118,7 +118,7 @@ class RoiAlignWorkload(ReferenceWorkload[RoiAlign]):
 
     @property
     def _is_mean(self) -> bool:
-        """Whether samples are averaged."""
+        """Return whether samples are averaged."""
         return self.operation.algorithm is PoolingAlgorithm.AVERAGE
 
     def _sample_freely(self, values: Array, rois: Float32Array, batches: Array, out: Array) -> None:

@@ -22,7 +22,7 @@ class AccuracyRun:
 
     @property
     def is_passed(self) -> bool:
-        """Whether there are models, and all are OK."""
+        """Return whether there are models, and all are OK."""
         return bool(self.models) and all(model.status is Status.OK for model in self.models)
 
     def to_document(self) -> dict[str, object]:

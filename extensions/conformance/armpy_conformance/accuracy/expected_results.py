@@ -172,6 +172,6 @@ def read_expected(path: Path) -> ExpectedResults:
 
 
 def _is_result(name: str) -> bool:
-    """Whether an array is an expected result, by its name without the sample's."""
+    """Return whether an array is an expected result, by its name without the sample's."""
     is_output = name.startswith(_OUTPUT) and name.removeprefix(_OUTPUT).isdigit()
     return is_output or name in (_CLASS, _WORDS, _CEPSTRA)

@@ -115,7 +115,7 @@ def _twin_of(
 
 
 def _is_bias(layer: Layer, value: Value) -> bool:
-    """Whether an integer constant is a bias beside quantised weights."""
+    """Return whether an integer constant is a bias beside quantised weights."""
     weights = layer.operand("weights") if _has(layer, "weights") else None
     is_bias = _has(layer, "bias") and layer.operand("bias") is value
     return (
@@ -127,7 +127,7 @@ def _is_bias(layer: Layer, value: Value) -> bool:
 
 
 def _has(layer: Layer, name: str) -> bool:
-    """Whether an operation has an operand of a name."""
+    """Return whether an operation has an operand of a name."""
     return any(operand.name == name for operand in layer.operation.inputs)
 
 

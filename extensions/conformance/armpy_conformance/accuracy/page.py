@@ -73,7 +73,7 @@ def _median(engine: EngineReport | None) -> str:
 
 
 def _ratio(backend: BackendId, model: ModelAccuracy) -> str:
-    """How many times longer the peer takes."""
+    """Return how many times longer the peer takes."""
     ours, theirs = model.engine(backend), model.engine(PEER)
     if not (ours and ours.latency and theirs and theirs.latency):
         return "-"

@@ -308,7 +308,7 @@ def _report(
     infos: Sequence[object],
     expected: ExpectedResults,
 ) -> EngineReport:
-    """How far an engine is from the real numbers, and from what a file expects."""
+    """Return how far an engine is from the real numbers, and from what a file expects."""
     if isinstance(answers, str):
         return EngineReport(engine.name, engine.version, text=answers)
     right = [array for outputs in exact for array in outputs]

@@ -158,7 +158,7 @@ def _axes(name: str, input_axes: str) -> str:
 
 
 def _is_there(name: str, optional: Optional) -> bool:
-    """Whether a template has an optional operand."""
+    """Return whether a template has an optional operand."""
     belongs = {
         "aux_input": name == "aux_input",
         "aux_weights": name.startswith("aux_") and name != "aux_input",

@@ -127,7 +127,7 @@ def _attributes(variant: Case, first: Case) -> str:
 
 
 def _is_mixed_up(made: Bench, outputs: Mapping[str, Array]) -> bool:
-    """Whether a wrong output has the right answer of another layer."""
+    """Return whether a wrong output has the right answer of another layer."""
     infos = dict(zip(made.graph.output_names, made.graph.outputs, strict=True))
     return any(
         compare(made.expected[name], outputs[name], infos[name].info) is not None
@@ -141,7 +141,7 @@ def _is_mixed_up(made: Bench, outputs: Mapping[str, Array]) -> bool:
 
 
 def _are_right_alone(subject: BackendUnderTest, variants: list[Case]) -> bool:
-    """Whether each layer is right in a network of its own."""
+    """Return whether each layer is right in a network of its own."""
     for variant in variants:
         alone = sample_bench(subject, variant)
         network_id = subject.runtime.load_network(alone.graph)

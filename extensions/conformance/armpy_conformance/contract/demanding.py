@@ -69,7 +69,7 @@ def _convolution(data_type: DataType) -> Case:
 
 
 def is_taken(subject: BackendUnderTest, case: Case) -> bool:
-    """Whether the backend says yes to a case's layer."""
+    """Return whether the backend says yes to a case's layer."""
     return all(subject.support(layer) for layer in subject.layers(case.graph()))
 
 

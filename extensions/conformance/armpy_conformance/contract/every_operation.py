@@ -89,7 +89,7 @@ def unlike_benches(subject: BackendUnderTest, case: Case) -> tuple[Bench, Bench]
 
 
 def _differ(one: Array, other: Array) -> bool:
-    """Whether two answers differ by more than any tolerance, or in their shapes."""
+    """Return whether two answers differ by more than any tolerance, or in their shapes."""
     return one.shape != other.shape or (one.size > 0 and is_apart(one, other))
 
 

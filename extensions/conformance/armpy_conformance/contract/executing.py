@@ -311,7 +311,7 @@ class _Stop:
 
     @property
     def is_soon(self) -> bool:
-        """Whether it has stopped in time, and not come to its end before."""
+        """Return whether it has stopped in time, and not come to its end before."""
         return self.error is not None and self.after_s <= STOP_S
 
 

@@ -83,7 +83,7 @@ def every_map_is_unmapped(subject: BackendUnderTest) -> None:
 
 
 def _has_unmap(handle: ITensorHandle) -> bool:
-    """Whether a tensor does anything when it is unmapped."""
+    """Return whether a tensor does anything when it is unmapped."""
     is_host = isinstance(handle, HostTensorHandle)
     return not is_host and type(handle).unmap is not ITensorHandle.unmap
 

@@ -93,7 +93,7 @@ class LentMemory:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nobody has written beside the tensor and its padding."""
+        """Return whether nobody has written beside the tensor and its padding."""
         beside = np.delete(self._bytes, self._room)
         return bool((beside == POISON).all())
 
@@ -121,7 +121,7 @@ def _drivens(subject: BackendUnderTest) -> Iterator[tuple[Driven, MemorySource]]
 
 
 def _is_imported(driven: Driven, source: MemorySource) -> bool:
-    """Whether memory of a kind is imported for a network's first input."""
+    """Return whether memory of a kind is imported for a network's first input."""
     value = next(iter(driven.sources.values()))
     lent = LentMemory(source, value.info, driven.declared)
     answer = driven.factory.can_import(value.info, lent.memory)

@@ -138,7 +138,7 @@ def _of_turns(count: int) -> dict[str, Array]:
 
 
 def _turns_of(runtime: Runtime, network_id: int) -> int:
-    """How many turns take longer than a loop is given."""
+    """Return how many turns take longer than a loop is given."""
     count = _FEW_TURNS
     while True:
         started = time.perf_counter()

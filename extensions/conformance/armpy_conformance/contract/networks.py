@@ -127,7 +127,7 @@ def _claimed_cases(subject: BackendUnderTest) -> tuple[Case, ...]:
 
 
 def tells_feeds_apart(subject: BackendUnderTest, case: Case) -> bool:
-    """Whether a case's answers change with its inputs, in the first and in the last row."""
+    """Return whether a case's answers change with its inputs, in the first and in the last row."""
     if not all(map(subject.support, layers_of(case))):
         return False  # its answers are of no use
     graph, feeds = case.graph(), case.feeds()
@@ -146,7 +146,7 @@ def tells_feeds_apart(subject: BackendUnderTest, case: Case) -> bool:
 
 
 def is_apart(one: Array, other: Array) -> bool:
-    """Whether two arrays differ by more than any tolerance."""
+    """Return whether two arrays differ by more than any tolerance."""
     with np.errstate(all="ignore"):
         away = np.abs(one.astype(np.complex128) - other.astype(np.complex128))
         return bool((away > _APART * np.abs(one).max(initial=0)).any())
@@ -196,7 +196,7 @@ def _with_other_constants(case: Case) -> Case:
 
 
 def is_plain(case: Case) -> bool:
-    """Whether a case has several elements and some input at run time."""
+    """Return whether a case has several elements and some input at run time."""
     infos = [item.info for item in case.inputs if item is not None and not item.is_constant]
     return bool(infos) and all(info.num_elements > 1 for info in infos)
 
@@ -213,7 +213,7 @@ def link_of(case: Case) -> int | None:
 
 
 def _same(one: TensorInfo, other: TensorInfo) -> bool:
-    """Whether two tensors hold the same kind of elements."""
+    """Return whether two tensors hold the same kind of elements."""
     return (one.shape, one.data_type, one.quantization) == (
         other.shape,
         other.data_type,

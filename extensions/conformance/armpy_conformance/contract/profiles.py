@@ -93,7 +93,7 @@ class _ProfiledNetwork:
         return [*found, *(self.context.take_events() if self.context is not None else ())]
 
     def has_measured(self) -> bool:
-        """Whether there is anything new that was measured; then forget it."""
+        """Return whether there is anything new that was measured; then forget it."""
         durations = self.context.take_measurements() if self.context is not None else {}
         values, self.record.values = self.record.values, {}
         totals = [n for n in values if self.record.counters[n].kind is CounterKind.TOTAL]

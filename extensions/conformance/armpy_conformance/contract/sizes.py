@@ -49,7 +49,7 @@ def _try(subject: BackendUnderTest, graph: Graph, once: Mapping[str, Array]) -> 
 
 
 def _is_resized(network: LoadedNetwork) -> bool:
-    """Whether the latest execution's programs came of traced sizes."""
+    """Return whether the latest execution's programs came of traced sizes."""
     return isinstance(network.optimized, ResizedNetwork)
 
 

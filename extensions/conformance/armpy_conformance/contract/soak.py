@@ -87,7 +87,7 @@ def _check_calls(
 
 
 def _has_machine_stalled(started: float, ended: float, ticks: Sequence[float]) -> bool:
-    """Whether other threads slept as well for half of an execution."""
+    """Return whether other threads slept as well for half of an execution."""
     inside = ticks[bisect_left(ticks, started) : bisect_right(ticks, ended)]
     gaps = [after - before for before, after in pairwise((started, *inside, ended))]
     return max(gaps) > (ended - started) / 2

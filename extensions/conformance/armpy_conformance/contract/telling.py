@@ -37,7 +37,7 @@ def telling_cases() -> dict[str, tuple[Case, ...]]:
 
 
 def is_small(case: Case) -> bool:
-    """Whether a case has elements, and not too many to have it in company."""
+    """Return whether a case has elements, and not too many to have it in company."""
     infos = [x.info for x in case.inputs if x is not None] + [
         info for info in case.outputs if info.is_fully_shaped
     ]

@@ -120,7 +120,7 @@ def _networks(subject: BackendUnderTest) -> Iterator[_SharedNetwork]:
 
 
 def _can_be_chained(subject: BackendUnderTest) -> Iterator[bool]:
-    """Whether some sample gives what it takes."""
+    """Return whether some sample gives what it takes."""
     for case in samples(subject):
         infos = [i.info for i in case.inputs if i is not None and not i.is_constant]
         yield len(case.outputs) == 1 and case.outputs[0] in infos

@@ -252,7 +252,7 @@ def _run_soon(scene: Scene, model: Model, expectation: Expectation) -> None:
 
 
 def afterwards(scene: Scene, _: Announce) -> str:
-    """Whether all works in a new process."""
+    """Return whether all works in a new process."""
     model = scene.model()
     for expectation in scene.expectations:
         scene.run(model, expectation)

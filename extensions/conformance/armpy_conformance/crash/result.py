@@ -53,7 +53,7 @@ class CrashRun:
 
     @property
     def is_passed(self) -> bool:
-        """Whether the backend took layers of a network, and all cases have succeeded."""
+        """Return whether the backend took layers of a network, and all cases have succeeded."""
         return len(self.results) > 1 and not self.problems
 
     @property

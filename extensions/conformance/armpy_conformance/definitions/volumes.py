@@ -88,7 +88,7 @@ def _spread(
 
 
 def _axes(operation: Any) -> tuple[int, int]:  # Any: what has a layout
-    """Where the channels are, and where they are to be."""
+    """Return where the channels are, and where they are to be."""
     return (1 if operation.data_layout is DataLayout.NCDHW else 4), 4
 
 

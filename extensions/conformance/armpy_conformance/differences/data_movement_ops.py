@@ -59,7 +59,7 @@ _MOVES: tuple[type[Operation], ...] = (
 
 
 def is_move(layer: Layer) -> bool:
-    """Whether each element that a layer gives is one of those that it reads, unchanged."""
+    """Return whether each element that a layer gives is one of those that it reads, unchanged."""
     operation = layer.operation
     if isinstance(operation, Pooling2d):
         largest = operation.algorithm is PoolingAlgorithm.MAX

@@ -79,7 +79,7 @@ class ModelDifference:
 
     @property
     def is_same(self) -> bool:
-        """Whether no layer leaves the tolerance."""
+        """Return whether no layer leaves the tolerance."""
         return self.first is None
 
 

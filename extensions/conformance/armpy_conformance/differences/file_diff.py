@@ -243,7 +243,7 @@ class _Tensors:
 
 
 def _is_close(one: Array, other: Array, limit: float) -> bool:
-    """Whether no elements are further apart than a limit; NaN is not, but from NaN."""
+    """Return whether no elements are further apart than a limit; NaN is not, but from NaN."""
     return bool(np.allclose(one, other, 0, limit, equal_nan=True))
 
 

@@ -38,7 +38,7 @@ class GuidedFindings:
 
 
 def is_available() -> bool:
-    """Whether atheris is installed."""
+    """Return whether atheris is installed."""
     return find_spec("atheris") is not None
 
 

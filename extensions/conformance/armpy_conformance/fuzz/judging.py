@@ -38,7 +38,7 @@ class BytesJudge:
         return self._judge.judge_model(model_of_bytes(data), name_of(data))
 
     def is_bad(self, data: bytes) -> bool:
-        """Whether the backend fails, without looking for the smallest part."""
+        """Return whether the backend fails, without looking for the smallest part."""
         model = model_of_bytes(data)
         return self._judge.judge_model(model, name_of(data), shrinks=False).outcome.is_bad
 

@@ -33,7 +33,7 @@ class FuzzRun:
 
     @property
     def is_passed(self) -> bool:
-        """Whether models ran on the backend, and none has failed."""
+        """Return whether models ran on the backend, and none has failed."""
         return not (self.findings or self.shortcomings)
 
     def to_document(self) -> dict[str, object]:

@@ -305,7 +305,7 @@ def _name(code: int) -> str:
 
 
 def tolerance_of(example: Example, operand: Operand) -> Tolerance:
-    """How close an output of an example has to be.
+    """Return how close an output of an example has to be.
 
     References
     ----------

@@ -47,7 +47,7 @@ NNAPI's reference, ``requantize``.
 
 
 def has_signed_twin(example: Example) -> bool:
-    """Whether operations of an example read or write unsigned quantised tensors."""
+    """Return whether operations of an example read or write unsigned quantised tensors."""
     graphs = (example.model.main, *example.model.referenced)
     nodes = [(graph, node) for graph in graphs for node in graph.operations]
     if example.expects_failure or example.multinomial_tolerance:

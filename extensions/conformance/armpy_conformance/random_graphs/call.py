@@ -59,7 +59,7 @@ class RandomOperation:
     num_outputs: int = 1  # more than the form has arguments where the last one is variadic
 
     def has(self, name: str) -> bool:
-        """Whether the form has an argument."""
+        """Return whether the form has an argument."""
         return name in self.form.input_names
 
     def argument(self, name: str) -> Argument:
@@ -71,11 +71,11 @@ class RandomOperation:
         return self.argument(name).code(self.row)
 
     def is_quantized(self, name: str) -> bool:
-        """Whether an argument's type has one scale and zero point."""
+        """Return whether an argument's type has one scale and zero point."""
         return OPERAND_TRAITS[self.code(name)].needs_scale is True
 
     def is_float(self, name: str) -> bool:
-        """Whether an argument's elements are floating-point numbers."""
+        """Return whether an argument's elements are floating-point numbers."""
         return OPERAND_TRAITS[self.code(name)].dtype.kind == "f"
 
     # Numbers

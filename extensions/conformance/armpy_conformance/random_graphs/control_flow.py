@@ -149,7 +149,7 @@ class _ControlFlow:
         return description, (np.zeros(1, np.int32), self._elements())
 
     def _condition(self, counter: Operand, carried: Operand) -> Subgraph:
-        """Whether the counter is below a limit."""
+        """Return whether the counter is below a limit."""
         graph = _GraphMaker()
         count = graph.add(_as(counter, Lifetime.SUBGRAPH_INPUT))
         graph.add(_as(carried, Lifetime.SUBGRAPH_INPUT))

@@ -169,7 +169,7 @@ def assemble(
 
 
 def _is_input(source: Source) -> bool:
-    """Whether an operand is one of the model's inputs."""
+    """Return whether an operand is one of the model's inputs."""
     return source.operand.lifetime is Lifetime.SUBGRAPH_INPUT
 
 

@@ -112,12 +112,12 @@ _FUNCTIONS = (
 
 
 def _is_special(template: CaseTemplate) -> bool:
-    """Whether a line's elements are of few types, or more than numbers."""
+    """Return whether a line's elements are of few types, or more than numbers."""
     return "whole-range" in template.label or "no-numbers" in template.label
 
 
 def num_draws(template: CaseTemplate) -> int:
-    """How often a line is drawn so that all its options take turns with all ranks."""
+    """Return how often a line is drawn so that all its options take turns with all ranks."""
     if template.output_types is not None:  # a line per type already
         return _RANKS
     return _RANKS * max(_FEWEST, len(_turns(template)[1]))
@@ -143,7 +143,7 @@ def _of_every_type(template: CaseTemplate) -> CaseTemplate:
 
 
 def _fits(template: CaseTemplate) -> bool:
-    """Whether the cases of a line can be made."""
+    """Return whether the cases of a line can be made."""
     try:
         with np.errstate(all="raise"):
             return bool(list(template.cases()))
@@ -152,7 +152,7 @@ def _fits(template: CaseTemplate) -> bool:
 
 
 def _prescribes(operation: Operation) -> bool:
-    """Whether an operation says the quantisation of its output."""
+    """Return whether an operation says the quantisation of its output."""
     return isinstance(operation, PRESCRIBING) or (
         isinstance(operation, ops.Activation)
         and operation.function in (ActivationFunction.SIGMOID, ActivationFunction.TANH)

@@ -73,7 +73,7 @@ def of(*firsts: DataType) -> Selection:
 
 
 def is_hybrid(types: Types) -> bool:
-    """Whether floats meet quantised weights."""
+    """Return whether floats meet quantised weights."""
     return types[0].is_float and any(t.is_quantized for t in types[1:])
 
 
@@ -191,7 +191,7 @@ class CaseTemplate:
 
 
 def _gives_sums(type_rule: TypeRule) -> bool:
-    """Whether a rule is for products of quantised elements that stay sums."""
+    """Return whether a rule is for products of quantised elements that stay sums."""
     factors = type_rule.inputs[:2]
     is_product = len(factors) == 2 and all(t.is_quantized for column in factors for t in column)
     return is_product and type_rule.outputs[0] == {DataType.SIGNED32}

@@ -31,7 +31,7 @@ class Draw:
         return int(self.rng.integers(lowest, highest + 1))
 
     def chance(self, probability: float = 0.5) -> bool:
-        """Whether something with this probability happens."""
+        """Return whether something with this probability happens."""
         return bool(self.rng.random() < probability)
 
     def pick(self, choices: Sequence[Item]) -> Item:

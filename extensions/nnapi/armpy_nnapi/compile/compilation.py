@@ -338,7 +338,7 @@ class Compilation:
                 )
 
     def _may_be_for_fewer_inputs(self, error: Exception) -> bool:
-        """Whether the error may go away if an optional input is left out."""
+        """Return whether the error may go away if an optional input is left out."""
         main = self._description.main
         is_rule = isinstance(error, LayerValidationError)
         # Rules depend on which inputs there are; what a device fails at does not.
@@ -352,7 +352,7 @@ class Compilation:
 
     @property
     def is_finished(self) -> bool:
-        """Whether it is ready to run."""
+        """Return whether it is ready to run."""
         return self._runtime is not None
 
     @property

@@ -83,7 +83,7 @@ class OutputShapes:
 
     @property
     def are_known(self) -> bool:
-        """Whether every dimension is known beforehand."""
+        """Return whether every dimension is known beforehand."""
         return all(
             not slot.operand.is_tensor or (bool(known) and 0 not in known)
             for slot, known in zip(self._slots, self._expected, strict=True)

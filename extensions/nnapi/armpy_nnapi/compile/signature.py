@@ -54,7 +54,7 @@ class ArgumentSlot:
 
     @property
     def _is_plain(self) -> bool:
-        """Whether NumPy arrays have the same elements."""
+        """Return whether NumPy arrays have the same elements."""
         return self._dtype != np.bool_ and self.operand.type != OperandCode.OEM_SCALAR
 
     def settle(self, info: TensorInfo) -> bool:
@@ -73,7 +73,7 @@ class ArgumentSlot:
         self.dimensions = shape[: len(shape) - len(self.operand.element_shape)]
 
     def fits(self, value: object) -> TypeGuard[Array]:
-        """Whether `value` is an array that can be used in place."""
+        """Return whether `value` is an array that can be used in place."""
         # Every argument of every execution comes by here: what tells most is asked first.
         if type(value) is not np.ndarray or value.shape != self.shape:
             return False
@@ -167,7 +167,7 @@ class ArgumentSlot:
 
 
 def _is_over(array: Array, data: memoryview) -> bool:
-    """Whether an array lies in a buffer's memory and is no copy."""
+    """Return whether an array lies in a buffer's memory and is no copy."""
     # Bounds are enough: a copy lies in memory of its own.
     return bool(np.may_share_memory(array, np.frombuffer(data, np.uint8)))
 

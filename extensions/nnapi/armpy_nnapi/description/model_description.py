@@ -34,7 +34,7 @@ class Lifetime(enum.Enum):
 
     @property
     def is_constant(self) -> bool:
-        """Whether the elements are part of the model."""
+        """Return whether the elements are part of the model."""
         return self in (Lifetime.CONSTANT_COPY, Lifetime.CONSTANT_REFERENCE)
 
 
@@ -79,14 +79,14 @@ class Operand:
 
     @property
     def is_tensor(self) -> bool:
-        """Whether it has dimensions."""
+        """Return whether it has dimensions."""
         if self.extension_type is not None:
             return self.extension_type.is_tensor
         return OPERAND_TRAITS[OperandCode(self.type)].is_tensor
 
     @property
     def is_omitted(self) -> bool:
-        """Whether the operand stands for an optional input that is left out."""
+        """Return whether the operand stands for an optional input that is left out."""
         return self.lifetime is Lifetime.NO_VALUE
 
     @property
@@ -115,7 +115,7 @@ class Operand:
 
     @property
     def is_fully_known(self) -> bool:
-        """Whether it is a scalar, or a tensor whose dimensions are all known."""
+        """Return whether it is a scalar, or a tensor whose dimensions are all known."""
         return not self.is_tensor or (bool(self.dimensions) and 0 not in self.dimensions)
 
     @property

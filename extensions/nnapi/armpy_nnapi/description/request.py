@@ -18,7 +18,7 @@ class RequestArgument:
 
     @property
     def has_no_value(self) -> bool:
-        """Whether the input or output is left out."""
+        """Return whether the input or output is left out."""
         return self.data is None
 
 

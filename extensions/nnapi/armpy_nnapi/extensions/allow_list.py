@@ -67,7 +67,7 @@ class AllowList:
         return cls.read(chosen) if chosen else None
 
     def allows(self, program: str, application: str) -> bool:
-        """Whether a program, or the application that it belongs to, is on the list."""
+        """Return whether a program, or the application that it belongs to, is on the list."""
         # Links are followed on both sides, so that a program is known by any of its paths.
         paths = {os.path.realpath(entry) for entry in self.entries if entry.startswith("/")}
         # An application that calls itself like a path must not pass for that program.

@@ -103,7 +103,7 @@ class TypeManager:
 
     @property
     def is_allowed(self) -> bool:
-        """Whether this application may use extensions."""
+        """Return whether this application may use extensions."""
         return self._refusal is None
 
     def check_allowed(self, where: str = "") -> None:

@@ -48,7 +48,7 @@ class NnapiOperation(Composite):
         return len(self.arguments.outputs)
 
     def decides(self, index: int) -> bool:
-        """Whether the definition needs the elements of an input."""
+        """Return whether the definition needs the elements of an input."""
         # The core waits for these elements, and expands the operation when they are known.
         return self.arguments.match.decides(index)
 
@@ -189,7 +189,7 @@ def layer_levels(description: ModelDescription, levels: Levels) -> dict[str, int
 
 
 def _is_vendors(code: int) -> bool:
-    """Whether an operation is a vendor's: of an extension, or ``OEM_OPERATION``."""
+    """Return whether an operation is a vendor's: of an extension, or ``OEM_OPERATION``."""
     return is_extension(code) or code == OperationCode.OEM_OPERATION
 
 

@@ -218,7 +218,7 @@ class _Inquiry:
 
 
 def _has_reference(runtime: Runtime) -> bool:
-    """Whether CpuRef is among the backends."""
+    """Return whether CpuRef is among the backends."""
     return REFERENCE_BACKEND_ID in runtime.get_device_spec().supported_backends
 
 
@@ -226,5 +226,5 @@ _Found: TypeAlias = tuple[list[Answer], list[Dimensions]]
 
 
 def _agree(found: Sequence[_Found]) -> bool:
-    """Whether graphs give outputs of the same dimensions."""
+    """Return whether graphs give outputs of the same dimensions."""
     return all(shapes == found[0][1] for _, shapes in found)

@@ -34,7 +34,7 @@ class Role(NamedTuple):
 
 
 def same_metadata(one: Operand, other: Operand) -> bool:
-    """Whether two operands have everything in common but dimensions."""
+    """Return whether two operands have everything in common but dimensions."""
     # Without dimensions, which are combined and not compared.
     return (
         one.type == other.type
@@ -106,7 +106,7 @@ class DescribedMemory(Memory):
 
     @property
     def is_initialized(self) -> bool:
-        """Whether it has elements: after a copy into it, or an execution that ended well."""
+        """Return whether it has elements: after a copy into it, or an execution that ended well."""
         return self._is_initialized
 
     @property
@@ -216,7 +216,7 @@ class DescribedMemory(Memory):
 
     @property
     def is_open(self) -> bool:
-        """Whether it was made without all dimensions."""
+        """Return whether it was made without all dimensions."""
         return not self._operand.size_bytes
 
     def dimensions_of(self, shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -203,7 +203,7 @@ class MemoryDesc(IMemoryDesc[DescribedMemory]):
 
 
 def _knows_memory(roles: Sequence[TensorRole]) -> bool:
-    """Whether all roles are of one device, whose feature level has such memory."""
+    """Return whether all roles are of one device, whose feature level has such memory."""
     user = single_user(roles)
     backends = roles[0].network.backends
     return any(one.get_id() == user and one.device.feature_level >= _LEVEL for one in backends)

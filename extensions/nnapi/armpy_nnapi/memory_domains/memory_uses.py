@@ -168,7 +168,7 @@ class MemoryUses:
         return given, {name: target for name, target in pairs if target is not None}
 
     def may_copy(self, error: BaseException, where: str) -> bool:
-        """Whether to execute again with copies after devices' memory could not be used.
+        """Return whether to execute again with copies after devices' memory could not be used.
 
         Raises
         ------

@@ -338,7 +338,7 @@ class Model(IModel):
 
     @property
     def is_finished(self) -> bool:
-        """Whether it is final and valid."""
+        """Return whether it is final and valid."""
         return self._finished is not None
 
     @property

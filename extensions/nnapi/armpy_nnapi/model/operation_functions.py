@@ -101,7 +101,7 @@ def _leading_names(definition: OperationDefinition) -> list[str]:
 
 
 def _may_be_missing(argument: Argument) -> bool:
-    """Whether a call need not say the argument."""
+    """Return whether a call need not say the argument."""
     has_default = argument.default is not None or argument.name in _BUILDER_DEFAULTS
     return has_default or argument.optional
 
@@ -218,7 +218,7 @@ def _no_form(
 
 
 def _fits(code: OperandCode, value: object, code_of: CodeOf) -> bool:
-    """Whether something given can be an operand of a type."""
+    """Return whether something given can be an operand of a type."""
     # What is left out has the type that the form says.
     if value is None:
         return True

@@ -143,7 +143,7 @@ class Match:
         return max(self.form.feature_level, self.row.feature_level)
 
     def decides(self, index: int) -> bool:
-        """Whether the elements of an input must be known to lower the operation."""
+        """Return whether the elements of an input must be known to lower the operation."""
         argument = self.inputs[index]
         # Scalars become attributes of the core's operations, which are known beforehand.
         return argument.decisive or not OPERAND_TRAITS[argument.code(self.row)].is_tensor

@@ -55,7 +55,7 @@ class LoweringContext:
             self._values.setdefault(argument.name, []).append(value)
 
     def __contains__(self, name: str) -> bool:
-        """Whether an argument is there and has a value."""
+        """Return whether an argument is there and has a value."""
         return any(value is not None for value in self._values.get(name, ()))
 
     def __getitem__(self, name: str) -> Value:

@@ -71,14 +71,14 @@ class Event:
 
     @property
     def is_done(self) -> bool:
-        """Whether it has come to its end."""
+        """Return whether it has come to its end."""
         if self._is_foreign:
             self._look(0.0)
         return self._is_done.is_set()
 
     @property
     def has_fence(self) -> bool:
-        """Whether others can wait for it with a descriptor."""
+        """Return whether others can wait for it with a descriptor."""
         return self._has_fence
 
     def wait(self, timeout_s: float | None = None) -> None:

@@ -94,12 +94,12 @@ class Execution:
 
     @property
     def is_reusable(self) -> bool:
-        """Whether it can be computed again."""
+        """Return whether it can be computed again."""
         return self._preparation is not None
 
     @property
     def is_prepared(self) -> bool:
-        """Whether a reusable execution is prepared and does not run at the moment."""
+        """Return whether a reusable execution is prepared and does not run at the moment."""
         return self._preparation is not None and self._preparation.is_there
 
     def set_input(self, index: int, value: object, operand_type: OperandType | None = None) -> None:

@@ -30,7 +30,7 @@ class Preparation:
 
     @property
     def is_there(self) -> bool:
-        """Whether a network is kept and does not run at the moment."""
+        """Return whether a network is kept and does not run at the moment."""
         return bool(self._bound)
 
     def run(self, results: ExecutionResults, bound: BoundExecution | None = None) -> bool:

@@ -26,7 +26,7 @@ class Turn:
 
     @property
     def is_free(self) -> bool:
-        """Whether nobody has it now."""
+        """Return whether nobody has it now."""
         return bool(self.tokens)
 
     def take(self) -> bool:

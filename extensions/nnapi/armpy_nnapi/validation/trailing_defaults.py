@@ -79,7 +79,7 @@ def _shortened_node(node: OperationNode, operands: Sequence[Operand]) -> Operati
 
 
 def _is_default(argument: Argument, operand: Operand) -> bool:
-    """Whether an argument is a constant with its default value."""
+    """Return whether an argument is a constant with its default value."""
     # Only constants that the model has copied: NNAPI does not look into shared memory for this.
     if argument.default is None or operand.lifetime is not Lifetime.CONSTANT_COPY:
         return False

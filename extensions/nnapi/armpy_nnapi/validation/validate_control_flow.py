@@ -175,6 +175,6 @@ def _shape(operand: Operand) -> Shape | None:
 
 
 def _has_known_size(operand: Operand) -> bool:
-    """Whether the size of the elements is known, where it follows from dimensions at all."""
+    """Return whether the size of the elements is known, where it follows from dimensions at all."""
     is_tensor = not is_extension(operand.type) and operand.is_tensor
     return not is_tensor or (bool(operand.dimensions) and 0 not in operand.dimensions)

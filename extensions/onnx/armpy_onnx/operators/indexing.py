@@ -43,7 +43,7 @@ def _scatter_nd(node: Node) -> Value:
 
 
 def _reduction(node: Node) -> ScatterReduction:
-    """How updates are combined."""
+    """Return how updates are combined."""
     name = node.text("reduction", "none")
     found = {each.name.lower(): each for each in ScatterReduction}.get(name)
     if found is None:

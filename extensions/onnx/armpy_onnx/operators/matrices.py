@@ -36,7 +36,7 @@ def matrix_product(
 
 
 def _are_weights(value: Value) -> bool:
-    """Whether a factor is one constant matrix that `FullyConnected` takes."""
+    """Return whether a factor is one constant matrix that `FullyConnected` takes."""
     shape = value.info.known_shape
     floats = (DataType.FLOAT32, DataType.FLOAT16)
     return (

@@ -244,7 +244,7 @@ def _grouped(node: Node, heads: int, groups: int) -> tuple[Value, Value, Value]:
 
 
 def _rotated_size(node: Node) -> int:
-    """How many features are rotated: two per cosine."""
+    """Return how many features are rotated: two per cosine."""
     return 2 * node.shape(7)[1]
 
 

@@ -88,7 +88,7 @@ def embedded(
 
 
 def mask_lengths(node: Node, shape: Sequence[int]) -> Value:
-    """How many elements of each row of the mask are set."""
+    """Return how many elements of each row of the mask are set."""
     mask = node.input(7)
     if mask is None:
         return node.cast(filled(node, node.value(0), shape[:1], 0), DataType.SIGNED32)

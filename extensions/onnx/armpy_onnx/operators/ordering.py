@@ -70,7 +70,7 @@ def _marked(node: Node, value: Value, axis: int) -> Value:
 
 
 def _is_bfloat16(value: Value) -> bool:
-    """Whether elements are stored as bits."""
+    """Return whether elements are stored as bits."""
     return value.info.data_type is DataType.BFLOAT16
 
 

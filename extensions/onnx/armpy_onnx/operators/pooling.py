@@ -159,13 +159,13 @@ def _summed_along(node: Node, image: Value, windows: WindowAttributes, axis: int
 
 
 def _count(windows: WindowAttributes, sizes: Sequence[int], axis: int) -> int:
-    """How many windows there are along an axis."""
+    """Return how many windows there are along an axis."""
     room = sizes[axis] + sum(windows.pads[axis]) - windows.extents[axis]
     return room // windows.stride[axis] + 1
 
 
 def _starts(windows: WindowAttributes, sizes: Sequence[int], axis: int) -> Int64Array:
-    """Where windows along an axis begin, counted from the image's first element."""
+    """Return where windows along an axis begin, counted from the image's first element."""
     numbers = np.arange(_count(windows, sizes, axis), dtype=np.int64)
     return numbers * windows.stride[axis] - windows.pads[axis][0]
 
@@ -173,7 +173,7 @@ def _starts(windows: WindowAttributes, sizes: Sequence[int], axis: int) -> Int64
 def _meetings(
     windows: WindowAttributes, sizes: Sequence[int], axis: int, ends: tuple[int, int]
 ) -> Int64Array:
-    """How many elements of each window along an axis lie in a range."""
+    """Return how many elements of each window along an axis lie in a range."""
     starts, gap = _starts(windows, sizes, axis), windows.dilation[axis]
     first = np.maximum(-((starts - ends[0]) // gap), 0)
     last = np.minimum((ends[1] - 1 - starts) // gap, windows.kernel[axis] - 1)

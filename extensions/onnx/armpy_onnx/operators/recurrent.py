@@ -177,7 +177,7 @@ def _lengths(node: Node, sequence: Value) -> Value | None:
 
 
 def _is_plain_lstm(operation: RecurrentSequence, given: Sequence[Value | None]) -> bool:
-    """Whether an LSTM is one that `UnidirectionalSequenceLstm` computes."""
+    """Return whether an LSTM is one that `UnidirectionalSequenceLstm` computes."""
     sequence, *_, lengths = given
     assert sequence is not None
     if operation.cell is not RecurrentCell.LSTM:

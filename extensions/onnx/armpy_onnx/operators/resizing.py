@@ -106,7 +106,7 @@ def _transformation(node: Node) -> sampling.Transformation:
 
 
 def _is_cropped(node: Node) -> bool:
-    """Whether a region is shown."""
+    """Return whether a region is shown."""
     return _transformation(node) is sampling.TRANSFORMATIONS["tf_crop_and_resize"]
 
 
@@ -181,13 +181,13 @@ def _interpolated(
 
 
 def _keeps_all(taps: Taps, size: int) -> bool:
-    """Whether every element is its own only part."""
+    """Return whether every element is its own only part."""
     dense = np.isclose(taps.weights, 1) & (taps.indices == np.arange(len(taps.indices))[:, None])
     return len(taps.indices) == size and bool(dense.any(axis=1).all())
 
 
 def _is_identity(indices: Int64Array, size: int) -> bool:
-    """Whether every element stays."""
+    """Return whether every element stays."""
     return len(indices) == size and bool((indices == np.arange(size)).all())
 
 

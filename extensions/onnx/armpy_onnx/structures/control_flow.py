@@ -168,7 +168,7 @@ class OnnxLoop:
         return _as_while(self, fixed)
 
     def _is_short(self, count: int) -> bool:
-        """Whether a number of turns may be written out, in those of the loops around it."""
+        """Return whether a number of turns may be written out, in those of the loops around it."""
         times = count * self.node.scope.turns
         if times * max(len(self.body.node), 1) > MOST_UNROLLED_NODES:
             return False
@@ -177,7 +177,7 @@ class OnnxLoop:
         return times * max(weight, 1) <= MOST_UNROLLED_NODES
 
     def _count(self) -> int | None:
-        """How many turns there are at most, as far as it is known."""
+        """Return how many turns there are at most, as far as it is known."""
         if self.trips is None or self.trips.data is None:
             return None
         counts = self.node.data.whole(self.trips.data, "the number of turns")
@@ -402,7 +402,7 @@ def run_loop(node: ControlNode) -> list[Item]:
 
 
 def _always_goes_on(node: ControlNode, body: onnx.GraphProto) -> bool:
-    """Whether a body gives the condition that it is given, or a constant that is true."""
+    """Return whether a body gives the condition that it is given, or a constant that is true."""
     name = body.output[0].name
     made = {output: inner for inner in body.node for output in inner.output}
     while name in made and made[name].op_type == "Identity" and len(made[name].input) == 1:
@@ -466,7 +466,7 @@ def _axes(node: ControlNode, name: str, values: Sequence[Value], extra: int) -> 
 
 
 def _backwards(node: ControlNode, names: Sequence[str], count: int) -> list[bool]:
-    """Whether a Scan goes from the end, per operand."""
+    """Return whether a Scan goes from the end, per operand."""
     found = next((found for name in names if (found := node.data.attribute(name))), [0] * count)
     if len(found) != count:
         raise node.data.error(f"the attribute '{names[0]}' does not fit", actual=str(found))

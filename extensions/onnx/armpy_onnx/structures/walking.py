@@ -261,7 +261,7 @@ class Walker:
         self.functions.check_count(self._budget.nodes)
 
     def _is_known(self, node: onnx.NodeProto, scope: Scope) -> bool:
-        """Whether there is a way to convert a node."""
+        """Return whether there is a way to convert a node."""
         kind = kind_of(node)
         if operator_of(kind) is not None or structure_of(kind) is not None:
             return True
@@ -479,7 +479,7 @@ class PostponedNodes(Composite):
         return len(self.types)
 
     def decides(self, index: int) -> bool:
-        """Whether a place or size in a sequence is an operand."""
+        """Return whether a place or size in a sequence is an operand."""
         return index in self.decisive
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:

@@ -66,7 +66,7 @@ def checked_arguments(
 
 
 def checked_seconds(given: float) -> float:
-    """How long an item may take: no time at all if its caller had less than that left.
+    """Return how long an item may take: no time at all if its caller had less than that left.
 
     Raises
     ------

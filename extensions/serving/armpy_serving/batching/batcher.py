@@ -167,7 +167,7 @@ class Batcher:
         return self._entrance.answer(item)
 
     def _is_crowded(self) -> bool:
-        """Whether so many items are run directly that the next one is to wait in line."""
+        """Return whether so many items are run directly that the next one is to wait in line."""
         if len(self._direct.running) < self._most_direct:
             return False
         if self._items.refuses:
@@ -273,7 +273,7 @@ class Batcher:
 
     @property
     def is_closed(self) -> bool:
-        """Whether it takes no more items."""
+        """Return whether it takes no more items."""
         return self._items.is_closed
 
     def close(self, *, drops: bool = False) -> None:

@@ -43,7 +43,7 @@ class AnswerSlot:
         return answer
 
     def done(self) -> bool:
-        """Whether it has been told what came of it."""
+        """Return whether it has been told what came of it."""
         return not self._claim
 
     def cancel(self) -> bool:
@@ -51,7 +51,7 @@ class AnswerSlot:
         return self._tell(None, CancelledError())
 
     def set_running_or_notify_cancel(self) -> bool:
-        """Whether there is something to do."""
+        """Return whether there is something to do."""
         return bool(self._claim)
 
     def set_result(self, answer: Answer) -> None:
@@ -138,7 +138,7 @@ class Item:
 
     @property
     def remaining_s(self) -> float | None:
-        """How long is left until the deadline; None if there is none."""
+        """Return how long is left until the deadline; None if there is none."""
         return None if self.deadline_s is None else self.deadline_s - time.perf_counter()
 
     def answer(self, outputs: Answer) -> None:

@@ -132,7 +132,7 @@ class WaitingItems:
         self._counts[item.key] += 1
 
     def _is_full(self, key: object) -> bool:
-        """Whether a batch of some shapes is not to be waited with."""
+        """Return whether a batch of some shapes is not to be waited with."""
         return self._counts[key] >= self._max_batch
 
     def _wake_for(self, item: Item) -> None:

@@ -112,7 +112,7 @@ def _check(
 
 
 def _num_plans(shape_sets: list[Shapes], options: dict[str, Any]) -> int:
-    """How many shapes have to stay prepared."""
+    """Return how many shapes have to stay prepared."""
     return max(len(shape_sets), int(options["max_batch"]).bit_length() + 1, DEFAULT_PLAN_CACHE_SIZE)
 
 
@@ -139,7 +139,7 @@ def _labels(request: ExportRequest, model: Model) -> tuple[str, ...]:
 def _settings(
     request: CliLoadRequest, isolate: tuple[str, ...], memory_limit_mb: int | None
 ) -> InstanceSettings:
-    """How instances load the model."""
+    """Return how instances load the model."""
     given = request.options.unusual()
     options = {name: given[name] for name in _GO_ALONG if name in given}
     if "trusted_keys" in options:
@@ -160,7 +160,7 @@ def _settings(
 
 
 def _source_options(request: CliLoadRequest) -> dict[str, Any]:  # Any: as `armpy.load` has them
-    """How the model's own file is read, which a prepared one knows by itself."""
+    """Return how the model's own file is read, which a prepared one knows by itself."""
     given = request.options.unusual()
     names = "signature", "front_end"
     options: dict[str, Any] = {n: given[n] for n in names if n in given}  # Any: as above

@@ -17,7 +17,7 @@ class ArmpyDataPlane(DataPlane):
         """Models without which the server is not ready: those that it began to serve with."""
 
     async def ready(self) -> bool:
-        """Whether every model can answer; KServe's is ready whatever its models are."""
+        """Return whether every model can answer; KServe's is ready whatever its models are."""
         repository = self.model_registry
         names = self.required.union(repository.get_models())
         return bool(names) and all([await repository.is_model_ready(name) for name in names])

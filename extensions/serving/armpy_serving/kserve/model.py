@@ -257,7 +257,7 @@ class ArmpyModel(kserve.Model):
         return await served.run_async(*given, request.deadline_s)
 
     def _is_short(self, inputs: Mapping[str, Array]) -> bool:
-        """Whether a run is over so soon that nobody needs to stop it."""
+        """Return whether a run is over so soon that nobody needs to stop it."""
         return sum(array.nbytes for array in inputs.values()) <= self._short_bytes
 
     def _close_if_idle(self) -> None:

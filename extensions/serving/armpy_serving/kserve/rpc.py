@@ -54,7 +54,7 @@ class ArmpyServicer(InferenceServicer):
             raise kserve_error(error, is_grpc=True) from error
 
     async def ModelReady(self, request: Any, context: Any) -> Any:
-        """Whether a model can answer."""  # Any: messages of gRPC
+        """Return whether a model can answer."""  # Any: messages of gRPC
         if request.version and not self._repository.is_foreign(request.name):
             raise kserve_error(version_error(request.version), is_grpc=True)
         return await super().ModelReady(request, context)

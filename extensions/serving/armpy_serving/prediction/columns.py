@@ -116,7 +116,7 @@ def _array(name: str, given: object) -> Column:
 
 
 def _is_masked(given: object) -> TypeGuard[np.ma.MaskedArray[Any, Any]]:
-    """Whether something is masked in an array of a column or row."""
+    """Return whether something is masked in an array of a column or row."""
     return isinstance(given, np.ma.MaskedArray) and bool(np.ma.is_masked(given))
 
 
@@ -261,7 +261,7 @@ def _check_finite(spec: TensorSpec, values: Column, column: str, begin: int) -> 
 
 
 def _same_signs(made: Column, values: Column) -> bool:
-    """Whether no number has become negative, or ceased to be."""
+    """Return whether no number has become negative, or ceased to be."""
     return bool(np.array_equal(made < 0, values < 0)) if values.dtype.kind != "b" else True
 
 

@@ -44,7 +44,7 @@ def node_folder() -> Path | None:
 
 
 def received_file(digest: str, read: Callable[[], bytes | memoryview]) -> str | None:
-    """Where a model's bytes are on this node, written by the first process that asks.
+    """Return where a model's bytes are on this node, written by the first process that asks.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def received_file(digest: str, read: Callable[[], bytes | memoryview]) -> str | 
 
 
 def compiled_file(name: str, save: Callable[[Path], bool]) -> str | None:
-    """Where a compiled model is on this node, made by the first process that asks.
+    """Return where a compiled model is on this node, made by the first process that asks.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def _making(place: Path) -> Iterator[None]:
 
 
 def _is_own(place: Path) -> bool:
-    """Whether there is a file that nobody else can have written."""
+    """Return whether there is a file that nobody else can have written."""
     try:
         with opened(place):
             return True
@@ -132,7 +132,7 @@ def _is_own(place: Path) -> bool:
 
 
 def _is_whole(place: Path, digest: str) -> bool:
-    """Whether a file holds what its name says, and nobody else can have written it."""
+    """Return whether a file holds what its name says, and nobody else can have written it."""
     try:
         with opened(place):
             return content_digest(str(place)) == digest

@@ -70,7 +70,7 @@ def _first_dimensions(model: Model) -> set[int]:
 
 
 def _has_open_rows(model: Model) -> bool:
-    """Whether the shape of a row is known only when it comes."""
+    """Return whether the shape of a row is known only when it comes."""
     return any(None in (spec.shape or ())[1:] for spec in model.inputs)
 
 

@@ -28,7 +28,7 @@ class TritonCall:
 
 
 def count_rows(inputs: Mapping[str, Array]) -> int:
-    """How many rows a request has in a batch.
+    """Return how many rows a request has in a batch.
 
     Raises
     ------

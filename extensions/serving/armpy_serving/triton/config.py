@@ -153,7 +153,7 @@ def triton_type(datatype: str) -> str:
 
 
 def _batching(options: TritonOptions) -> Fields:
-    """How requests are joined, and how long they wait for it."""
+    """Return how requests are joined, and how long they wait for it."""
     policy: dict[str, object] = {}
     if options.timeout_us or options.own_timeout:
         policy["timeout_action"] = Word(options.timeout_action.upper())

@@ -165,7 +165,7 @@ def _write_texts(folder: Path, part: EnsemblePart) -> None:
 
 
 def _rows_are_known(model: Model, options: TritonOptions) -> bool:
-    """Whether all but the batch is, so that the model can be prepared for batches."""
+    """Return whether all but the batch is, so that the model can be prepared for batches."""
     rows = [(spec.shape or ())[1:] for spec in model.inputs]
     return options.max_batch > 0 and not any(n is None for row in rows for n in row)
 

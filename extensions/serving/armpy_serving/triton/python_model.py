@@ -114,7 +114,7 @@ class TritonModel:
         return answers
 
     def is_ready(self) -> bool:
-        """Whether requests can be answered."""
+        """Return whether requests can be answered."""
         return not any(model.is_closed for model in self._models.values())
 
     def finalize(self) -> None:

@@ -46,7 +46,7 @@ class StepSettings:
 
 
 def is_real(spec: TensorSpec) -> bool:
-    """Whether a tensor stands for real numbers."""
+    """Return whether a tensor stands for real numbers."""
     return spec.quantization is not None or spec.data_type is DataType.FLOAT32
 
 

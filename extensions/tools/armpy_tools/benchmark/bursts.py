@@ -24,7 +24,7 @@ class SubjectTurn:
 
     @property
     def runs(self) -> int:
-        """How many runs there were."""
+        """Return how many runs there were."""
         return len(self.durations_us)
 
 

@@ -88,7 +88,7 @@ def _batched(spec: TensorSpec, shape: tuple[int, ...], batch: int) -> tuple[int,
 
 
 def fits(spec: TensorSpec, shape: Sequence[int]) -> bool:
-    """Whether an input takes a shape as the file has it."""
+    """Return whether an input takes a shape as the file has it."""
     declared = spec.shape
     if declared is None:
         return True

@@ -274,7 +274,7 @@ class _Benchmark:
 
 
 def _share(runs: int | None, processes: int, number: int) -> int | None:
-    """How many of some runs a process makes."""
+    """Return how many of some runs a process makes."""
     return None if runs is None else runs * (number + 1) // processes - runs * number // processes
 
 
@@ -284,7 +284,7 @@ def _note_layers(record: _SubjectRecord, one: ISubjectProcess) -> None:
 
 
 def _ratio(baseline: _SubjectRecord, record: _SubjectRecord) -> Ratio | None:
-    """How many times as fast a subject is as another, by item."""
+    """Return how many times as fast a subject is as another, by item."""
     if record.failure or not (any(baseline.turns) and any(record.turns)):
         return None
     is_single = baseline.subject.callers == record.subject.callers == 1

@@ -59,7 +59,7 @@ class ISubjectModel(ABC):
 
 
 def items_of(subject: Subject, shapes: Sequence[Sequence[int]]) -> int:
-    """How many items one run computes: the batch that was chosen, else one."""
+    """Return how many items one run computes: the batch that was chosen, else one."""
     if subject.batch is not None:
         return subject.batch
     sizes = {shape[0] for shape in shapes if len(shape) > 1}

@@ -357,7 +357,7 @@ class _Session:
 
 
 def _is_large_float(workload: CalibrationWorkload) -> bool:
-    """Whether computing less exactly may be worth something."""
+    """Return whether computing less exactly may be worth something."""
     return workload.data_type is DataType.FLOAT32 and workload.size == 1
 
 

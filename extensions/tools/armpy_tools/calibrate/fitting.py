@@ -85,7 +85,7 @@ def _fit_group(
 
 
 def _has_sizes(measured: Measured) -> bool:
-    """Whether some of the works are much larger than others."""
+    """Return whether some of the works are much larger than others."""
     sizes = [work.flops + work.size_bytes for work, _ in measured]
     return max(sizes) > _MUCH * min(sizes)
 

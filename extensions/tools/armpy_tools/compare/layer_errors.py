@@ -86,7 +86,7 @@ def _error(
     together: dict[Value, Array],
     placement: Placement | None,
 ) -> LayerError:
-    """How exact a layer is: the worst of its outputs."""
+    """Return how exact a layer is: the worst of its outputs."""
     outputs = layer.outputs
     own = [_errors(value, right[value], alone[value]) for value in outputs]
     totals = [_errors(value, right[value], together[value]) for value in outputs]

@@ -40,7 +40,7 @@ class TensorTrace:
 
     @property
     def placement(self) -> Placement | None:
-        """Where the layers run; None if there is nothing to run."""
+        """Return where the layers run; None if there is nothing to run."""
         if self._network_id is None:
             return None
         return self._runtime.get_network(self._network_id).placement

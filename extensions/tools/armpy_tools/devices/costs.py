@@ -34,7 +34,7 @@ class Rate:
     power: float = 1.0
 
     def seconds(self, work: Work) -> float:
-        """How long this work takes."""
+        """Return how long this work takes."""
         return self.overhead_s + work.flops * self.flop_s + work.size_bytes * self.byte_s
 
     def scaled(self, time: float, power: float = 1.0) -> Rate:
@@ -57,7 +57,7 @@ class CopyRate:
     byte_s: float = 0.0
 
     def seconds(self, size_bytes: float) -> float:
-        """How long a copy of so many bytes takes."""
+        """Return how long a copy of so many bytes takes."""
         return self.overhead_s + size_bytes * self.byte_s
 
 
@@ -110,7 +110,7 @@ class BackendCosts:
         return self.rate_of(kind_of(layer.operation, infos[0]), type_class(*infos))
 
     def layer_seconds(self, layer: Layer) -> float:
-        """How long a layer takes, without what its part and copies take."""
+        """Return how long a layer takes, without what its part and copies take."""
         work = work_of(layer.operation, layer.input_infos, layer.output_infos)
         return self.layer_rate(layer).seconds(work)
 
@@ -121,7 +121,7 @@ class BackendCosts:
     def operation_seconds(
         self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
     ) -> float:
-        """How long an operation takes that is no layer of a graph."""
+        """Return how long an operation takes that is no layer of a graph."""
         rate = self.rate_of(kind_of(operation, inputs), type_class(inputs, outputs))
         return rate.seconds(work_of(operation, inputs, outputs))
 
@@ -129,7 +129,7 @@ class BackendCosts:
 def transition_seconds(
     writer: BackendCosts | None, reader: BackendCosts | None, size_bytes: float
 ) -> float:
-    """How long it takes to hand a tensor from one backend to another.
+    """Return how long it takes to hand a tensor from one backend to another.
 
     Parameters
     ----------

@@ -176,7 +176,7 @@ class FiguresStore:
             _log.debug("answers are not dropped: %s", error)
 
     def _path(self, kind: str, key: str) -> Path:
-        """Where something of a kind is kept."""
+        """Return where something of a kind is kept."""
         return self.directory / kind / _file_name(key)
 
     def _read(self, kind: str, key: str, make: Callable[[Fields], T]) -> T | None:

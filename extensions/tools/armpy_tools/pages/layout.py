@@ -174,7 +174,7 @@ class _Grid:
                 self._settle(row, wanted)
 
     def _wanted(self, node: int, near: Sequence[Sequence[int]], *, both: bool) -> float:
-        """Where a node would lie if it were alone in its row."""
+        """Return where a node would lie if it were alone in its row."""
         around = [*self.above[node], *self.below[node]] if both else near[node]
         return _mean([self.x[n] for n in around], self.x[node])
 

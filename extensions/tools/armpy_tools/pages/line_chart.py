@@ -67,7 +67,7 @@ class Lines:
 
     @cached_property
     def chart(self) -> LineChart:
-        """Where everything lies."""
+        """Return where everything lies."""
         return LineChart(self)
 
 

@@ -178,7 +178,7 @@ class Bars:
         return self.groups.index(bar.group) % NUM_COLOURS if bar.group else 0
 
     def percent(self, value: float) -> float:
-        """How far a value is along the longest bar, in percent."""
+        """Return how far a value is along the longest bar, in percent."""
         longest = self._longest
         return round(100 * min(max(value / longest, 0.0), 1.0), 3) if longest else 0.0
 

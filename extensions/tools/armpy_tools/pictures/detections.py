@@ -217,7 +217,7 @@ def _objects(outputs: Sequence[Real], shown: tuple[int, int]) -> tuple[Real, Rea
 
 
 def _are_whole(values: Real) -> bool:
-    """Whether numbers can be classes."""
+    """Return whether numbers can be classes."""
     return bool((values == np.rint(values)).all())
 
 

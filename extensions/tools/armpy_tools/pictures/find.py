@@ -43,7 +43,7 @@ def find_pictures(given: Sequence[str]) -> list[str]:
 
 
 def is_one_file(given: Sequence[str]) -> bool:
-    """Whether one picture is named, and not a place where there may be several."""
+    """Return whether one picture is named, and not a place where there may be several."""
     return len(given) == 1 and os.path.isfile(given[0])
 
 

@@ -80,7 +80,7 @@ def input_of_one(spec: TensorSpec) -> TensorSpec:
 
 
 def num_readers(num_threads: int | None) -> int:
-    """How many threads read pictures.
+    """Return how many threads read pictures.
 
     Parameters
     ----------

@@ -113,7 +113,7 @@ def device_costs(
 
 
 def _is_in_host_memory(backend: IBackendInternal) -> bool:
-    """Whether a backend's tensors, those that it prefers, lie in the host's memory."""
+    """Return whether a backend's tensors, those that it prefers, lie in the host's memory."""
     try:
         first = handle_factories(backend)[0][0]
     except ArmpyError:  # told when it is to make tensors, which takes its layers away

@@ -79,7 +79,7 @@ def _second(graph: Graph, layer: Layer) -> Layer | None:
 
 
 def _is_candidate(layer: Layer) -> bool:
-    """Whether a layer's weights can be scaled by channel."""
+    """Return whether a layer's weights can be scaled by channel."""
     if layer.operation.name not in _KINDS or layer.operation.extension:
         return False
     if layer.operation.attributes().get("data_layout", DataLayout.NHWC) is not DataLayout.NHWC:

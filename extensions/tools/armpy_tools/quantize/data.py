@@ -186,7 +186,7 @@ def _one(shape: Sequence[int], wanted: Sequence[int | None] | None) -> tuple[int
 def _count(
     shape: tuple[int, ...], wanted: Sequence[int | None] | None, name: str, where: str
 ) -> int | None:
-    """How many samples an array holds; None if it is one itself."""
+    """Return how many samples an array holds; None if it is one itself."""
     if wanted is None:
         return None
     if len(shape) == len(wanted) and wanted and wanted[0] in (1, None):

@@ -85,7 +85,7 @@ def _squared_error(tried: Range, centres: _Numbers, counts: _Numbers, steps: int
 
 
 def _divergence(tried: Range, centres: _Numbers, counts: _Numbers, steps: int) -> float:
-    """How far the distribution of quantised elements is from that of the real ones.
+    """Return how far the distribution of quantised elements is from that of the real ones.
 
     Notes
     -----

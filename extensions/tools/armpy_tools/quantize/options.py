@@ -76,7 +76,7 @@ class QuantizeOptions:
 
     @property
     def needs_data(self) -> bool:
-        """Whether ranges of activations have to be known."""
+        """Return whether ranges of activations have to be known."""
         return self.scheme in ("int8", "int16x8")
 
 

@@ -50,7 +50,7 @@ class QuantizationPlan:
 
 
 def is_real(value: Value) -> bool:
-    """Whether a tensor holds float32."""
+    """Return whether a tensor holds float32."""
     return value.info.data_type is DataType.FLOAT32
 
 

@@ -155,7 +155,7 @@ def rule_of(layer: Layer, data_type: DataType) -> Rule | None:
 
 
 def moves_only(layer: Layer) -> bool:
-    """Whether a KEEPING layer gives elements of its input, and nothing between them."""
+    """Return whether a KEEPING layer gives elements of its input, and nothing between them."""
     operation = layer.operation
     if isinstance(operation, Pooling2d):
         return operation.algorithm is PoolingAlgorithm.MAX

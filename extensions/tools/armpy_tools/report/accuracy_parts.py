@@ -113,7 +113,7 @@ def _as_float(array: Array, spec: TensorSpec) -> Array:
 
 
 def accuracy_headline(accuracy: ModelErrors | None) -> Headline:
-    """How exact the model is, at first sight."""
+    """Return how exact the model is, at first sight."""
     question = "How exact?"
     if accuracy is None:
         return Headline(question, [("not measured", "left out with --no-accuracy")])

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def speed_headline(summary: Summary) -> Headline:
-    """How long a run takes, how much that varies, and what limits it."""
+    """Return how long a run takes, how much that varies, and what limits it."""
     low, median, high = summary.run_us
     times: dict[str, float] = {}
     runs = max(summary.num_executions, 1)
@@ -71,7 +71,7 @@ def _fallback(rows: Sequence[LayerRow]) -> list[str]:
 
 
 def size_headline(facts: ModelFacts, memory: Sequence[tuple[str, int]]) -> Headline:
-    """How many parameters the model has, how large its file is, and what memory it takes.
+    """Return how many parameters the model has, how large its file is, and what memory it takes.
 
     Parameters
     ----------

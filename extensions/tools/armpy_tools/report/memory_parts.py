@@ -117,7 +117,7 @@ def _needed_over_time(graph: Graph, arena: int) -> Lines:
 
 
 def _arenas_over_time(plan: MemoryPlan, num_steps: int) -> Lines:
-    """How the arenas that armpy has planned fill, step by step."""
+    """Return how the arenas that armpy has planned fill, step by step."""
     series = []
     for arena, size in plan.arenas.items():
         changes = [0] * (num_steps + 1)

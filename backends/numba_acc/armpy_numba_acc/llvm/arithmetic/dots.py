@@ -59,7 +59,7 @@ class Dots(ABC):
 
 
 def dot_products(isa: Isa) -> Dots:
-    """How an instruction set multiplies bytes."""
+    """Return how an instruction set multiplies bytes."""
     return ByteProducts(isa) if isa.dot else WordProducts(isa)
 
 
@@ -69,7 +69,7 @@ def spread_products(isa: Isa) -> Dots:
 
 
 def spread_pairs(isa: Isa) -> Dots:
-    """How it multiplies 16-bit elements where those of all lanes are the same."""
+    """Return how it multiplies 16-bit elements where those of all lanes are the same."""
     return LongProducts(isa, 2) if isa.has_long_products else PairProducts(isa)
 
 

@@ -127,7 +127,7 @@ class _ArbiterWords:
         return results
 
     def has_seat(self) -> CodeValue:
-        """Whether one more execution may begin."""
+        """Return whether one more execution may begin."""
         return self[ACTIVE] < self[SEATS]
 
     def remember(self, num_executions: CodeValue, now: CodeValue) -> None:

@@ -94,7 +94,7 @@ def measured_model(
 
 
 def _operations(trial: TimedLoop, isa: Isa) -> int:
-    """How many instructions of its kind a turn has at least."""
+    """Return how many instructions of its kind a turn has at least."""
     if trial.what == "tile":
         return trial.rows * trial.vectors
     if trial.what == "steps" and trial.kind == "u8" and not isa.dot:
@@ -140,7 +140,7 @@ def _unit(times_ns: Mapping[TimedLoop, float]) -> Unit | None:
 
 
 def _distance(paces: Sequence[Pace], cycle_ns: float, model: MachineModel) -> float:
-    """How unlike a machine another one is, by their paces in cycles."""
+    """Return how unlike a machine another one is, by their paces in cycles."""
     ratios = []
     for pace in paces:
         found = [

@@ -142,11 +142,11 @@ class MachineModel:
         return found
 
     def has(self, instruction: str) -> bool:
-        """Whether it is known how fast a kind of multiplication is."""
+        """Return whether it is known how fast a kind of multiplication is."""
         return any(pace.instruction == instruction for pace in self.paces)
 
     def pace(self, instruction: str, vector_bytes: int) -> Pace:
-        """How fast an instruction is on registers of a width.
+        """Return how fast an instruction is on registers of a width.
 
         Of widths that are not known the nearest one tells: wider registers take several of its
         steps, narrower ones no less. What is not known at all is taken for float32 at four times
@@ -161,7 +161,7 @@ class MachineModel:
         return replace(pace, vector_bytes=vector_bytes, step_ns=factor * pace.step_ns)
 
     def products(self, kind: str, isa: Isa, vector_bytes: int = 0) -> Pace:
-        """How fast an instruction set multiplies.
+        """Return how fast an instruction set multiplies.
 
         Parameters
         ----------

@@ -80,7 +80,7 @@ def _auxiliary(number: int) -> int:
 
 
 def _sysctl(name: str) -> bool:
-    """Whether macOS says that the processor has something."""
+    """Return whether macOS says that the processor has something."""
     value = ctypes.c_int64(0)
     size = ctypes.c_size_t(ctypes.sizeof(value))
     read = ctypes.CDLL(None).sysctlbyname

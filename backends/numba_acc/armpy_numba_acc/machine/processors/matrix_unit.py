@@ -39,7 +39,7 @@ def configuration(first_rows: int, second_rows: int, block_bytes: int) -> bytes:
 
 @cache
 def has_matrix_unit() -> bool:
-    """Whether the processor says that it has one, as the operating system shows it."""
+    """Return whether the processor says that it has one, as the operating system shows it."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
             text = file.read()

@@ -87,7 +87,7 @@ def _cut_off(moved: CodeValue) -> CodeValue:
 
 
 def _is_doubtful(moved: list[CodeValue]) -> CodeValue:
-    """Whether any number of some vectors may be cut off wrong, or is NaN."""
+    """Return whether any number of some vectors may be cut off wrong, or is NaN."""
     doubts = [(each.bits() & _FRACTION_BITS).equals(0) | each.is_nan() for each in moved]
     return reduce(or_, doubts).any()
 

@@ -290,7 +290,7 @@ class Finish(ABC):
 
     @property
     def begins_with_bias(self) -> bool:
-        """Whether sums begin with what a panel's head begins with, in every row."""
+        """Return whether sums begin with what a panel's head begins with, in every row."""
         return False
 
     @abstractmethod

@@ -46,7 +46,7 @@ class Block:
         return CallFields(kind, self.args)
 
     def place(self, pixel: int) -> CodeValue:
-        """Where the block's elements of a pixel of the tile are written."""
+        """Return where the block's elements of a pixel of the tile are written."""
         return self.outputs.load(I64, pixel) + self.at
 
 

@@ -19,7 +19,7 @@ class TrialResult(Protocol):
 
     @property
     def is_passed(self) -> bool:
-        """Whether nothing is wrong."""
+        """Return whether nothing is wrong."""
 
     def to_document(self) -> dict[str, object]:
         """What ``--json`` prints."""

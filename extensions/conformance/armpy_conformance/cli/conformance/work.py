@@ -178,7 +178,7 @@ def print_conformance(result: ConformanceResult) -> None:
 
 
 def _is_unclaimed(counts: Mapping[str, int]) -> bool:
-    """Whether all of some cases are unsupported."""
+    """Return whether all of some cases are unsupported."""
     return sum(counts.values()) == counts[Outcome.UNSUPPORTED.value]
 
 

@@ -86,7 +86,7 @@ def cast(call: RandomOperation) -> None:
 
 
 def _is_small(source: Source) -> bool:
-    """Whether elements of an earlier tensor fit into an integer."""
+    """Return whether elements of an earlier tensor fit into an integer."""
     return source.made_by not in (_C.EXP, _C.DIV, _C.POW, _C.RSQRT, _C.MUL, _C.REDUCE_PROD)
 
 

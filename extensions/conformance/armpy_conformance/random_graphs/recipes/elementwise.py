@@ -22,7 +22,7 @@ def positive_unary(call: RandomOperation) -> None:
 
 
 def _is_not_negative(source: Source) -> bool:
-    """Whether an earlier tensor has no negative elements."""
+    """Return whether an earlier tensor has no negative elements."""
     return source.made_by in _NEVER_NEGATIVE
 
 

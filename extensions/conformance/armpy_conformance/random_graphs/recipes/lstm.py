@@ -43,7 +43,7 @@ class LstmParts:
         )
 
     def has(self, gate: str) -> bool:
-        """Whether there is a gate."""
+        """Return whether there is a gate."""
         return self.input_gate or gate != "input"
 
 

@@ -77,7 +77,7 @@ def auxiliary_input(call: RandomOperation, shape: tuple[int, ...]) -> str:
 
 
 def has_output(call: RandomOperation, name: str) -> bool:
-    """Whether the form has an output."""
+    """Return whether the form has an output."""
     return any(argument.name == name for argument in call.form.outputs)
 
 

@@ -75,7 +75,7 @@ def print_benchmark(result: BenchmarkResult) -> None:
 
 
 def how_measured(result: BenchmarkResult) -> str:
-    """How much was measured, and how."""
+    """Return how much was measured, and how."""
     plan, count = result.plan, result.processes
     much = f"{plan.runs} runs" if plan.runs is not None else f"{plan.seconds:g} s of runs"
     where = "a fresh process" if count <= 1 else f"{count} fresh processes, one after the other"
@@ -94,7 +94,7 @@ Table: TypeAlias = tuple[list[str], list[tuple[str, ...]]]
 
 
 def runs_table(result: BenchmarkResult, subjects: Sequence[SubjectResult]) -> Table:
-    """How long runs take."""
+    """Return how long runs take."""
     columns = ["what", "min>", "median>", "p90>", "p99>", "runs>", "per second>"]
     rows: list[tuple[str, ...]] = []
     for subject in subjects:

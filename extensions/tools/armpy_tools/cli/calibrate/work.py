@@ -55,7 +55,7 @@ def calibrate(
 
 
 def busy_processors() -> float:
-    """How many processors were busy in the last minute, where the system says it; else 0."""
+    """Return how many processors were busy in the last minute, where the system says it; else 0."""
     try:
         return os.getloadavg()[0]
     except (AttributeError, OSError):

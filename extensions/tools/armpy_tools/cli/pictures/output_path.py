@@ -11,7 +11,7 @@ SUFFIXES = (".csv", ".jsonl", ".npz")
 
 
 def is_result_file(path: str | None) -> bool:
-    """Whether what ``--output`` names is one file for all, and no folder."""
+    """Return whether what ``--output`` names is one file for all, and no folder."""
     return path is not None and Path(path).suffix.lower() in SUFFIXES
 
 

@@ -69,7 +69,7 @@ class PicturesReport:
 
     @property
     def pictures_per_s(self) -> float:
-        """How many pictures this process has run in a second."""
+        """Return how many pictures this process has run in a second."""
         return (self.total - self.resumed) / self.duration_s if self.duration_s else 0.0
 
 

@@ -346,7 +346,7 @@ def _unusable(
 
 
 def _batch_of(spec: TensorSpec, wanted: int | None) -> int:
-    """How many pictures a model gets together."""
+    """Return how many pictures a model gets together."""
     first = spec.shape[0] if spec.shape else 1
     if first is None:
         return wanted or 1

@@ -133,7 +133,7 @@ class ResultFolder:
 
 
 def _is_whole(path: str) -> bool:
-    """Whether a file is there with all that its kind lets one see at once."""
+    """Return whether a file is there with all that its kind lets one see at once."""
     try:
         if path.endswith(".npy"):
             np.load(path, mmap_mode="r", allow_pickle=False)

@@ -23,7 +23,7 @@ Layout = tuple[str, int]
 
 
 def layout_of(result: PictureResult, top: int) -> Layout:
-    """How a table is laid out whose first picture gets an answer."""
+    """Return how a table is laid out whose first picture gets an answer."""
     if result.findings is not None:
         return ("poses" if result.findings.kind == "people" else "detections"), 0
     if len(result.outputs) != 1:
