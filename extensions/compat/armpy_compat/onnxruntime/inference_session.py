@@ -156,7 +156,7 @@ class Session:
         RuntimeError
             If something bound does not fit, or computing fails.
         """
-        self._sess.run_with_iobinding(iobinding, run_options)
+        self._sess.run_with_iobinding(iobinding._iobinding, run_options)
 
     def run_with_ortvaluevector(
         self,

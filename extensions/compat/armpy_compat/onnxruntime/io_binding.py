@@ -17,88 +17,62 @@ from armpy_compat.onnxruntime.ort_value import OrtValue, OrtValueVector
 _Array = npt.NDArray[Any]  # Any: elements of every type
 
 
-class IOBinding:
-    """Arrays that `run_with_iobinding` reads, and where it writes.
+class SessionIOBinding:
+    """Arrays that a session reads, and where it writes, as ONNX Runtime's binding has them.
 
     Parameters
     ----------
-    session : InferenceSession
-        Or the session beneath it.
+    session : NativeSession
     """
 
-    def __init__(self, session: Any) -> None:  # Any: either class of sessions, made later
-        self._session = getattr(session, "_sess", session)
-        self._inputs = {argument.name for argument in self._session.inputs_meta}
+    def __init__(self, session: Any) -> None:  # Any: its class is made of this one
+        self._inputs = {argument.name for argument in session.inputs_meta}
         self.input_arrays: dict[str, object] = {}
         self.output_arrays: dict[str, _Array | None] = {}
         self._bound_values: dict[str, OrtValue] = {}
         self._results: list[Any] = []
 
     @property
-    def _iobinding(self) -> IOBinding:
-        return self
-
-    @property
     def targets(self) -> dict[str, _Array]:
         """Arrays that outputs are written to, by name."""
         return {name: array for name, array in self.output_arrays.items() if array is not None}
 
-    def bind_cpu_input(self, name: str, arr_on_cpu: object) -> None:
-        """Bind an input to an array, which each run reads.
+    def bind_input(self, name: str, *place: Any) -> None:  # Any: see below
+        """Bind an input.
+
+        Parameters
+        ----------
+        *place : object
+            An array; or a device, an element type, a shape and an address.
 
         Raises
         ------
         RuntimeError
-            If there is no such input.
+            If there is no such input, or the device is not the processor.
         """
         if name not in self._inputs:
             raise RuntimeError(f"Failed to find NodeArg with name: {name} in the def list")
-        self.input_arrays[name] = arr_on_cpu
-
-    def bind_input(
-        self,
-        name: str,
-        device_type: str | OrtDevice,
-        device_id: int,
-        element_type: object,
-        shape: Sequence[int],
-        buffer_ptr: int,
-    ) -> None:
-        """Bind an input to memory at an address; raises as `bind_cpu_input`."""
-        _check_device(device_type, device_id)
-        self.bind_cpu_input(name, _array_at(buffer_ptr, element_type, shape))
+        self.input_arrays[name] = place[0] if len(place) == 1 else _array_at(*place)
 
     def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
-        """Bind an input to a value; raises as `bind_cpu_input`."""
-        self.bind_cpu_input(name, ortvalue.content())
+        """Bind an input to a value; raises as `bind_input`."""
+        self.bind_input(name, ortvalue.content())
 
-    def bind_output(
-        self,
-        name: str,
-        device_type: str | OrtDevice = "cpu",
-        device_id: int = 0,
-        element_type: object = None,
-        shape: Sequence[int] | None = None,
-        buffer_ptr: int | None = None,
-    ) -> None:
-        """Bind an output to memory at an address, or to an array that each run makes.
+    def bind_output(self, name: str, device: OrtDevice, *place: Any) -> None:  # Any: see below
+        """Bind an output.
+
+        Parameters
+        ----------
+        *place : object
+            Nothing, for an array that each run makes; or an element type, a shape and an address.
 
         Raises
         ------
-        ValueError
-            If type or shape are missing for an address.
         RuntimeError
             If the device is not the processor.
         """
-        _check_device(device_type, device_id)
-        if buffer_ptr is None:
-            self.output_arrays[name] = None
-            return
-        if element_type is None or shape is None:
-            raise ValueError(
-                "`element_type` and `shape` are to be provided if pre-allocated memory is provided"
-            )
-        self.output_arrays[name] = _array_at(buffer_ptr, element_type, shape)
+        check_is_cpu(device)
+        self.output_arrays[name] = _array_at(device, *place) if place else None
 
     def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
         """Bind an output to a value, whose elements each run writes."""
@@ -113,20 +87,19 @@ class IOBinding:
             if array is not None and array is not result:
                 np.copyto(array, result)
 
-    def get_outputs(self) -> list[OrtValue]:
+    def get_outputs(self) -> OrtValueVector:
         """Return the outputs of the latest run in the order in which they were bound."""
-        return [
+        return OrtValueVector(
             self._bound_values.get(name) or OrtValue(result)
             for name, result in zip(self.output_arrays, self._results, strict=False)
-        ]
-
-    def get_outputs_as_ortvaluevector(self) -> OrtValueVector:
-        """Return the outputs of the latest run as a vector."""
-        return OrtValueVector(self.get_outputs())
+        )
 
     def copy_outputs_to_cpu(self) -> list[Any]:
         """Return the outputs of the latest run as arrays."""
-        return [np.array(result) if _is_array(result) else result for result in self._results]
+        return [
+            np.array(result) if isinstance(result, np.ndarray) else result
+            for result in self._results
+        ]
 
     def synchronize_inputs(self) -> None:
         """Do nothing: inputs lie in the memory of the host."""
@@ -145,17 +118,99 @@ class IOBinding:
         self._results = []
 
 
-def _is_array(value: object) -> bool:
-    return isinstance(value, np.ndarray)
+class IOBinding:
+    """Arrays that `InferenceSession.run_with_iobinding` reads, and where it writes.
+
+    Parameters
+    ----------
+    session : InferenceSession
+    """
+
+    def __init__(self, session: Any) -> None:  # Any: its class is made of this one
+        self._iobinding = SessionIOBinding(session._sess)
+        self.synchronize_inputs = self._iobinding.synchronize_inputs
+        self.synchronize_outputs = self._iobinding.synchronize_outputs
+        self.clear_binding_inputs = self._iobinding.clear_binding_inputs
+        self.clear_binding_outputs = self._iobinding.clear_binding_outputs
+        self.copy_outputs_to_cpu = self._iobinding.copy_outputs_to_cpu
+
+    def bind_cpu_input(self, name: str, arr_on_cpu: object) -> None:
+        """Bind an input to an array, which each run reads.
+
+        Raises
+        ------
+        RuntimeError
+            If there is no such input.
+        """
+        self._iobinding.bind_input(name, arr_on_cpu)
+
+    def bind_input(
+        self,
+        name: str,
+        device_type: str,
+        device_id: int,
+        element_type: object,
+        shape: Sequence[int],
+        buffer_ptr: int,
+    ) -> None:
+        """Bind an input to memory at an address.
+
+        Raises
+        ------
+        RuntimeError
+            If there is no such input, or the device is not the processor.
+        """
+        device = OrtDevice.make(device_type, device_id)
+        self._iobinding.bind_input(name, device, element_type, shape, buffer_ptr)
+
+    def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
+        """Bind an input to a value; raises as `bind_cpu_input`."""
+        self._iobinding.bind_ortvalue_input(name, ortvalue)
+
+    def bind_output(
+        self,
+        name: str,
+        device_type: str = "cpu",
+        device_id: int = 0,
+        element_type: object = None,
+        shape: Sequence[int] | None = None,
+        buffer_ptr: int | None = None,
+    ) -> None:
+        """Bind an output to memory at an address, or to an array that each run makes.
+
+        Raises
+        ------
+        ValueError
+            If type or shape are missing for an address.
+        RuntimeError
+            If the device is not the processor.
+        """
+        device = OrtDevice.make(device_type, device_id)
+        if buffer_ptr is None:
+            self._iobinding.bind_output(name, device)
+            return
+        if element_type is None or shape is None:
+            raise ValueError(
+                "`element_type` and `shape` are to be provided if pre-allocated memory is provided"
+            )
+        self._iobinding.bind_output(name, device, element_type, shape, buffer_ptr)
+
+    def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
+        """Bind an output to a value, whose elements each run writes."""
+        self._iobinding.bind_ortvalue_output(name, ortvalue)
+
+    def get_outputs(self) -> list[OrtValue]:
+        """Return the outputs of the latest run in the order in which they were bound."""
+        return [*self._iobinding.get_outputs()]
+
+    def get_outputs_as_ortvaluevector(self) -> OrtValueVector:
+        """Return the outputs of the latest run as a vector."""
+        return self._iobinding.get_outputs()
 
 
-def _check_device(device: str | OrtDevice, device_id: int) -> None:
-    """Check that a device, or one of this name, is the processor."""
-    check_is_cpu(OrtDevice.make(device, device_id) if isinstance(device, str) else device)
-
-
-def _array_at(address: int, element_type: Any, shape: Sequence[int]) -> _Array:
+def _array_at(device: OrtDevice, element_type: Any, shape: Sequence[int], address: int) -> _Array:
     """An array over memory at an address."""
+    check_is_cpu(device)
     dtype = numpy_type(element_type) if isinstance(element_type, int) else np.dtype(element_type)
     count = math.prod(shape)
     buffer = (ctypes.c_char * (count * dtype.itemsize)).from_address(address)

@@ -20,7 +20,7 @@ from armpy_compat.onnxruntime.errors import (
     status_error,
 )
 from armpy_compat.onnxruntime.feeds import check_names, converted
-from armpy_compat.onnxruntime.io_binding import IOBinding
+from armpy_compat.onnxruntime.io_binding import SessionIOBinding
 from armpy_compat.onnxruntime.node_arguments import (
     FileDescription,
     NodeArg,
@@ -262,7 +262,7 @@ class NativeSession:
         return OrtValueVector(map(OrtValue, results))
 
     def run_with_iobinding(
-        self, iobinding: IOBinding, run_options: RunOptions | None = None
+        self, iobinding: SessionIOBinding, run_options: RunOptions | None = None
     ) -> None:
         """Compute the outputs of a binding from its inputs.
 
@@ -273,19 +273,26 @@ class NativeSession:
         """
         if not iobinding.output_arrays:
             raise RuntimeError("Error in execution: At least one output should be requested.")
-        names, targets = [*iobinding.output_arrays], iobinding.targets
+        names = [*iobinding.output_arrays]
+        results = None
+        if run_options is None and iobinding.targets:
+            results = self._written(names, iobinding)
         try:
-            if targets and run_options is None and self.model is not None:
-                results = self.model.run(iobinding.input_arrays, targets)
-                iobinding.set_results([results[name] for name in names])
-                return
-            results_in_order = self.run(names, iobinding.input_arrays, run_options)
+            if results is None:
+                results = self.run(names, iobinding.input_arrays, run_options)
+            iobinding.set_results(results)
+        except Exception as error:
+            raise RuntimeError(f"Error in execution: {error}") from error
+
+    def _written(self, names: Sequence[str], iobinding: SessionIOBinding) -> list[Any] | None:
+        """Outputs in the arrays that are bound; None where arrays do not fit as they are."""
+        if self.model is None or self._labels:
+            return None
+        try:
+            results = self.model.run(iobinding.input_arrays, iobinding.targets)
         except ArmpyError:
-            try:
-                results_in_order = self.run(names, iobinding.input_arrays, run_options)
-            except Exception as error:
-                raise RuntimeError(f"Error in execution: {error}") from error
-        iobinding.set_results(results_in_order)
+            return None  # `run` converts the inputs, or names what does not fit
+        return [results[name] for name in names]
 
     def run_with_ortvaluevector(
         self,

@@ -112,6 +112,8 @@ def refined(
     """
     return [
         NodeArg(argument.name, argument.type, _refined(argument.shape, known.get(argument.name)))
+        if argument.type.startswith("tensor(")
+        else argument
         for argument in arguments
     ]
 

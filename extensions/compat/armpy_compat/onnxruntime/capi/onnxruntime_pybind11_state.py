@@ -29,7 +29,7 @@ from armpy_compat.onnxruntime.errors import (
     NotImplemented,
     RuntimeException,
 )
-from armpy_compat.onnxruntime.io_binding import IOBinding as SessionIOBinding
+from armpy_compat.onnxruntime.io_binding import SessionIOBinding
 from armpy_compat.onnxruntime.native_session import NativeSession as InferenceSession
 from armpy_compat.onnxruntime.node_arguments import FileDescription as ModelMetadata
 from armpy_compat.onnxruntime.node_arguments import NodeArg
