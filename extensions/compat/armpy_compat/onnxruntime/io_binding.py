@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from armpy.execution import Execution
 from armpy_compat.onnxruntime.devices import OrtDevice, check_is_cpu
 from armpy_compat.onnxruntime.element_types import numpy_type
 from armpy_compat.onnxruntime.ort_value import OrtValue, OrtValueVector
@@ -23,6 +24,13 @@ class SessionIOBinding:
     Parameters
     ----------
     session : NativeSession
+
+    Attributes
+    ----------
+    num_runs : int
+        Runs since something was bound.
+    execution : Execution, optional
+        Runs with the same arrays, once there have been two.
     """
 
     def __init__(self, session: Any) -> None:  # Any: its class is made of this one
@@ -31,11 +39,8 @@ class SessionIOBinding:
         self.output_arrays: dict[str, _Array | None] = {}
         self._bound_values: dict[str, OrtValue] = {}
         self._results: list[Any] = []
-
-    @property
-    def targets(self) -> dict[str, _Array]:
-        """Arrays that outputs are written to, by name."""
-        return {name: array for name, array in self.output_arrays.items() if array is not None}
+        self.num_runs = 0
+        self.execution: Execution | None = None
 
     def bind_input(self, name: str, *place: Any) -> None:  # Any: see below
         """Bind an input.
@@ -52,6 +57,7 @@ class SessionIOBinding:
         """
         if name not in self._inputs:
             raise RuntimeError(f"Failed to find NodeArg with name: {name} in the def list")
+        self._change()
         self.input_arrays[name] = place[0] if len(place) == 1 else _array_at(*place)
 
     def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
@@ -72,17 +78,24 @@ class SessionIOBinding:
             If the device is not the processor.
         """
         check_is_cpu(device)
+        self._change()
         self.output_arrays[name] = _array_at(device, *place) if place else None
 
     def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
         """Bind an output to a value, whose elements each run writes."""
         content = ortvalue.content()
+        self._change()
         self.output_arrays[name] = content if isinstance(content, np.ndarray) else None
         self._bound_values[name] = ortvalue
+
+    def _change(self) -> None:
+        """Forget runs with what was bound before."""
+        self.num_runs, self.execution = 0, None
 
     def set_results(self, results: list[Any]) -> None:
         """Keep the outputs of a run, and write those that have to be copied."""
         self._results = results
+        self.num_runs += 1
         for array, result in zip(self.output_arrays.values(), results, strict=True):
             if array is not None and array is not result:
                 np.copyto(array, result)
@@ -109,10 +122,12 @@ class SessionIOBinding:
 
     def clear_binding_inputs(self) -> None:
         """Unbind all inputs."""
+        self._change()
         self.input_arrays.clear()
 
     def clear_binding_outputs(self) -> None:
         """Unbind all outputs."""
+        self._change()
         self.output_arrays.clear()
         self._bound_values.clear()
         self._results = []

@@ -9,10 +9,12 @@ from functools import partial
 from typing import Any
 
 import armpy
-from armpy.errors import ArmpyError
+from armpy.backend import cancellable
+from armpy.errors import ArmpyError, ExecutionCancelledError
 from armpy.execution import NetworkProperties, RuntimeOptions
 from armpy_compat.onnxruntime.devices import OrtMemoryInfo
 from armpy_compat.onnxruntime.errors import (
+    Fail,
     InvalidArgument,
     NotImplemented,
     load_error,
@@ -167,14 +169,14 @@ class NativeSession:
         RuntimeException, EPFail, Fail
             If computing fails, or was terminated.
         """
-        if run_options is not None:
-            results = self._results(output_names, feed, run_options)
-        else:
-            try:
+        try:
+            if run_options is None:
                 results = self._run(feed)
-            except ArmpyError:
-                # The usual types have failed: others are converted, or refused as there.
-                results = self._results(output_names, feed, None)
+            else:
+                results = _call(self._run, feed, output_names, run_options)
+        except ArmpyError:
+            # The usual types have failed: others are converted, or refused as there.
+            results = self._results(output_names, feed, run_options)
         if self._labels:
             results = maps_of(results, self._labels)
         try:
@@ -186,22 +188,13 @@ class NativeSession:
     def _results(
         self, output_names: Sequence[str], feed: _Feed, run_options: RunOptions | None
     ) -> _Results:
-        """Results of a call with options, or with inputs that have to be converted."""
+        """Results of a call with inputs that have to be converted; errors as of `run`."""
         check_names(feed, {**self._arguments, **self._defaults})
         arrays = {name: converted(self._argument(name), value) for name, value in feed.items()}
-        model, run = self.model, self._run
         changed = frozenset(self._defaults).intersection(feed)
         try:
-            if changed:
-                model = self._variant(changed)
-                run = model.run
-            if run_options is None:
-                return run(arrays)
-            run_options.check_terminate()
-            if model is None:
-                return run(arrays)
-            names = output_names if run_options.only_execute_path_to_fetches else None
-            return run_options.result(model.start(arrays, names))
+            run = self._variant(changed).run if changed else self._run
+            return _call(run, arrays, output_names, run_options)
         except ArmpyError as error:
             raise run_error(error) from error
 
@@ -275,8 +268,8 @@ class NativeSession:
             raise RuntimeError("Error in execution: At least one output should be requested.")
         names = [*iobinding.output_arrays]
         results = None
-        if run_options is None and iobinding.targets:
-            results = self._written(names, iobinding)
+        if run_options is None and self.model is not None and not self._labels:
+            results = self._written(self.model, names, iobinding)
         try:
             if results is None:
                 results = self.run(names, iobinding.input_arrays, run_options)
@@ -284,12 +277,18 @@ class NativeSession:
         except Exception as error:
             raise RuntimeError(f"Error in execution: {error}") from error
 
-    def _written(self, names: Sequence[str], iobinding: SessionIOBinding) -> list[Any] | None:
+    def _written(
+        self, model: armpy.Model, names: Sequence[str], iobinding: SessionIOBinding
+    ) -> list[Any] | None:
         """Outputs in the arrays that are bound; None where arrays do not fit as they are."""
-        if self.model is None or self._labels:
-            return None
+        inputs, outputs = iobinding.input_arrays, iobinding.output_arrays
+        targets = {name: array for name, array in outputs.items() if array is not None}
         try:
-            results = self.model.run(iobinding.input_arrays, iobinding.targets)
+            if iobinding.num_runs and len(targets) == len(self.outputs_meta):
+                iobinding.execution = iobinding.execution or model.bind(inputs, targets)
+                results = iobinding.execution()
+            else:
+                results = model.run(inputs, targets)
         except ArmpyError:
             return None  # `run` converts the inputs, or names what does not fit
         return [results[name] for name in names]
@@ -344,6 +343,31 @@ class NativeSession:
 
 
 _LEAST_FORM_WITH_DEFAULTS = 4
+
+
+def _call(
+    run: Callable[..., _Results],
+    feed: _Feed,
+    output_names: Sequence[str],
+    run_options: RunOptions | None,
+) -> _Results:
+    """Results of a call that its options can end.
+
+    Raises
+    ------
+    Fail
+        If it is ended; else what `run` raises.
+    """
+    if run_options is None:
+        return run(feed)
+    names = output_names if run_options.only_execute_path_to_fetches else None
+    try:
+        with cancellable(run_options.cancellation) as cancellation:
+            cancellation.check()
+            return run(feed, names)
+    except ExecutionCancelledError as error:
+        text = "Exiting due to terminate flag being set to true."
+        raise status_error(Fail, text) from error
 
 
 def _loader(

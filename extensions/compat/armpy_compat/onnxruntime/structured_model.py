@@ -78,6 +78,7 @@ def maps_of(results: Mapping[str, Any], labels: _Labels) -> dict[str, Any]:
     mapped = {
         name: [dict(zip(keys, row, strict=True)) for row in results[name].tolist()]
         for name, keys in labels.items()
+        if name in results
     }
     return {**results, **mapped}
 
