@@ -91,7 +91,7 @@ class NativeSession:
         initial = {tensor.name for tensor in model.graph.initializer}
         inputs = [value for value in model.graph.input if value.name not in initial]
         self.inputs_meta: list[NodeArg] = arguments_of(inputs)
-        self.outputs_meta: list[NodeArg] = arguments_of(model.graph.output)
+        self.outputs_meta: list[NodeArg] = arguments_of(self._source.outputs())
         # Of older forms, initializers stand among the inputs without being any.
         values = model.graph.input if model.ir_version >= _LEAST_FORM_WITH_DEFAULTS else ()
         defaults = [value for value in values if value.name in initial]

@@ -90,10 +90,15 @@ def type_text(kind: Any) -> str:  # Any: onnx.TypeProto, as the package has no t
 
 def shape_of(kind: Any) -> list[int | str | None]:  # Any: onnx.TypeProto
     """Dimensions of a tensor: sizes, names, or None; empty for what is no tensor."""
+    if kind.WhichOneof("value") == "optional_type":
+        return shape_of(kind.optional_type.elem_type)
     if kind.WhichOneof("value") != "tensor_type":
         return []
     return [
-        dim.dim_value if dim.HasField("dim_value") else dim.dim_param or None
+        # PaddlePaddle's exporter writes -1 for open dimensions.
+        (dim.dim_value if dim.dim_value >= 0 else None)
+        if dim.HasField("dim_value")
+        else dim.dim_param or None
         for dim in kind.tensor_type.shape.dim
     ]
 
@@ -121,8 +126,6 @@ def refined(
 def _refined(
     declared: list[int | str | None], known: Sequence[int | None] | None
 ) -> list[int | str | None]:
-    if known is None or (declared and len(declared) != len(known)):
+    if known is None or len(declared) != len(known):
         return declared
-    if not declared:
-        return list(known)
     return [dim if size is None else size for dim, size in zip(declared, known, strict=True)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,17 @@ class SessionSource:
         """Change the model as the options of a session ask for."""
         self._set_dimensions(options)
         self._replace(options.initializer_arrays)
+
+    def outputs(self) -> list[Any]:  # Any: onnx.ValueInfoProto
+        """The outputs as the file declares them; those without a shape with what follows."""
+        declared = [*self.model.graph.output]
+        if all(_is_described(value.type) for value in declared):
+            return declared
+        inferred = {value.name: value for value in _inferred_outputs(self.model)}
+        return [
+            value if _is_described(value.type) else inferred.get(value.name, value)
+            for value in declared
+        ]
 
     def with_inputs(self, names: frozenset[str]) -> bytes:
         """Contents of the model with some of its initializers as inputs."""
@@ -154,6 +166,48 @@ def options_in_model(model: Any) -> SessionOptions | None:  # Any: onnx.ModelPro
                 setattr(options, name, value)
             return options
     return None
+
+
+def _is_described(kind: Any) -> Any:  # Any: onnx.TypeProto, a truth value
+    """Return whether it is no tensor, or has a shape."""
+    return kind.WhichOneof("value") != "tensor_type" or kind.tensor_type.HasField("shape")
+
+
+def _inferred_outputs(model: Any) -> list[Any]:  # Any: onnx.ModelProto
+    """Outputs of a model with the shapes that follow from its nodes; none if inference fails.
+
+    Notes
+    -----
+    Large constants are left out of the copy, as their elements say nothing about shapes. The names
+    that the package makes for open dimensions are no names of the model's.
+    """
+    graph = model.graph
+    light = onnx.ModelProto(
+        ir_version=model.ir_version, opset_import=model.opset_import, functions=model.functions
+    )
+    light.graph.node.extend(graph.node)
+    light.graph.input.extend(graph.input)
+    light.graph.output.extend(graph.output)
+    light.graph.value_info.extend(graph.value_info)
+    for tensor in graph.initializer:
+        if math.prod(tensor.dims) <= _MOST_ELEMENTS:
+            light.graph.initializer.append(tensor)
+        else:
+            light.graph.value_info.append(
+                onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
+            )
+    try:
+        outputs = [*onnx.shape_inference.infer_shapes(light).graph.output]
+    except onnx.shape_inference.InferenceError:
+        return []
+    for output in outputs:
+        for dim in output.type.tensor_type.shape.dim:
+            if dim.dim_param.startswith("unk__"):
+                dim.ClearField("dim_param")
+    return outputs
+
+
+_MOST_ELEMENTS = 1024
 
 
 def _contents(path: str) -> bytes:

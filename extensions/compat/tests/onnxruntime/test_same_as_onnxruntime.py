@@ -29,7 +29,9 @@ META = (
 
 GRAPHS = {
     "open dimensions": "g (float[n, 3] x) => (float[n, 3] y) { y = Relu (x) }",
-    "an output without a shape": "g (float[n, 3] x) => (float y) { y = Transpose (x) }",
+    "an output without a shape": "g (float[2, 3] x) => (float[] y) { y = Transpose (x) }",
+    "an output without a shape, of open ones": "g (float[n, 3] x) => (float[] y, int64[] z)"
+    " { y = Transpose (x) z = Shape (x) }",
     "a declared name for a known size": "g (float[2, 3] x) => (float[m, k] y) { y = Neg (x) }",
     "a scalar": "g (float[n, 3] x) => (float y) { y = ReduceSum <keepdims = 0> (x) }",
     "types": "g (float[2, 3] x) => (bool[2, 3] y, int64[2] z, float16[2, 3] h)"
