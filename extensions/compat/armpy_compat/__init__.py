@@ -6,7 +6,26 @@ imported by the call itself, so that it costs nothing in `sitecustomize`.
 
 from armpy_compat.module_aliases import install_aliases
 
-__all__ = ["install_as_onnxruntime", "install_as_pyarmnn", "install_as_tflite_runtime"]
+__all__ = [
+    "install_as_onnxruntime",
+    "install_as_pyarmnn",
+    "install_as_tensorflow",
+    "install_as_tflite_runtime",
+]
+
+_LITERT = "armpy_compat.litert"
+_LITERT_MODULES = (
+    ("interpreter", "interpreter"),
+    ("compiled_model", "compiled_model"),
+    ("hardware_accelerator", "hardware_accelerator"),
+    ("tensor_buffer", "tensor_buffer"),
+    ("environment", "environment"),
+    ("options", "options"),
+    ("cpu_options", "options"),
+    ("gpu_options", "options"),
+    ("cpu_kernel_mode", "options"),
+)
+"""Modules of ai_edge_litert, and the ones of `armpy_compat.litert` that answer."""
 
 
 def install_as_pyarmnn() -> None:
@@ -49,10 +68,32 @@ def install_as_tflite_runtime() -> None:
     """
     install_aliases(
         {
-            "tflite_runtime": "armpy_compat.litert",
-            "tflite_runtime.interpreter": "armpy_compat.litert.interpreter",
-            "ai_edge_litert": "armpy_compat.litert",
-            "ai_edge_litert.interpreter": "armpy_compat.litert.interpreter",
+            "tflite_runtime": _LITERT,
+            "tflite_runtime.interpreter": f"{_LITERT}.interpreter",
+            "ai_edge_litert": _LITERT,
+            **{f"ai_edge_litert.{name}": f"{_LITERT}.{target}" for name, target in _LITERT_MODULES},
+        }
+    )
+
+
+def install_as_tensorflow() -> None:
+    """Answer `import tensorflow` with `armpy_compat.litert.tensorflow`, which has `lite` alone.
+
+    For programs that use TensorFlow for `tf.lite.Interpreter` only; anything else is an
+    AttributeError that names this function.
+
+    Raises
+    ------
+    ImportError
+        If TensorFlow is already imported.
+    """
+    lite, interpreter = f"{_LITERT}.tensorflow.lite", f"{_LITERT}.interpreter"
+    install_aliases(
+        {
+            "tensorflow": f"{_LITERT}.tensorflow",
+            "tensorflow.lite": lite,
+            "tensorflow.lite.python": lite,
+            "tensorflow.lite.python.interpreter": interpreter,
         }
     )
 

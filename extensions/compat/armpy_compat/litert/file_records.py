@@ -117,7 +117,7 @@ class SignatureEntry:
 
 @dataclass(frozen=True, slots=True)
 class FileRecord:
-    """Subgraphs by index, and signatures sorted by name."""
+    """Subgraphs by index, and signatures in the order of the file."""
 
     subgraphs: tuple[SubgraphEntry, ...]
     signatures: Mapping[str, SignatureEntry]
@@ -141,7 +141,7 @@ def read_file(data: memoryview) -> FileRecord:
             name: SignatureEntry(
                 signature.subgraph, _sorted(signature.inputs), _sorted(signature.outputs)
             )
-            for name, signature in sorted(read_signatures(model).items())
+            for name, signature in read_signatures(model).items()
         }
     except ArmpyError as error:
         raise ValueError(f"The model is not a valid Flatbuffer buffer: {error}") from error

@@ -196,7 +196,7 @@ class Interpreter:
         """Names of each signature's inputs and outputs."""
         return {
             name: {"inputs": [*signature.inputs], "outputs": [*signature.outputs]}
-            for name, signature in self._file.signatures.items()
+            for name, signature in sorted(self._file.signatures.items())
         }
 
     def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
@@ -253,7 +253,7 @@ class Interpreter:
         """Tensor indexes of each signature's inputs and outputs."""
         return {
             name: {"inputs": dict(signature.inputs), "outputs": dict(signature.outputs)}
-            for name, signature in self._file.signatures.items()
+            for name, signature in sorted(self._file.signatures.items())
         }
 
     def _safe_to_run(self) -> bool:

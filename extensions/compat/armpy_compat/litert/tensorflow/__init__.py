@@ -1,0 +1,12 @@
+"""TensorFlow's name for programs that use it for `tf.lite.Interpreter` alone."""
+
+from armpy_compat.litert.tensorflow import lite
+
+__all__ = ["lite"]
+
+
+def __getattr__(name: str) -> object:
+    raise AttributeError(
+        f"tensorflow.{name} is not there: armpy_compat.install_as_tensorflow() has put armpy in its"
+        " place, for tf.lite.Interpreter. Leave that call out to use TensorFlow itself"
+    )
