@@ -198,8 +198,9 @@ class SubgraphRun:
         return array.copy() if array.ndim else array[()]
 
     def view(self, index: int) -> Array:
-        """View a tensor in place; constants are copied."""
-        return self.memory.view(self.array(index))
+        """View an input or output in place; constants and strings are copied."""
+        array = self.array(index)
+        return self.get(index) if array.dtype.hasobject else self.memory.view(array)
 
     def array(self, index: int) -> Array:
         """The array of a tensor.

@@ -26,8 +26,9 @@ class TensorMemory:
         self.__array_interface__: dict[str, Any] = {}  # Any: as NumPy defines it
 
     def view(self, array: Array) -> Array:
-        """View an array of this memory in place; strings are not lent, but copied."""
-        if array.dtype.hasobject:
-            return array.copy()
+        """View an array of this memory in place; others are returned as they are."""
+        if not any(array is own for own in self.arrays.values()):
+            return array
+        # NumPy keeps this object with the view, and this object its arrays.
         self.__array_interface__ = array.__array_interface__
         return np.asarray(self)

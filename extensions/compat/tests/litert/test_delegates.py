@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -60,6 +62,14 @@ def test_the_library_is_not_loaded_and_runs_the_model() -> None:
     interpreter.set_tensor(0, np.ones((1, 2), np.float32))
     interpreter.invoke()
     np.testing.assert_array_equal(interpreter.get_tensor(2), [[3.0, 3.0]])
+
+
+def test_a_path_of_backends_is_searched(tmp_path: Path) -> None:
+    delegate = load_delegate(LIBRARY, {"dynamic-backends-path": str(tmp_path)})
+    interpreter = Interpreter(model_content=models.doubling(), experimental_delegates=[delegate])
+    interpreter.allocate_tensors()
+    interpreter.invoke()
+    np.testing.assert_array_equal(interpreter.get_tensor(2), [[1.0, 1.0]])
 
 
 @pytest.mark.parametrize(

@@ -170,6 +170,18 @@ def test_a_view_is_the_tensors_memory_and_holds_up_runs() -> None:
     interpreter.invoke()
 
 
+def test_views_outlive_the_interpreter() -> None:
+    interpreter = allocated(models.doubling())
+    interpreter.set_tensor(0, X)
+    interpreter.invoke()
+    constant, output = interpreter.tensor(3)(), interpreter.tensor(2)()
+    del interpreter
+    junk = [np.full((1, 2), 9.0, np.float32) for _ in range(1000)]  # in freed memory
+    np.testing.assert_array_equal(constant, [[1.0, 1.0]])
+    np.testing.assert_array_equal(output, TWICE_PLUS_ONE)
+    assert len(junk) == 1000
+
+
 def test_an_open_size_is_resized() -> None:
     interpreter = allocated(models.doubling(is_open=True))
     interpreter.resize_tensor_input(0, (3, 2), strict=True)
