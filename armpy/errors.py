@@ -267,7 +267,7 @@ class ExecutionCancelledError(ArmpyError):
 def did_you_mean(
     name: object, known: Iterable[object], otherwise: str = "", cutoff: float = 0.6
 ) -> str:
-    """What to do about a name that is not known: use the nearest that is.
+    """Suggest a known name for an unknown one.
 
     Parameters
     ----------

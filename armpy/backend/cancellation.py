@@ -70,7 +70,7 @@ class Cancellation:
 
     @property
     def error(self) -> ArmpyError:
-        """What an execution that it stops raises."""
+        """Return the error that a stopped execution raises."""
         if self.is_late:
             return ExecutionTimeoutError("the execution was stopped at its deadline")
         return ExecutionCancelledError("the execution was cancelled")

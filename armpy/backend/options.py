@@ -62,7 +62,7 @@ class BackendOption:
 
     @property
     def allowed(self) -> str:
-        """What values are allowed, in words."""
+        """Return the allowed values, in words."""
         if self.choices:
             return "one of " + ", ".join(map(repr, self.choices))
         bounds = []

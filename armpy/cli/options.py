@@ -73,7 +73,7 @@ def check_outputs(outputs: Mapping[str, str | None], inputs: Iterable[str | None
 
 
 def _place(path: str) -> str:
-    """Where a path leads; the path itself if the working directory was deleted."""
+    """Return the target of a path; the path itself if the working directory was deleted."""
     try:
         return os.path.realpath(path)
     except FileNotFoundError:  # of the working directory; other missing parts are no error

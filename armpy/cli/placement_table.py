@@ -42,7 +42,7 @@ class PlacementReport:
 
     @classmethod
     def of(cls, placement: Placement) -> PlacementReport:
-        """What a model's placement says."""
+        """Summarise a model's placement."""
         hits = sum(use.is_hit for use in placement.cache_uses)
         refused = Counter((r.operation, str(r.backend), r.text) for r in placement.refusals)
         return cls(

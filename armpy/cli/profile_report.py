@@ -93,7 +93,7 @@ class ProfileReport:
 
     @classmethod
     def of(cls, summary: Summary, counters: Iterable[CounterValue] = ()) -> ProfileReport:
-        """Where all of the time of a profile went."""
+        """Split all of the time of a profile into parts."""
         wall_ns, runs = summary.wall_ns, summary.num_executions
         low, median, high = summary.run_us
         return cls(

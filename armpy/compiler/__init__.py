@@ -1,4 +1,4 @@
-"""From a graph to an optimised network with a backend for every layer.
+"""Compilation of a graph to an optimised network with a backend for every layer.
 
 In come a graph, the backends and options; out comes an `OptimizedNetwork`, which says for every
 layer who runs it and why, with its copies and its memory planned. Begin with `optimize`:

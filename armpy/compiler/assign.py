@@ -319,7 +319,7 @@ def assign_backends(
     result = Assignment()
 
     def answer_of(layer: Layer, backend: IBackendInternal) -> Support:
-        """What has turned out of a layer and a backend, else what the backend says."""
+        """Return the observed answer for a layer and a backend, else the backend's own."""
         known = excluded.get((layer.id, backend.get_id()))
         return oracle.ask(backend, layer, graph) if known is None else known
 

@@ -53,7 +53,7 @@ def prepared_by(deadline_s: float | None) -> Iterator[None]:
 
 
 def next_deadline() -> float | None:
-    """When a preparation that begins now has to be done, by `time.perf_counter`; None if never."""
+    """Return the deadline of a preparation by `time.perf_counter`; None if there is none."""
     allowance = _ALLOWANCE.get()
     limits = [] if allowance.deadline_s is None else [allowance.deadline_s]
     if allowance.timeout_s is not None:

@@ -96,7 +96,7 @@ def cached_preparation(
     request: PreparationRequest,
     caching: CompilationCaching,
 ) -> Callable[[], OptimizationViews]:
-    """What lets a backend that keeps files prepare a part, as `prepare` does."""
+    """Return a function that lets a backend with files prepare a part, as `prepare` does."""
     part = CachedPart(graph, backend, view, request)
     parts = CompiledParts.of(caching, backend.get_id())
     if parts is None:
@@ -157,7 +157,7 @@ class CachedPart(NamedTuple):
         return views
 
     def _loaded(self, found: LookedUp) -> tuple[OptimizationViews | None, str]:
-        """What the backend makes of files; or why that is nothing."""
+        """Return the program that the backend loads from files; or the reason why there is none."""
         if found.files is None:
             return None, found.reason
         try:
@@ -421,7 +421,7 @@ class TokenEntries(Entries):
 
 
 def _prefix_of(backend_id: BackendId) -> str:
-    """What names of a backend's files begin with."""
+    """Return the prefix of names of a backend's files."""
     return f"{quote(backend_id, safe='')}+"  # which no quoted id has
 
 

@@ -165,7 +165,7 @@ _Pieces: TypeAlias = list[tuple[SubgraphView, list[ArchivedPart]]]
 
 
 def _pieces(view: SubgraphView, parts: Sequence[ArchivedPart]) -> tuple[_Pieces, list[Layer]]:
-    """What of a part there are programs of, each with these, and the layers without any."""
+    """Return the pieces of a part with programs, each with these, and the layers without any."""
     # By contents and not by ids: a network that is specialised again has other layers' ids.
     digest = part_digest(view)
     whole = [part for part in parts if part.digest == digest]

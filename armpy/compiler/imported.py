@@ -270,7 +270,7 @@ class _ImportRewriter:
         return made
 
     def _output(self, index: int, value: Value) -> Value:
-        """What the caller is handed for an output."""
+        """Return the value that the caller receives for an output."""
         root, _ = writer_of(self._network, value)
         if self._roots.get(root, (None,))[0] == index:
             return root

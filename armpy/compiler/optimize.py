@@ -1,4 +1,4 @@
-"""From a graph to an optimised network: assign, substitute, bridge, plan memory."""
+"""Compilation of a graph to an optimised network: assign, substitute, bridge, plan memory."""
 
 from __future__ import annotations
 
@@ -313,7 +313,7 @@ class _Rounds:
     def _preparation(
         self, backend: IBackendInternal, part: SubgraphView, request: PreparationRequest
     ) -> Callable[[], OptimizationViews]:
-        """What lets a backend prepare a part, or load it from where it was prepared before."""
+        """Return a function that lets a backend prepare a part, or load an earlier preparation."""
         otherwise = self._preparation_from_cache(backend, part, request)
         parts = current_parts()
         if parts is None:

@@ -161,7 +161,7 @@ class Placement:
         return text
 
     def _repr_html_(self) -> str:
-        """What notebooks show."""
+        """Return the HTML that notebooks show."""
         from armpy.compiler.notebooks import placement_html  # noqa: PLC0415 - for notebooks alone
 
         return placement_html(self)

@@ -198,7 +198,7 @@ class _Specializer:
         return [self._rewriter.mapped(value) for value in graph.outputs]
 
     def _shaped(self, operation: If | While, inputs: Sequence[Value | None]) -> ControlFlow:
-        """What runs graphs, with the shapes that these have whenever they run."""
+        """Return a runner of graphs, with the shapes that these have whenever they run."""
         # Few models have loops, and this imports what loops are looked through for.
         from armpy.compiler.loop_shapes import bindable, with_fixed_shapes  # noqa: PLC0415
 

@@ -128,7 +128,7 @@ def _check_substitution(graph: Graph, substitution: Substitution) -> None:
 
 
 def _kind(value: Value) -> tuple[object, ...]:
-    """What a value and the one in its place have in common."""
+    """Return the properties that a value and its replacement share."""
     return value.info.shape, value.info.data_type, value.info.quantization
 
 
@@ -239,7 +239,7 @@ def _expand(
 
 
 def _origins(layer: Layer, view: SubgraphView) -> tuple[str, ...]:
-    """What a replacement's layer stands for: what its backend says of the view, or all of it."""
+    """Return the layers that a replacement's layer stands for: declared ones, or the whole view."""
     # Names that are not among the replaced layers are no claim that a backend can make.
     replaced, said = tuple(layer.name for layer in view.layers), set(layer.origins)
     return tuple(name for name in replaced if name in said) or replaced

@@ -62,7 +62,7 @@ def why_writable(info: os.stat_result, what: str, spared: int = 0) -> str:
 
 
 def kind_of(info: os.stat_result) -> str:
-    """What messages call a file, a directory or a link."""
+    """Return the word for a file, a directory or a link in messages."""
     if stat.S_ISLNK(info.st_mode):
         return "link"
     return "directory" if stat.S_ISDIR(info.st_mode) else "file"
@@ -200,7 +200,7 @@ def _why_shared(info: os.stat_result, what: str) -> str:
 
 
 def cache_directory(environment: Mapping[str, str] | None = None) -> Path:
-    """Where armpy and its backends keep what they can make again; each in a folder of its own.
+    """Return the folder of files that armpy and its backends can make again.
 
     Parameters
     ----------
@@ -271,7 +271,7 @@ _CHOICES = "choices"
 
 
 def choices_state() -> object:
-    """What is another one when measurements were made that decide how models are prepared."""
+    """Return a value that changes with each measurement that decides how models are prepared."""
     try:
         info = os.stat(os.path.join(cache_folder(), _CHOICES))
     except (OSError, RuntimeError):

@@ -45,7 +45,7 @@ def offer(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]
     exports: _Exports | None = None
 
     def known() -> _Exports:
-        """What the stub says, read when something is asked for."""
+        """Return the contents of the stub, read at the first use."""
         nonlocal exports
         exports = exports or _Exports(package)
         return exports
@@ -83,7 +83,7 @@ class _Exports:
 
     @cached_property
     def _tables(self) -> ModuleTables:
-        """What the families export."""
+        """Return the exports of all families."""
         modules = [family.removeprefix(f"{self._package}.") for family in self._families]
         return ModuleTables(self._package, "__all__", modules)
 
@@ -143,7 +143,7 @@ class ModuleTables:
         self._entries: dict[object, Any] = {}
 
     def entry(self, key: object, word: str) -> Any:  # Any: whatever the tables hold
-        """What stands for a key in the one table that has it; None if none has.
+        """Return the entry of a key in the one table that has it; None if none has.
 
         Every table must be a mapping. What has been found once is kept.
 
@@ -183,7 +183,7 @@ class ModuleTables:
 
     @cached_property
     def _words(self) -> dict[str, frozenset[bytes] | None]:
-        """What stands in the table of each module that has one; None where that cannot be seen."""
+        """Return the table of each module that has one; None where that cannot be seen."""
         # Its folder is known of an imported package only.
         import_module(self._package)
         names = _modules_of(self._package) if self._modules is None else sorted(self._modules)

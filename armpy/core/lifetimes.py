@@ -15,7 +15,7 @@ FEW_PAIRS_EACH = 32
 
 
 def neighbours(lifetimes: Sequence[Lifetime]) -> list[list[int]] | None:
-    """For each lifetime the numbers of those that share a step with it.
+    """Map each lifetime to the numbers of those that share a step with it.
 
     A sweep over the steps: n log n, and one step more for each pair.
 

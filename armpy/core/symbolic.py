@@ -63,7 +63,7 @@ class SymbolicTrace:
         self.given = [Size(self, number, size) for number, size in enumerate(sizes)]
 
     def step(self, function: Function, *operands: object) -> Size:
-        """What a function gives for some sizes and plain numbers."""
+        """Apply a function to some sizes and plain numbers."""
         key = function, tuple([self._number(operand) for operand in operands])
         made = self._steps.get(key)
         # Each step is made once, so that equal sizes have one number.
@@ -74,7 +74,7 @@ class SymbolicTrace:
         return made
 
     def test(self, name: str, left: object, right: object) -> bool:
-        """What a comparison gives, which becomes a condition."""
+        """Return the result of a comparison, which becomes a condition."""
         one, other = self._number(left), self._number(right)
         result = _TESTS[name](_now(left), _now(right))
         # What is compared with itself is no condition.
@@ -161,7 +161,7 @@ class Formula:
         return numbers
 
     def _needed(self, condition: _Condition) -> Sequence[_Step]:
-        """What has to be computed to look at one condition."""
+        """Return the values that one condition depends on."""
         _, one, other, _ = condition
         needed, steps = {one, other}, []
         for step in reversed(self._steps):
@@ -186,7 +186,7 @@ def _is_met(condition: _Condition, numbers: Sequence[Number]) -> bool:
 
 
 def computed(function: Function, *operands: int | float | Size) -> int:
-    """What a function gives for some numbers, as a `Size` if one of these is one.
+    """Apply a function to some numbers; the result is a `Size` if one of these is one.
 
     What the function finds out about the numbers makes no conditions. It is kept, and has to hash
     as others that do the same.
@@ -336,7 +336,7 @@ class Size:
         return float(self.trace.fix(self))
 
     def __repr__(self) -> str:
-        """For people, as nothing is found out by it."""
+        """Describe it for people, without finding anything out."""
         return f"~{self.now}"
 
 
@@ -351,7 +351,7 @@ def _computed(
     right: object,
     neutral: int | None = None,
 ) -> Size:
-    """What two operands give; the left one if the right one is plain and changes nothing."""
+    """Combine two operands; the left one if the right one is plain and changes nothing."""
     if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
         plain = [int(part) if isinstance(part, Size) else part for part in (left, right)]
         return function(*plain)  # type: ignore[arg-type, return-value]  # an array

@@ -158,7 +158,7 @@ class BackendSetup:
     def _chosen(
         self, named: Sequence[BackendId] | None
     ) -> list[tuple[BackendId, Callable[[], IBackendInternal]]]:
-        """What makes the backends, by the ids they were registered under."""
+        """Return the makers of the backends, by the ids that they were registered under."""
         options, registry = self._options, self._registry
         if options.isolation is None:
             backends = _with_ids(registry, preferred_backends(registry, named))
@@ -300,7 +300,7 @@ def _same(backend: IBackendInternal) -> IBackendInternal:
 
 
 def _for_runtime(backend: BackendProxy, options: OptionValues) -> BackendProxy:
-    """What a backend makes of itself for one runtime's options."""
+    """Make a backend with the options of one runtime."""
     made = backend.for_runtime(options)
     if made.get_id() != backend.get_id():
         raise BackendError(

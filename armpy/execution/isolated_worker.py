@@ -211,7 +211,7 @@ class BackendServer:
 
 
 def bound_call(network: LoadedNetwork, block: mmap.mmap) -> Callable[[], object]:
-    """What executes a part once, with tensors in shared memory."""
+    """Return a function that executes a part once, with tensors in shared memory."""
     graph = network.graph
     infos = [value.info for value in (*graph.inputs, *graph.outputs)]
     arrays = TensorLayout(infos).arrays(block)
@@ -225,7 +225,7 @@ def bound_call(network: LoadedNetwork, block: mmap.mmap) -> Callable[[], object]
 
 
 def timed_call(call: Callable[[], object], block: mmap.mmap) -> Callable[[], object]:
-    """What executes a part once, and writes down how long the device took."""
+    """Return a function that executes a part once, and records the time of the device."""
     target = device_time(block)
 
     def execute() -> None:
@@ -259,7 +259,7 @@ def _execute(connection: int, call: Callable[[], object], timed: Callable[[], ob
 
 
 def failure_packet(error: BaseException) -> bytes:
-    """What an execution says went wrong."""
+    """Return the packet of an execution's failure."""
     fields = error_as_fields(error)
     packet = json.dumps(fields).encode()
     if len(packet) > MAX_FAILURE_BYTES:

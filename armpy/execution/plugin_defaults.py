@@ -116,7 +116,7 @@ def _shown(value: object) -> object:
 
 
 def _plain(value: object) -> object:
-    """What a plugin has answered, in types whose methods are not the plugin's."""
+    """Convert a plugin's answer to types whose methods are not the plugin's."""
     if isinstance(value, Mapping):
         return {exact(name): _plain(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):

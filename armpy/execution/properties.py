@@ -93,7 +93,7 @@ class NetworkProperties:
 
     @classmethod
     def checked(cls, given: NetworkProperties | None) -> NetworkProperties:
-        """What a caller gave; the defaults if nothing.
+        """Check the caller's argument; the defaults if there is none.
 
         Raises
         ------

@@ -138,7 +138,7 @@ class Runtime:
 
     @property
     def isolation(self) -> dict[BackendId, IsolationStatus]:
-        """How the processes of isolated backends are, by backend id; empty if there are none."""
+        """Return the isolation of backends' processes, by backend id; empty if there are none."""
         return {name: backend.status for name, backend in self._setup.isolated.items()}
 
     @property
@@ -292,7 +292,7 @@ class Runtime:
         properties: NetworkProperties,
         of_optimized: Mapping[BackendId, OptionValues] | None = None,
     ) -> NetworkSettings:
-        """What options and properties mean for one more network."""
+        """Return the settings of one more network by options and properties."""
         options, setup = self.options, self._setup
         optimizer = properties.optimizer or options.optimizer_options()
         given = {**optimizer.model_options, **properties.model_options}

@@ -164,7 +164,7 @@ class SubgraphNetworks(Generic[NetworkT]):
         return tuple(self._networks.values())
 
     def plan_of(self, graph: Graph) -> Callable[[Shapes], NetworkPlan]:
-        """What gives the plans of a graph, which is loaded if need be."""
+        """Return the plans of a graph, which is loaded if need be."""
         with self.lock:
             network = self._networks.get(graph)
             if network is None:

@@ -97,7 +97,7 @@ def single_integer(value: Value | None) -> int | None:
 
 
 def added_constant(graph: Graph, value: Value) -> tuple[Value, int] | None:
-    """What a value is a sum of, if it is one of another value and a constant integer."""
+    """Return the value that this one is a sum of with a constant integer."""
     layer = graph.producers.get(value)
     if layer is None or layer.operation not in _ADDITIONS:
         return None

@@ -233,7 +233,7 @@ class Graph:
 
     @cached_property
     def positions(self) -> Mapping[Layer, int]:
-        """Where each layer stands among `layers`."""
+        """Map each layer to its position among `layers`."""
         return {layer: index for index, layer in enumerate(self.layers)}
 
     @property

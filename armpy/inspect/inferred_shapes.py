@@ -14,7 +14,7 @@ from armpy.types import REFERENCE_BACKEND_ID
 
 
 def evaluator_of(registry: BackendRegistry) -> Evaluator | None:
-    """What computes constants, on which shapes may depend; None without CpuRef."""
+    """Return the evaluator of constants for shapes; None without CpuRef."""
     try:
         return Evaluator(BackendProxy(registry.get(REFERENCE_BACKEND_ID)))
     except ArmpyError:  # shapes that depend on constants stay open

@@ -148,7 +148,7 @@ def _first_running(flat: Flat, places: Iterable[int]) -> int | None:
 
 
 def _beyond(flat: Flat, places: Collection[int]) -> list[int]:
-    """Who writes what some operators read, and reads what they write."""
+    """Return the operators that write what some operators read, and that read what they write."""
     found = dict.fromkeys(places)
     for place in places:
         one = flat.operators[place]

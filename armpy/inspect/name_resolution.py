@@ -69,7 +69,7 @@ def _beginnings(name: str) -> Iterator[str]:
 
 
 def linker_of(facts: ModelFacts) -> Linker:
-    """What finds a file's layer by the name of a layer, program or step of armpy's."""
+    """Return a function from a layer's, program's or step's name to the file's layer."""
     return Linker([(one.inside, one.name, (one.name, *one.layer_names)) for one in facts.layers])
 
 

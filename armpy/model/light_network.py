@@ -204,7 +204,7 @@ class ArchivedNetwork:
             self.inputs = self.latest.inputs
 
     def _slots(self, shapes: Sequence[tuple[int, ...] | None]) -> tuple[InputSlot, ...]:
-        """What each input takes."""
+        """Return the slot of each input."""
         pairs = zip(self.graph.inputs, shapes, strict=True)
         return tuple([InputSlot(v.name, v.info, shape, self._limit_bytes) for v, shape in pairs])
 

@@ -39,7 +39,7 @@ class LoadRequest:
 
     @property
     def path(self) -> str | os.PathLike[str] | None:
-        """Where the file is; None for contents in memory."""
+        """Return the path of the file; None for contents in memory."""
         return self.source if isinstance(self.source, str | os.PathLike) else None
 
     def settled(self) -> LoadRequest:
@@ -51,7 +51,7 @@ class LoadRequest:
 
 
 def as_source(given: object) -> ModelSource:
-    """What `armpy.load` was given, as a path or as bytes."""
+    """Convert the argument of `armpy.load` to a path or bytes."""
     if isinstance(given, str | os.PathLike):
         if not os.fspath(given):
             raise _no_source("the path is empty", given)
@@ -70,7 +70,7 @@ def as_source(given: object) -> ModelSource:
 
 
 def _contents(file: Any) -> bytes:  # Any: whatever can be read
-    """What is left to read of an open file."""
+    """Return the unread rest of an open file."""
     try:
         read = file.read()
     except (OSError, ValueError, TypeError) as error:  # ValueError: it is closed

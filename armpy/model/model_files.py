@@ -171,7 +171,7 @@ class ModelOrigin:
         return self.front_end.describe(open_model_file(self.source))
 
     def metadata(self, signature: str | None) -> ModelMetadata:
-        """What the file says of itself, by the names that a signature has for its tensors."""
+        """Return the metadata of the file, by the names that a signature has for its tensors."""
         return self.front_end.metadata(open_model_file(self.source), signature)
 
     def outline(self, signature: str | None = None) -> FileOutline | None:
@@ -180,12 +180,12 @@ class ModelOrigin:
 
     @property
     def title(self) -> str:
-        """What the model is called among what is kept on disk."""
+        """Return the title of the model among the kept files."""
         source = self.source
         return Path(source).stem if isinstance(source, str | os.PathLike) else "model"
 
     def name_of(self, network: Network | Graph) -> str:
-        """What messages call the network."""
+        """Return the name of the network in messages."""
         if self.front_end.is_own and isinstance(network, Network):
             return network.name
         return f"{self.title} / {self.front_end.where}"
@@ -236,7 +236,7 @@ class ModelOrigin:
 def _named_errors(
     runtime: Runtime, origin: ModelOrigin, network: Network | Graph
 ) -> Iterator[None]:
-    """What goes wrong while a file's network is prepared is the file's fault, or a backend's."""
+    """Raise errors of preparing a file's network as the file's fault, or a backend's."""
     name = origin.name_of(network)
     try:
         with model_named(origin.title):

@@ -150,7 +150,7 @@ class NetworkHandle:
 
     @property
     def light(self) -> ArchivedNetwork | None:
-        """What runs from a compiled model; None once anything else has been loaded."""
+        """The runner of a compiled model; None once anything else has been loaded."""
         network = self.current
         return network if isinstance(network, ArchivedNetwork) else None
 

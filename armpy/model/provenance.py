@@ -68,7 +68,7 @@ class Provenance:
 
     @property
     def metadata(self) -> ModelMetadata:
-        """What the model's file says of itself, read when it is first asked for."""
+        """Return the metadata of the model's file, read at the first use."""
         if self._metadata is None:
             from armpy.plugins.hooks.metadata import ModelMetadata  # noqa: PLC0415 - brings pluggy
 

@@ -163,7 +163,7 @@ def _metadata_section(contents: ModelContents) -> dict[str, bytes | Array]:
 
 
 def compiled_views(network: LoadedNetwork) -> Iterator[tuple[BackendId, SubgraphView]]:
-    """What backends have compiled of a network, and of those that its control flow runs."""
+    """Return the compiled views of a network, and of those that its control flow runs."""
     for inner in (network, *network.subgraphs.networks):
         for plan in compiled_programs([*inner.plan_cache.plans.values()]):
             for layer in plan.network.graph.layers:

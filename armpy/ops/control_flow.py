@@ -108,7 +108,7 @@ class If(ControlFlow):
         return len(self.then_graph.output_infos)
 
     def _known_outputs(self, inputs: OperandInfos) -> tuple[TensorInfo, ...]:
-        """What both graphs give."""
+        """Return the known outputs of both graphs."""
         require(len(inputs) > 0, "the condition is missing")
         _require_condition(inputs[0], "the condition")
         for name, graph in self.graphs:
@@ -162,7 +162,7 @@ class While(ControlFlow):
         return len(self.body_graph.output_infos)
 
     def _known_outputs(self, inputs: OperandInfos) -> tuple[TensorInfo, ...]:
-        """What is the same whether there are turns or not."""
+        """Return the outputs that are the same whether there are turns or not."""
         for name, graph in self.graphs:
             _require_inputs(name, graph, inputs)
         conditions = self.condition_graph.output_infos

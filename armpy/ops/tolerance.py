@@ -150,7 +150,7 @@ def _other_strings(expected: Array, actual: Array) -> Difference | None:
 
 
 def _biased(expected: Array, actual: Array, tolerance: Tolerance) -> Difference | None:
-    """What is wrong with the mean error of elements that are all within the tolerance."""
+    """Describe the mean error of elements that are all within the tolerance."""
     if expected.size < _MANY or not math.isfinite(tolerance.bias):
         return None
     errors = actual.astype(np.float64) - expected.astype(np.float64)
@@ -165,7 +165,7 @@ def _biased(expected: Array, actual: Array, tolerance: Tolerance) -> Difference 
 
 
 def _excess(expected: Array, actual: Array, tolerance: Tolerance) -> npt.NDArray[np.float64]:
-    """By how much each element leaves the tolerance; 0 or less where it does not."""
+    """Return the excess of each element over the tolerance; 0 or less within it."""
     if tolerance == EXACT:
         differs = expected != actual
         if expected.dtype.kind == "f":

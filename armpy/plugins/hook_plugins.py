@@ -115,7 +115,7 @@ class HookPlugins:
 
     @property
     def problems(self) -> tuple[tuple[Candidate, str, Failure], ...]:
-        """What hooks of plugins that are loaded have done wrong: plugin, hook, and what."""
+        """Return the faults of loaded plugins' hooks: plugin, hook, and fault."""
         return tuple(
             (record.candidate, hook, failure)
             for record in self._records

@@ -70,7 +70,7 @@ class Placers:
         return next(self._answers(ask), None)
 
     def caches(self) -> list[IBackendCache]:
-        """What placers keep on disk."""
+        """Return the caches that placers keep on disk."""
         made = self._answers(lambda placer: placer.cache and placer.cache())
         return [cache for cache in made if isinstance(cache, IBackendCache)]
 

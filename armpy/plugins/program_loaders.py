@@ -21,7 +21,7 @@ _programs: dict[str, IPrograms | None] = {}
 def announced_programs(
     backend_id: str, announced: Sequence[InstalledEntryPoint] | None = None
 ) -> IPrograms | None:
-    """What a distribution announces for a backend; None if there is nothing.
+    """Return the programs that a distribution announces for a backend; None if there are none.
 
     Raises BackendUnavailableError if it cannot be imported, or is something else.
 

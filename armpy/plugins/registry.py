@@ -185,7 +185,7 @@ class BackendRegistry:
             raise self._why_unavailable(backend_id, record)
 
     def factory_by_hand(self, backend_id: BackendId) -> BackendFactory | None:
-        """What a backend was registered with that was not discovered; None for all others."""
+        """Return the maker of a backend that was registered by hand; None for all others."""
         owner = self._loader.owners.get(backend_id)
         if owner is None or owner.candidate.kind is not CandidateKind.CODE:
             return None

@@ -168,7 +168,7 @@ def _measurements(profiler: Profiler, guids: Mapping[tuple[str, str], int]) -> _
 
 
 def _label(event: ProfilingEvent) -> str:
-    """What Arm NN would call an event."""
+    """Return Arm NN's name of an event."""
     if event.kind is EventKind.LOAD:
         return _PHASES.get(event.name, event.name)
     if event.kind is EventKind.WAITING:

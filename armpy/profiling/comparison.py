@@ -40,7 +40,7 @@ class Change:
 
     @property
     def backend(self) -> str:
-        """Who does it: ``CpuRef -> NumbaAcc`` where that has changed."""
+        """The backend: ``CpuRef -> NumbaAcc`` where that has changed."""
         if self.before == self.after or not (self.before and self.after):
             return self.after or self.before
         return f"{self.before} -> {self.after}"

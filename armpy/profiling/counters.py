@@ -122,7 +122,7 @@ class Counters:
 
 
 def _declared(backend: str, counter: Counter) -> CounterValue:
-    """What a backend declares, in plain types."""
+    """Return a backend's declarations, in plain types."""
     texts = (counter.name, counter.unit, counter.description)
     if not all(isinstance(text, str) for text in texts) or not counter.name:
         raise InvalidArgumentError(

@@ -73,7 +73,7 @@ class ProfilingEvent:
 
     @property
     def end_us(self) -> float:
-        """When it came to its end."""
+        """End of the event, in microseconds."""
         return self.start_us + self.duration_us
 
 

@@ -48,7 +48,7 @@ _TRANSFERS = frozenset(("MemCopy",))
 
 
 def phase_of(kind: EventKind, name: str, operation: str = "") -> TracePhase:
-    """What a network is in during an event of a profile.
+    """Return the phase of a network during an event of a profile.
 
     Parameters
     ----------

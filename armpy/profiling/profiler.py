@@ -163,13 +163,13 @@ class Profiler:
 
     @property
     def layers(self) -> tuple[LayerDetails, ...]:
-        """What the layers of the optimised network are; empty if no details are wanted."""
+        """Return the layers of the optimised network; empty if no details are wanted."""
         with self._lock:
             return tuple(self._layers.values())
 
     @property
     def counters(self) -> tuple[CounterValue, ...]:
-        """What backends have counted, in order of declaration."""
+        """Return the backends' counters, in order of declaration."""
         return self.counter_store.values
 
     def clear(self) -> None:
@@ -190,7 +190,7 @@ class Profiler:
         self.counter_store.clear()
 
     def summary(self) -> Summary:
-        """Where all of the time went, nothing twice and nothing left out.
+        """Split all of the time into parts, nothing twice and nothing left out.
 
         Raises
         ------

@@ -47,7 +47,7 @@ class Spans:
         span.end(self._offset_ns + round(1e9 * end_s))
 
     def add_event(self, event: ProfilingEvent) -> None:
-        """What a backend has measured, if the thread is in a span that it is a part of."""
+        """Add a backend's measurement, if the thread is in a span that it is a part of."""
         if not self._current_span().is_recording():
             return
         self.add(event, event.start_us / 1e6, event.end_us / 1e6)

@@ -280,7 +280,7 @@ def _is_compiled(node: EventNode) -> bool:
 
 
 def _owner(node: EventNode) -> EventNode:
-    """What the time of a node belongs to: itself, or the layer that it is a nameless part of."""
+    """Return the owner of a node's time: itself, or the layer that it is a nameless part of."""
     if node.event.layer:
         return node
     around = node.parent

@@ -61,7 +61,7 @@ class _Header:
 
     @property
     def part(self) -> tuple[str, str, str]:
-        """What it has in common with entries for other shapes or options."""
+        """Return the key part that it shares with entries for other shapes or options."""
         return self.kind, self.group, self.description
 
 
@@ -107,7 +107,7 @@ class Entries(IFolderCache):
 
     @property
     def name(self) -> str:
-        """What the entries are."""
+        """Name of the entries."""
         return self._name
 
     @property
@@ -117,20 +117,20 @@ class Entries(IFolderCache):
 
     @property
     def limit_bytes(self) -> int:
-        """Of all entries together."""
+        """Limit in bytes of all entries together."""
         return self._limit_bytes
 
     @property
     def model_limit_bytes(self) -> int:
-        """Of all entries of one model."""
+        """Limit in bytes of all entries of one model."""
         return self._limit_bytes // _MODELS_PART
 
     def read(self, kind: str, key: str) -> list[Array] | None:
-        """What was written under a key, as `look_up` finds it; None if nothing can be used."""
+        """Read the value of a key, as `look_up` finds it; None if nothing can be used."""
         return self.look_up(kind, key).parts
 
     def look_up(self, kind: str, key: str) -> LookupResult:
-        """What was written under a key, or why it cannot be used."""
+        """Return the value of a key, or the reason why it cannot be used."""
         path = self._path(kind, key)
         try:
             header, parts = _parsed(_contents(path, self._limit_bytes))
@@ -196,7 +196,7 @@ class Entries(IFolderCache):
         return len(found)
 
     def _path(self, kind: str, key: str) -> Path:
-        """Where an entry is."""
+        """Return the path of an entry."""
         return self._folder / f"{kind}-{key}{_SUFFIX}"
 
     def _write(self, path: Path, header: _Header, parts: Sequence[Part]) -> int:
@@ -382,7 +382,7 @@ def _check_size(contents: bytes, size: int) -> int:
 
 
 def _header(contents: bytes, size: int) -> tuple[_Header, int]:
-    """What a file says about itself, and where its parts begin."""
+    """Read a file's header, and the places of its parts."""
     num_text = _check_size(contents, size)
     text = contents[_HEAD.size : _HEAD.size + num_text]
     if len(text) != num_text:

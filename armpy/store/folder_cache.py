@@ -28,7 +28,7 @@ class IFolderCache(IBackendCache):
 
     @property
     def model_limit_bytes(self) -> int:
-        """How much of it one model may take for different shapes; 0 if there is no such limit."""
+        """Limit in bytes of one model with different shapes; 0 if there is no such limit."""
         return 0
 
     @abstractmethod

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 
 class PackingType(enum.Enum):
-    """In which ways blocks of one bin may be apart."""
+    """Directions in which blocks of one bin may be apart."""
 
     SINGLE_AXIS = 0
     """Blocks of a bin never live at the same time; all of them are at offset 0."""
@@ -48,7 +48,7 @@ class IMemoryOptimizerStrategy(ABC):
     @property
     @abstractmethod
     def packing_type(self) -> PackingType:
-        """In which ways it packs."""
+        """Return the directions in which it packs."""
 
     @abstractmethod
     def optimize(self, blocks: Sequence[MemBlock]) -> list[MemBin]:

@@ -76,7 +76,7 @@ class KeptModel:
 
     @property
     def kept_for(self) -> str:
-        """What the files are for, in words."""
+        """Return the purpose of the files, in words."""
         found = sorted(self.kinds.items(), key=lambda pair: -pair[1])
         return ", ".join(kind if count == 1 else f"{kind} ({count})" for kind, count in found)
 
@@ -88,14 +88,14 @@ def model_of(report: CacheReport, entry: CacheEntry) -> str:
 
 
 def kind_of(report: CacheReport, entry: CacheEntry) -> str:
-    """What a file is for: its own name says it, or its cache's name."""
+    """Return the kind of a file: from its name, or its cache's name."""
     found = _KIND_OF_FILE.fullmatch(entry.name)
     kind = found["kind"] if found else report.name
     return _KINDS.get(kind, kind)
 
 
 def models_of(reports: Iterable[CacheReport]) -> list[KeptModel]:
-    """What is kept of each model, the last used first."""
+    """Return the notes on each model, the last used first."""
     models: dict[str, KeptModel] = {}
     for report in reports:
         for entry in report.entries:

@@ -81,7 +81,7 @@ def _backends(request: CliLoadRequest) -> list[BackendProxy]:
 
 
 def signer(key_file: str) -> Callable[[bytes], FileSignature]:
-    """What signs with a private key; asks for its password if it has one."""
+    """Return a signer for a private key; asks for its password if it has one."""
     password = None
     if b"ENCRYPTED" in Path(key_file).read_bytes():
         shown = f"Password of {os.path.basename(key_file)}"

@@ -111,7 +111,7 @@ class Examination:
 
     @property
     def num_problems(self) -> int:
-        """Of candidates, plugins and directories."""
+        """Number of problems of candidates, plugins and directories."""
         sick = [found for found in (*self.candidates, *self.plugins) if not found.is_ok]
         return len(sick) + len(self.bad_directories)
 
@@ -229,7 +229,7 @@ def _cause(candidate: Candidate, result: ProbeResult | None) -> str:
 
 
 def remedy(candidate: Candidate, *, is_sick: bool) -> str:
-    """What to do about a candidate, which may load and not work; empty if nothing."""
+    """Return the fix for a candidate, which may load and not work; empty if there is none."""
     if is_sick and candidate.is_plugin:
         return "Report it to its author: armpy.plugins.hooks.specifications describes the hooks"
     if is_sick:

@@ -160,7 +160,7 @@ def _model(
     networks: tuple[NetworkReport, ...],
     registry: BackendRegistry,
 ) -> InspectionReport:
-    """What the chosen network takes and gives, and where it runs."""
+    """Return the inputs, outputs and placement of the chosen network."""
     evaluator = None if chosen.graph.is_fully_shaped else evaluator_of(registry)
     optimized = [] if chosen.optimized is None else [chosen.optimized]
     placement = optimized[0].placement if optimized else None

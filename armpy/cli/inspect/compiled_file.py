@@ -77,7 +77,7 @@ class PreparedContents:
 
     @property
     def sizes(self) -> FileBytes:
-        """What its bytes are."""
+        """Return the sizes of its parts in bytes."""
         constants = self.sections.get("constants", 0)
         graph = sum(
             size

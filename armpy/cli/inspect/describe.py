@@ -180,7 +180,7 @@ def _file_tensor(tensor: TensorFacts) -> TensorReport:
 
 
 def metadata_report(read: Callable[[], ModelMetadata]) -> MetadataReport:
-    """What a model's file says of itself, as text."""
+    """Return the metadata of a model's file, as text."""
     try:
         found = read()
     except ParserError as error:
@@ -192,7 +192,7 @@ def metadata_report(read: Callable[[], ModelMetadata]) -> MetadataReport:
 
 
 def _facts(record: ModelMetadata | TensorMetadata) -> dict[str, str]:
-    """What is said in a record of metadata, but for other records, as text by name."""
+    """Return a metadata record without its other records, as text by name."""
     facts: dict[str, str] = {}
     for one in fields(record):
         value = getattr(record, one.name)
@@ -244,7 +244,7 @@ def _sections(model: Model, path: str) -> tuple[SectionReport, ...]:
 
 
 def _section(answer: Answer[ReportSection]) -> SectionReport:
-    """What a plugin has to say, as plain text; raises what its objects raise."""
+    """Return a plugin's section as plain text; raises what its objects raise."""
     given = answer.value
     section = ReportSection(given.title, given.columns, given.rows)  # checked once more
     return SectionReport(

@@ -1,4 +1,4 @@
-"""How an image lies in a model's input."""
+"""Layout of an image in a model's input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a picture file to the elements of an image input."""
+"""Conversion of a picture file to the elements of an image input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From pixels to the elements of an input."""
+"""Conversion of pixels to the elements of an input."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def held_range(info: TensorInfo) -> tuple[float, float]:
 
 
 def _hint_of_range(info: TensorInfo) -> str:
-    """What to say about a real range that is none of the usual ones."""
+    """Return the hint for a real range that is none of the usual ones."""
     if info.quantization is None:
         return ""
     low, high = held_range(info)

@@ -222,7 +222,7 @@ class OutputReader:
     hints: list[str] = field(default_factory=list)  # what was seen on the way, each once
 
     def read(self, results: Mapping[str, Array], batch: int = 1) -> ReadOutputs:
-        """What the outputs of one run say, of so many things that the model was given together."""
+        """Interpret the outputs of one run with a number of inputs at a time."""
         outputs = self.model.outputs
         is_only = len(outputs) == 1
         input_shapes = [spec.shape for spec in self.model.inputs]

@@ -160,7 +160,7 @@ def run_model(
 def profiled(
     profiler: Profiler | None,
 ) -> tuple[tuple[StepReport, ...], ProfileReport | None]:
-    """What a profiler has seen: the slowest steps, and where all of the time went."""
+    """Report a profiler's slowest steps, and the parts of all of the time."""
     if profiler is None:
         return (), None
     from armpy.cli.profile_report import ProfileReport, steps_of

@@ -22,7 +22,7 @@ _ODD_FLOATS = ("nan", "inf", "-inf")
 
 
 def plain(value: object) -> object:
-    """What JSON can hold of a record or an attribute."""
+    """Convert a record or an attribute to values that JSON can hold."""
     # In front of numbers, as a truth value is an Integral.
     if value is None or isinstance(value, (bool, str)):
         return value

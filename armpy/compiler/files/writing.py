@@ -72,7 +72,7 @@ class PlannedNetwork(Protocol):
 
     @property
     def source(self) -> Graph:
-        """What was assigned to backends."""
+        """The graph that was assigned to backends."""
 
     @property
     def assignment(self) -> Mapping[int, BackendId]:
@@ -80,11 +80,11 @@ class PlannedNetwork(Protocol):
 
     @property
     def origins(self) -> Mapping[int, tuple[int, ...]]:
-        """By layer id of `graph`, the layers of `source` that it stands for."""
+        """Map layer ids of `graph` to the layers of `source` that they stand for."""
 
     @property
     def imports(self) -> Mapping[tuple[Value, BackendId], PlannedImport]:
-        """What layers of a backend read in the memory of another one."""
+        """Return the values that layers of a backend read in another one's memory."""
 
     @property
     def model_options(self) -> Mapping[BackendId, OptionValues]:
@@ -142,7 +142,7 @@ class ArrayStore:
         self._views[number] = (section, {**view, "shape": list(self._arrays[number].shape)})
 
     def records(self) -> tuple[ArrayRecord, ...]:
-        """Where each array is."""
+        """Return the place of each array."""
         found, begin = [], 0
         for number, array in enumerate(self._arrays):
             if number in self._views:
@@ -307,7 +307,7 @@ class NetworkWriter:
 
 
 def _described(where: str, program: object) -> str:
-    """What a backend's program says of itself."""
+    """Return a backend's description of its program."""
     # It is for people alone: a program without a description can still be saved.
     try:
         return ask_backend(where, str, str, program)

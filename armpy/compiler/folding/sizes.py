@@ -139,7 +139,7 @@ def _array(elements: Sequence[int], shape: tuple[int, ...], data_type: DataType)
 
 
 def _binary(operation: BinaryOperation, left: Array, right: Array) -> Array | None:
-    """What arithmetic gives; None for what is no arithmetic of sizes."""
+    """Compute arithmetic of sizes; None for other operations."""
     function = _ARITHMETIC.get(operation)
     if function is None:
         return None

@@ -60,7 +60,7 @@ class _ScoreTerm:
 
     @property
     def elements(self) -> Array | None:
-        """What is added, if it is constant."""
+        """Return the added elements, if they are constant."""
         if self.value.data is None or self.number is None:
             return self.value.data
         return np.where(self.value.data == self.hides, self.number, 0).astype(np.float32)
@@ -97,7 +97,7 @@ class _Operand:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """With the axes as they ought to be."""
+        """Return the shape with the axes in their wanted order."""
         *batches, rows, columns = self.value.info.known_shape
         return (*batches, columns, rows) if self.is_swapped else (*batches, rows, columns)
 
@@ -236,7 +236,7 @@ def _scores(graph: Graph, value: Value, depth: int) -> _Scores | None:
 
 
 def _steps(graph: Graph, layer: Layer) -> Sequence[tuple[Value, float, _ScoreTerm | None]]:
-    """What a layer may do to scores: which these are, a factor, and a term."""
+    """Find the operations of a layer on scores: these scores, a factor, and a term."""
     scaled = _scaled(graph, layer.output)
     if scaled is not None:
         return [(*scaled, None)]
@@ -255,7 +255,7 @@ def _steps(graph: Graph, layer: Layer) -> Sequence[tuple[Value, float, _ScoreTer
 
 
 def _scaled(graph: Graph, value: Value) -> tuple[Value, float] | None:
-    """What a value is a multiple of, and how many times; None if it is none."""
+    """Return the value that this one is a multiple of, and the factor; None if there is none."""
     pair = binary(graph, value, BinaryOperation.MUL, BinaryOperation.DIV)
     sides = beside(pair[1:]) if pair else None
     number = number_of(sides[1]) if sides else None
@@ -268,7 +268,7 @@ def _scaled(graph: Graph, value: Value) -> tuple[Value, float] | None:
 
 
 def _unscaled(graph: Graph, product: Layer, name: str) -> tuple[Value, float, tuple[Layer, ...]]:
-    """What an operand of a product is a multiple of, the factor, and the layers.
+    """Return the base of a product's operand, the factor, and the layers.
 
     Notes
     -----

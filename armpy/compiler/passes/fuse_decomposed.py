@@ -123,7 +123,7 @@ def _find_gelu(graph: Graph, layer: Layer) -> FusedLayer | None:
 
 
 def _factors(graph: Graph, layer: Layer) -> tuple[list[Value], tuple[Layer, ...]]:
-    """What a product is of, and the layers that multiply it, the last one first."""
+    """Return the factors of a product, and the layers that multiply it, the last one first."""
     product = binary(graph, layer.outputs[0], BinaryOperation.MUL) if layer.outputs else None
     if product is None:
         return [], ()

@@ -64,7 +64,7 @@ def permuted_constant(value: Value, perm: Permutation) -> Value:
 
 
 def permuted_from_input(layer: Layer, perm: Permutation) -> PermutedLayer | None:
-    """What a layer computes if its first input has its axes in another order.
+    """Rewrite a layer for a first input whose axes have another order.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def permuted_from_input(layer: Layer, perm: Permutation) -> PermutedLayer | None
 
 
 def permuted_from_output(layer: Layer, perm: Permutation) -> PermutedLayer | None:
-    """What a layer computes so that its first output has its axes in another order."""
+    """Rewrite a layer so that its first output has its axes in another order."""
     first = layer.inputs[0] if layer.inputs else None
     if kind_of(layer) not in CARRYING or first is None:
         return None

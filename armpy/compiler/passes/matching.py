@@ -54,7 +54,7 @@ def is_near(number: float | None, expected: float) -> bool:
 
 
 def beside(pair: Sequence[Value]) -> tuple[Value, Value] | None:
-    """What is computed and the constant of an elementwise layer's operands."""
+    """Return the computed operand and the constant of an elementwise layer."""
     constants = [value for value in pair if value.data is not None]
     others = [value for value in pair if value.data is None]
     # Two constants would have been folded, and two computed operands have none.

@@ -64,7 +64,7 @@ def cheapest(costs: Sequence[Cost]) -> frozenset[Hashable]:
 
 
 def _reached(room: dict[Hashable, dict[Hashable, float]]) -> dict[Hashable, Hashable]:
-    """What there is room to get to from the source, with where it is reached from."""
+    """Return the room that can be reached from the source, with the way to it."""
     reached: dict[Hashable, Hashable] = {_SOURCE: None}
     waiting = deque([_SOURCE])
     while waiting:

@@ -120,7 +120,7 @@ def _same_shape(one: Value, other: Value) -> bool:
 
 
 def _bare(graph: Graph, context: PassContext, layer: Layer) -> tuple[Value, ...]:
-    """What an elementwise layer can read instead of its inputs; empty if nothing else."""
+    """Return the values that an elementwise layer can read instead of its inputs; may be empty."""
     if kind_of(layer) not in BROADCASTING:
         return ()
     inputs = [value for value in layer.inputs if value is not None]

@@ -129,7 +129,7 @@ def _check_made(name: str, graph: Graph, made: object) -> None:
 
 
 def _edge(graph: Graph) -> tuple[Sequence[object], ...]:
-    """What callers see of a graph: names, shapes and types."""
+    """Return the interface of a graph: names, shapes and types."""
     inputs = [(value.name, str(value.info)) for value in graph.inputs]
     outputs = [
         (name, str(value.info))

@@ -64,7 +64,7 @@ def _better(graph: Graph, context: PassContext) -> Graph | None:
 
 
 def _transposed(graph: Graph) -> tuple[int, int]:
-    """What a graph's transposes cost, and how many there are."""
+    """Return the cost of a graph's transposes, and their number."""
     perms = [(layer, perm) for layer in graph.layers if (perm := _perm(layer)) is not None]
     return sum(_weight(layer["input"].info, perm) for layer, perm in perms), len(perms)
 
@@ -126,14 +126,14 @@ def _choices(graph: Graph, context: PassContext) -> list[dict[Layer, PermutedLay
 
 
 def _values(layer: Layer) -> Iterator[Value]:
-    """What a layer reads and gives, without constants."""
+    """Return the inputs and outputs of a layer, without constants."""
     for value in (*layer.inputs, *layer.outputs):
         if value is not None and value.data is None:
             yield value
 
 
 def _seeds(layer: Layer) -> Sequence[tuple[Value, Permutation]]:
-    """What a transpose reads and gives, with the order that each has on its other side."""
+    """Return the input and output of a transpose, with the order of each on its other side."""
     perm = _perm(layer)
     if perm is None:
         return ()
@@ -208,7 +208,7 @@ def _permuted_outputs(layer: Layer, permuted: PermutedLayer) -> list[TensorInfo]
 
 
 def _weight(info: TensorInfo, perm: Permutation) -> int:
-    """What it costs to transpose a tensor: nothing, next to nothing, or every element."""
+    """Return the cost of transposing a tensor: nothing, next to nothing, or every element."""
     if identity(perm):
         return 0
     axes = [axis for axis in perm if info.known_shape[axis] != 1]
@@ -217,7 +217,7 @@ def _weight(info: TensorInfo, perm: Permutation) -> int:
 
 
 def _costs(graph: Graph, region: _Region) -> Iterator[Cost]:
-    """What has to be transposed, by the layers of a region that are permuted."""
+    """Return the transposed values by the permuted layers of a region."""
     for value, perm in region.orders.items():
         costs = _costs_of(graph, region, value, perm)
         # A cost that depends on no choice is paid in any case, and only makes the search longer.
@@ -225,7 +225,7 @@ def _costs(graph: Graph, region: _Region) -> Iterator[Cost]:
 
 
 def _costs_of(graph: Graph, region: _Region, value: Value, perm: Permutation) -> Iterator[Cost]:
-    """What has to be transposed of one value.
+    """Return the cost of transposing one value.
 
     Notes
     -----

@@ -278,7 +278,7 @@ def tanh16(source: QuantizationParameters) -> StoredFunction:
 def _argument_multiplier(
     source: QuantizationParameters, exact_shifts: tuple[int, ...]
 ) -> tuple[int, int]:
-    """What brings stored integers to the scale 1 / (3 * 4096): a factor, and a right shift.
+    """Return the factor and right shift that bring stored integers to the scale 1 / (3 * 4096).
 
     A scale of ``2**(shift - 12)`` has an exact factor; TFLite uses it for some shifts only.
     """

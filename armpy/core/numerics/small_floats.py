@@ -102,7 +102,7 @@ def _powers_of_two(wide: Reals, saturate: bool, rounding: str) -> npt.NDArray[np
 
 @cache
 def _middles(name: str) -> Reals:
-    """What is halfway between each number without a sign and the next."""
+    """Return the middles between consecutive numbers without a sign."""
     form = _FORMATS[name]
     magnitudes = np.array([_magnitude(form, bits) for bits in range(form.num_finite + 1)])
     return np.asarray((magnitudes[1:] + magnitudes[:-1]) / 2)

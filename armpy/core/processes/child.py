@@ -95,5 +95,5 @@ class Checker:
     """Says in a worker what is in force."""
 
     def answer(self, request: object, descriptors: Sequence[int]) -> Mapping[str, object]:
-        """What is in force, whatever the request."""
+        """Return the current state, for any request."""
         return in_force()

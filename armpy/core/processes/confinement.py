@@ -98,7 +98,7 @@ def confine(*, memory_bytes: int | None, rights: bool, writable: Sequence[str]) 
 
 
 def in_force() -> dict[str, str]:
-    """What this process has given up, by name; empty if it is no worker."""
+    """Return the rights that this process has given up, by name; empty outside of workers."""
     return dict(_in_force)
 
 

@@ -169,7 +169,7 @@ class Worker:
 
     @property
     def exit_code(self) -> int | None:
-        """What it has ended with by itself, below 0 for a signal; None if it has not."""
+        """Exit code of a process that has ended by itself, below 0 for a signal; else None."""
         if self._reason:
             return None
         with suppress(subprocess.TimeoutExpired):
@@ -324,7 +324,7 @@ class Output:
             ends.pop_all()
 
     def text(self, *, has_ended: bool = False) -> str:
-        """What was kept; of a process that has ended, all of it."""
+        """Return the kept output; of a process that has ended, all of it."""
         if has_ended:
             self._thread.join(_REST_S)
         # What is kept may begin in the midst of a character.
@@ -435,7 +435,7 @@ def await_answer(connection: socket.socket, pid: int, timeout_s: float) -> None:
 
 
 def find_in_force() -> dict[str, str]:
-    """What is in force in a confined worker on this machine, by name, in words.
+    """Return the limits in force in a confined worker on this machine, by name, in words.
 
     Notes
     -----

@@ -31,7 +31,7 @@ def no_array(name: str, info: TensorInfo, given: object) -> InvalidArgumentError
 
 
 def _found(given: object) -> tuple[str, str]:
-    """What was given, in words, and what to do about it."""
+    """Describe the argument in words, and the fix."""
     if given is None:
         return "None", "Give it an array"
     if isinstance(given, int):
@@ -72,7 +72,7 @@ def _a_kind(given: object) -> str:
 
 
 def _array_fix(given: Array) -> str:
-    """What to do about an array of what is no number."""
+    """Return the fix for an array that does not hold numbers."""
     if given.dtype.names:
         return f"Take one of its fields: array[{given.dtype.names[0]!r}]"
     if given.dtype.kind == "O":
@@ -109,7 +109,7 @@ def _first_odd(given: object) -> tuple[tuple[int, ...] | None, object]:
 
 
 def shape_fix(wanted: Shape | None, given: tuple[int, ...]) -> str:
-    """What to do about an array of another shape than an input's; empty if unknown."""
+    """Return the fix for an array of another shape than an input's; empty if unknown."""
     if wanted is None:
         return ""
     if len(given) == len(wanted) - 1 and _agree(wanted[1:], given) and wanted[0] in (1, None):

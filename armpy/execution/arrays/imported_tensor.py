@@ -154,11 +154,11 @@ class ImportedTensor:
 
     @property
     def factories(self) -> dict[BackendId, HandleFactoryProxy]:
-        """What has imported it, by backend id."""
+        """The backends' factories that have imported it, by backend id."""
         return {name: found.factory for name, found in self._imports.items()}
 
     def handle(self, backend_id: BackendId) -> ITensorHandle:
-        """What a backend has made of the memory."""
+        """Return a backend's handle of the memory."""
         return self._imports[backend_id].handle
 
     @property

@@ -45,7 +45,7 @@ class ImportingInputSlot(InputSlot):
         return False
 
     def converted(self, given: object, *, quantize: bool) -> Array:
-        """What stands for memory that is to be imported, or for an imported tensor.
+        """Convert an argument to memory that is to be imported, or to an imported tensor.
 
         Raises
         ------
@@ -107,7 +107,7 @@ def _to_import(
     given: object,
     sources: MemorySource,
 ) -> ToImport | str:
-    """What is to be imported, or why it cannot be."""
+    """Return the memory to import, or the reason why it cannot be imported."""
     if isinstance(given, ExternalMemory):
         if not given.source & sources:
             return f"the network does not import memory of the kind {given.source}"
@@ -132,6 +132,6 @@ def _to_import(
 
 
 def _kinds(sources: MemorySource, info: TensorInfo) -> str:
-    """What could be imported."""
+    """Return the kinds of objects that could be imported."""
     kinds = " or ".join(str(source.name) for source in sources)
     return f"{info} in C order, in memory of the kind {kinds}"

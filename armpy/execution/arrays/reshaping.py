@@ -89,7 +89,7 @@ def with_input_shapes(graph: Graph, shapes: Mapping[str, Sequence[int | None]]) 
 
 
 def _changed_batch(graph: Graph, shapes: Mapping[str, Shape]) -> int | None:
-    """What the inputs' first dimension was, if nothing else changes; None otherwise."""
+    """Return the inputs' previous first dimension, if nothing else changes; None otherwise."""
     before = set()
     for value in graph.inputs:
         old, new = value.info.shape, shapes.get(value.name, ())

@@ -83,7 +83,7 @@ class TensorSpecs(tuple[TensorSpec, ...]):
     __slots__ = ()
 
     def _repr_html_(self) -> str:
-        """What notebooks show."""
+        """Return the HTML that notebooks show."""
         from armpy.compiler.notebooks import tensors_html  # noqa: PLC0415 - for notebooks alone
 
         return tensors_html("", [(spec.name, spec.info) for spec in self])

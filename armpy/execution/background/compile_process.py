@@ -174,7 +174,7 @@ class CompileProcess:
         )
 
     def _exit_code(self) -> int:
-        """What the process ends with once it has closed its output."""
+        """Return the exit code of the process once it has closed its output."""
         try:
             return self._process.wait(_END_S)
         except subprocess.TimeoutExpired:
@@ -252,7 +252,7 @@ def _step_back() -> None:  # pragma: no cover - runs in the process
 
 
 def _answer(stream: BinaryIO, owner: int) -> tuple[str, object]:  # pragma: no cover - as above
-    """What became of the request: the name of a field of `CompileOutcome` and what it holds."""
+    """Return the result of the request: the name of a field of `CompileOutcome` and its value."""
     try:
         request: CompileRequest = pickle.load(stream)
     except Exception as error:  # noqa: BLE001 - whatever the application's own classes raise

@@ -54,7 +54,7 @@ class TieredNetwork(Protocol):
 
     @property
     def graph(self) -> Graph:
-        """Whose programs are exchanged."""
+        """Graph of the network whose programs are exchanged."""
 
     @property
     def backends(self) -> tuple[BackendProxy, ...]:
@@ -302,7 +302,7 @@ class Tiers:
             self._thread.start()
 
     def next_pending(self) -> _Exchange | None:
-        """What the thread does next; None if it is to end."""
+        """Return the thread's next step; None if it is to end."""
         with self._changed:
             for exchange in self._exchanges.values():
                 if exchange.state == "pending" and not self._is_closed:

@@ -97,7 +97,7 @@ def run_in_order(
 def _task(
     network: LoadedCallee, asked: Invocation, arrays: Sequence[Array]
 ) -> ExecutionTask[Named]:
-    """What executes once."""
+    """Return a function that executes once."""
     # Not the whole of it, as what has been read may be copies of large inputs.
     outputs, finish = asked.outputs, asked.finish
 

@@ -81,7 +81,7 @@ class Binding:
         self._owners = [weakref.ref(owner) for owner in _owners(given)]
 
     def bound(self, signal: Cancellation) -> Callable[[], object]:
-        """What executes once with these arrays, and is stopped by a signal."""
+        """Return a function that executes once with these arrays, and is stopped by a signal."""
         call = self._bound(signal, self._targets)
         if all(array is not None for array in self._targets):
             return call
@@ -99,7 +99,7 @@ class Binding:
     def _bound(
         self, signal: Cancellation, results: list[Array | None]
     ) -> Callable[[], Sequence[Array] | None]:
-        """What executes once into some arrays."""
+        """Return a function that executes once into some arrays."""
         # Backends look up what stops them when they prepare, not in each execution.
         with cancellable(signal):
             call = self._prepared.bind(self._sources, results)

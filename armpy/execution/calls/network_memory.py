@@ -69,12 +69,12 @@ class NetworkMemory:
 
     @property
     def bytes_by_backend(self) -> Mapping[BackendId, int]:
-        """What one execution takes on each backend, its programs' own memory included."""
+        """Return the bytes of one execution on each backend, its programs' own memory included."""
         return self._held.bytes_by_backend
 
     @property
     def size_bytes(self) -> int:
-        """What one execution takes on all backends together."""
+        """Return the bytes of one execution on all backends together."""
         return sum(self.bytes_by_backend.values())
 
     def run(
@@ -105,7 +105,7 @@ class NetworkMemory:
 
     @property
     def inputs(self) -> tuple[InputSlot, ...]:
-        """What each input takes."""
+        """Return the slot of each input."""
         return self.latest.inputs
 
     @property

@@ -183,7 +183,7 @@ def _factory_of(
 
 
 def _in_arena(arena: ITensorArena) -> Callable[[Value, PlannedTensor], ITensorHandle]:
-    """What makes handles in a backend's own arena."""
+    """Return a maker of handles in a backend's own arena."""
     return lambda value, tensor: arena.create_tensor_handle(
         value.info, tensor.lifetime, tensor.offset_bytes
     )
@@ -192,7 +192,7 @@ def _in_arena(arena: ITensorArena) -> Callable[[Value, PlannedTensor], ITensorHa
 def _in_host_memory(
     factory: HandleFactoryProxy, memory: Array
 ) -> Callable[[Value, PlannedTensor], ITensorHandle]:
-    """What makes handles on parts of an arena of the core's."""
+    """Return a maker of handles on parts of an arena of the core's."""
 
     def make(value: Value, tensor: PlannedTensor) -> ITensorHandle:
         begin = tensor.offset_bytes
@@ -211,7 +211,7 @@ def _allocate(
 
 
 def out_of_memory(backend_id: BackendId, error: ArmpyError) -> OutOfMemoryError:
-    """What a backend raised where it makes memory; Python's MemoryError as a typed one."""
+    """Return the error of a backend that makes memory; Python's MemoryError as a typed one."""
     # The boundary to backends has wrapped it.
     if isinstance(error.__cause__, MemoryError):
         text = "the backend has no memory for one more execution"

@@ -109,7 +109,7 @@ class CompiledProgram(StepProgram[WorkingMemory]):
 
     @property
     def steps(self) -> dict[int, Step]:
-        """What each layer's backend made of it, by layer id."""
+        """Return the steps that each layer's backend made of it, by layer id."""
         ids = (layer.id for layer in self.layers)
         return dict(zip(ids, self._steps, strict=True))
 
@@ -201,7 +201,7 @@ class CompiledProgram(StepProgram[WorkingMemory]):
 
 
 def _preparation_error(network: OptimizedNetwork, error: OutOfMemoryError) -> PreparationError:
-    """What moves the layers of a backend without memory elsewhere.
+    """Return the error that moves the layers of a backend without memory elsewhere.
 
     Raises
     ------

@@ -140,7 +140,7 @@ class Importer:
         return max(alignment, info.data_type.dtype.itemsize), padding
 
     def info(self, index: int, *, is_output: bool) -> TensorInfo:
-        """What an input or output is for these shapes."""
+        """Return the description of an input or output for these shapes."""
         graph = self._network.graph
         return (graph.outputs if is_output else graph.inputs)[index].info
 
@@ -245,18 +245,18 @@ class ImportingNetwork(Protocol):
 
     @property
     def graph(self) -> Graph:
-        """Whose inputs and outputs are imported."""
+        """Graph whose inputs and outputs are imported."""
 
     @property
     def imported(self) -> MutableSet[ImportedTensor]:
         """All tensors that are imported for it."""
 
     def importer(self, prepared: BoundProgram | None = None) -> Importer:
-        """What imports memory for the shapes of a prepared network, or the latest ones."""
+        """Return the importer for the shapes of a prepared network, or the latest ones."""
 
 
 def as_memory(where: str, info: TensorInfo, given: object) -> ExternalMemory:
-    """What a caller gives to be imported: memory, or an array that fits exactly.
+    """Convert a caller's argument to memory: given memory, or an array that fits exactly.
 
     Raises
     ------
@@ -374,7 +374,7 @@ def imports_in(
     inputs: Sequence[Array],
     targets: Sequence[Array | None],
 ) -> tuple[object, ...]:
-    """What is imported for a call, and by whom; empty if nothing is but plain host memory.
+    """Return the imports of a call by backend; empty if all is plain host memory.
 
     Notes
     -----

@@ -135,12 +135,12 @@ class DynamicLayers:
     def _input(
         self, value: Value, arrays: Mapping[Value, Array], factory: HandleFactoryProxy
     ) -> ITensorHandle:
-        """Where a layer reads an input."""
+        """Return the place where a layer reads an input."""
         elements = arrays[value] if value.data is None else value.data
         return HostTensorHandle(value.info, factory.fitting(value.info, elements))
 
     def _output(self, value: Value, factory: HandleFactoryProxy) -> ITensorHandle:
-        """Where a layer writes an output."""
+        """Return the place where a layer writes an output."""
         info = value.info
         if not info.is_fully_shaped:
             lies = factory.alignment_bytes, factory.padding_bytes
@@ -264,7 +264,7 @@ class StagedProgram:
         return results
 
     def _key_part(self, array: Array | None) -> object:
-        """What of a value belongs to the key of the rest's plan, apart from its shape."""
+        """Return a value's part of the key of the rest's plan, apart from its shape."""
         if array is None:
             return None
         if array.size > LARGEST_KEY_ELEMENTS:

@@ -156,7 +156,7 @@ class SymbolicPrograms:
         self._is_possible = False
 
     def _resized(self, symbolic: SymbolicProgram, shapes: Shapes) -> OptimizedNetwork | None:
-        """What one makes for some shapes; None, and no more of them, if that fails."""
+        """Resize a program for some shapes; None, and no more of them, if that fails."""
         try:
             return symbolic.network(shapes)
         except ArmpyError as error:
@@ -336,7 +336,7 @@ class ResizedNetwork(OptimizedNetwork):
 
     @property
     def source(self) -> Graph:
-        """What was assigned to backends, after the optimiser's passes."""
+        """The graph that was assigned to backends, after the optimiser's passes."""
         given: Graph | Callable[[], Graph] = vars(self)["_source"]
         if isinstance(given, Graph):
             return given
@@ -351,7 +351,7 @@ class ResizedNetwork(OptimizedNetwork):
 
 
 def _dims(info: TensorInfo) -> list[tuple[bool, int]]:
-    """For each dimension whether it is traced, and its number, or size."""
+    """Return for each dimension whether it is traced, and its number, or size."""
     return [
         (True, dim.number) if isinstance(dim, Size) else (False, dim or 0)
         for dim in info.known_shape
@@ -367,7 +367,7 @@ def _value(value: Value, dims: Sequence[tuple[bool, int]], numbers: Sequence[Num
 
 
 def _needed(network: OptimizedNetwork, layer: Layer) -> tuple[object, ...]:
-    """What a compiled layer's program says that it follows from."""
+    """Return the facts that a compiled layer's program follows from."""
     if not _is_resizable(layer):
         return ()
     program = layer.operation.program  # type: ignore[attr-defined]

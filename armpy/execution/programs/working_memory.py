@@ -136,7 +136,7 @@ class WorkingMemory(StepMemory):
 
     @property
     def bytes_by_backend(self) -> Mapping[BackendId, int]:
-        """What it takes on each backend, its programs' own memory included."""
+        """Return its bytes on each backend, its programs' own memory included."""
         return self._network.placement.arena_bytes
 
     def free(self) -> None:

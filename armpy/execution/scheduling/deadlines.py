@@ -101,7 +101,7 @@ class Deadlines:
                 self._heap, self._num_over = heap, 0
 
     def _wait(self) -> None:
-        """What the thread does."""
+        """Run the thread."""
         while True:
             with self._lock:
                 left_s = self._heap[0][0] - time.perf_counter() if self._heap else _IDLE_S

@@ -105,7 +105,7 @@ class FairQueue:
                 return task
 
     def _next_priority(self) -> Priority | None:
-        """Whose turn it is."""
+        """Return the priority whose turn it is."""
         waiting = [priority for priority in _LEVELS if self._levels[priority]]
         # The lowest that waits has no limit, as no task is below it.
         for priority in waiting[:-1]:

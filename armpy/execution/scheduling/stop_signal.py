@@ -76,7 +76,7 @@ class CancellationToken(Cancellation):
 
     @property
     def error(self) -> ArmpyError:
-        """What an execution that it stops raises."""
+        """Return the error that a stopped execution raises."""
         if self._reason is not None:
             return copy(self._reason)  # which keeps the frames that it is raised by
         if self._was_late or not self._flag[0]:
@@ -124,7 +124,7 @@ _FOREVER_S = threading.TIMEOUT_MAX / 2
 
 
 def deadline_in(duration_s: float | None) -> float | None:
-    """When something has to be done that is begun now, by `time.perf_counter`; None for no limit.
+    """Return the deadline of a task that begins now, by `time.perf_counter`; None for no limit.
 
     Raises
     ------

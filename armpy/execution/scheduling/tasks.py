@@ -120,7 +120,7 @@ class ExecutionTask(Generic[T]):
         self.keep_alive: object = None
 
     def submitted(self) -> ExecutionFuture[T]:
-        """What it will come to, when another thread has run it in this thread's context."""
+        """Return a future; the task runs on another thread in this thread's context."""
         # Time-outs of loops and the profiler are context variables of the caller's.
         self._context = copy_context()
         if self.priority is not Priority.MEDIUM:
@@ -235,7 +235,7 @@ class ExecutionTask(Generic[T]):
         return True
 
     def _explained(self, error: BaseException) -> BaseException:
-        """What stopped it, if it was stopped: backends may raise what they like then."""
+        """Return the cause of a stop, if it was stopped: backends may raise what they like then."""
         if not self.signal.is_cancelled:
             return without_memory(error) if is_without_memory(error) else error
         if isinstance(error, (ExecutionCancelledError, ExecutionTimeoutError)):

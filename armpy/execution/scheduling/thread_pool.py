@@ -192,7 +192,7 @@ class ThreadPool:
                 self._idle.remove(worker)
 
     def next_task(self, worker: _Worker, duration_s: float) -> AnyTask | None:
-        """What a thread does next that has done its task, if there is anything."""
+        """Return the next task of a thread that has done its task, if there is any."""
         with self._lock:
             if worker.task is not None:
                 # Also when it was abandoned: it is its owner's work that took the thread.
@@ -206,7 +206,7 @@ class ThreadPool:
             return self.look(worker)
 
     def look(self, worker: _Worker, *, may_leave: bool = False) -> AnyTask | None:
-        """What a thread does that has nothing to do; it rests or leaves if there is nothing."""
+        """Look for a task on an idle thread, which rests or leaves if there is none."""
         with self._lock:
             worker.wake.acquire(blocking=False)  # it is awake, if it woke by itself as well
             self._woken -= {worker}

@@ -64,7 +64,7 @@ class Subnetworks(Protocol):
         """Prepare a graph soon; errors are raised when it has to run."""
 
     def plan_of(self, graph: Graph) -> Callable[[Shapes], NetworkPlan]:
-        """What gives the plans of a graph."""
+        """Return the plans of a graph."""
 
 
 class NestedGraph:
@@ -242,7 +242,7 @@ class WhileWorkload(IWorkload):
             _unmap(opened)
 
     def _last_values(self, values: list[Array], num_carried: int, end_s: float) -> Sequence[Array]:
-        """What the carried values are when the condition is false."""
+        """Return the carried values when the condition is false."""
         num_turns = 0
         # In the steady state no shape changes any more. Then the plans stay the same, and
         # arrays of the turn before last are written to again.
@@ -289,7 +289,7 @@ def _plan(graph: NestedGraph, values: Sequence[Array], num_turns: int) -> Networ
 
 
 def _is_true(condition: Array) -> bool:
-    """What a condition says."""
+    """Return the truth of a condition."""
     require(
         condition.size == 1,
         "the condition is not one truth value",

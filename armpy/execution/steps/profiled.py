@@ -29,7 +29,7 @@ Measure: TypeAlias = Callable[[Step, Layer, BackendId], Step]
 
 
 def measure_for(profiler: Profiler | None, graph: str) -> Measure | None:
-    """What measures the steps of a plan; None without a profile.
+    """Return the measurement of a plan's steps; None without a profile.
 
     Parameters
     ----------

@@ -187,7 +187,7 @@ def _free_idle(backend_id: BackendId, workload: IWorkload) -> None:
 
 
 def _home_of(network: OptimizedNetwork, copy: Layer) -> BackendId:
-    """Whose memory a copy is made from."""
+    """Return the backend whose memory a copy is made from."""
     if isinstance(network, ImportedNetwork) and copy.id in network.copied_from:
         return network.copied_from[copy.id]
     for layer in network.graph.layers:
@@ -199,7 +199,7 @@ def _home_of(network: OptimizedNetwork, copy: Layer) -> BackendId:
 def memory_of(
     network: OptimizedNetwork, sessions: Mapping[BackendId, BackendSession]
 ) -> list[SharedMemory]:
-    """What the backends of a network's layers hold while it runs."""
+    """Return the memory that the backends of a network's layers hold while it runs."""
     graph: Graph = network.graph
     used = dict.fromkeys(network.backend_ids[layer.id] for layer in graph.layers)
     held = (sessions[backend_id].memory for backend_id in used)

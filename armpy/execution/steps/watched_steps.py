@@ -23,7 +23,7 @@ _SLICE_S = 0.002
 
 
 def as_completion(backend_id: BackendId, answer: object) -> ICompletion | None:
-    """What a workload's ``enqueue`` has answered.
+    """Check the answer of a workload's ``enqueue``.
 
     Raises
     ------
@@ -118,7 +118,7 @@ class QueueUse:
 
 
 def queueing_of(network: OptimizedNetwork, steps: Sequence[Step]) -> tuple[QueueUse, ...] | None:
-    """What each step has to do with queues; None if no backend has any.
+    """Return each step's use of queues; None if no backend has any.
 
     Notes
     -----

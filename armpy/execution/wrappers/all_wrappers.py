@@ -195,7 +195,7 @@ class ExecutionWrappers:
         )
 
     def input_slots(self, shapes: Sequence[tuple[int, ...] | None]) -> tuple[InputSlot, ...]:
-        """What each input takes, in place in some shapes or, for None, converted."""
+        """Return the slot of each input, in place in some shapes or, for None, converted."""
         limit_bytes = self._settings.memory_limit_bytes
         pairs = zip(self._graph.inputs, shapes, strict=True)
         source = self._settings.properties.input_source

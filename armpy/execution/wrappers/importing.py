@@ -115,7 +115,7 @@ class ImportBinding:
             return stack.pop_all()
 
     def _arrays(self, sources: Sequence[Array | ImportedTensor]) -> list[Array]:
-        """What the graph's sources hold: nothing where handles stand for them."""
+        """Return the arrays of the graph's sources: none where handles stand for them."""
         arrays: list[Array] = []
         for index, source in enumerate(sources):
             if isinstance(source, ImportedTensor):
@@ -157,7 +157,7 @@ class ImportBinding:
 
 
 def _plain(results: Targets) -> Targets:
-    """What the graph's results are written to: nothing where handles stand for them."""
+    """Return the arrays of the graph's results: none where handles stand for them."""
     return [_NOTHING if isinstance(one, ImportedTensor) else one for one in results]
 
 

@@ -38,7 +38,7 @@ class Runs(NamedTuple):
 
     @property
     def binding(self) -> Bind:
-        """What prepares executions, be it that nothing of them can be."""
+        """Return a binding that prepares executions as far as they can be prepared."""
         return self.bind or _binds_run(self.run)
 
 

@@ -68,7 +68,7 @@ def joined(parts: ComposedOperator, real: Value, imaginary: Value) -> Value:
 
 
 def pair_info(shape: Sequence[int | None] | None) -> TensorInfo:
-    """Of a tensor that a model takes or gives for one of complex numbers."""
+    """Return the description of a model's tensor for one of complex numbers."""
     return TensorInfo(None if shape is None else (*shape, 2), DataType.FLOAT32)
 
 

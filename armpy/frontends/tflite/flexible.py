@@ -97,7 +97,7 @@ def _vector(data: bytes, start: int, width: int, kind: int) -> tuple[Number, ...
 
 
 def _behind(data: bytes, place: int, width: int) -> int:
-    """Where an offset leads."""
+    """Return the target of an offset."""
     target = place - int(_number(data, place, width, _UINT))
     if not 0 <= target <= place:
         raise _damaged()

@@ -51,7 +51,7 @@ class _MetadataTable(TableReader):
 
 
 def read_metadata(file: ModelFile, signature: str | None) -> ModelMetadata:
-    """What a .tflite file says of itself.
+    """Read the metadata of a .tflite file.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ class _LabelFiles:
 def _tensors(
     subgraph: TableReader | None, field: str, kind: str, names: list[list[str]], labels: _LabelFiles
 ) -> dict[str, TensorMetadata]:
-    """What is said of inputs or outputs, which are in the subgraph's order."""
+    """Return the metadata of inputs or outputs, which are in the subgraph's order."""
     found: dict[str, TensorMetadata] = {}
     tables = () if subgraph is None else subgraph.tables(field, f"metadata of {kind}")
     for called, table in zip(names, tables, strict=False):
@@ -191,7 +191,7 @@ def _tensors(
 
 
 def _tensor(table: TableReader, labels: _LabelFiles) -> TensorMetadata:
-    """What is said of one tensor."""
+    """Return the metadata of one tensor."""
     title = table.text("Name")
     if title:
         table.where = f"{table.where} '{title}'"
@@ -227,7 +227,7 @@ def _tensor(table: TableReader, labels: _LabelFiles) -> TensorMetadata:
 
 
 def _content(content: TableReader | None, properties: dict[str, str]) -> tuple[str, str]:
-    """What elements are, and the colour space of an image; other properties are added."""
+    """Return the kind of elements, and the colour space of an image; other properties are added."""
     kind = "" if content is None else content.union_kind("ContentProperties")
     if content is None or not kind:
         return "", ""
@@ -284,7 +284,7 @@ def _labels(table: TableReader, labels: _LabelFiles) -> tuple[dict[str, tuple[st
 
 
 def _calibration(options: TableReader) -> Iterator[tuple[str, str]]:
-    """How scores are to be calibrated."""
+    """Return the calibration of scores."""
     kind = options.enumerator("ScoreTransformation", "ScoreTransformationType")
     yield "score transformation", kind
     yield "default score", f"{options.real('DefaultScore'):g}"

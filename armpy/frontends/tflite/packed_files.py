@@ -86,7 +86,7 @@ class PackedFiles:
 
 @contextmanager
 def _damage_told(where: str = "packed files") -> Iterator[None]:
-    """Whatever is wrong with an archive is the file's fault."""
+    """Raise errors in an archive as the file's fault."""
     try:
         yield
     except _DAMAGE as error:

@@ -1,4 +1,4 @@
-"""From the tables of a .tflite file to a network."""
+"""Conversion of the tables of a .tflite file to a network."""
 
 from __future__ import annotations
 
@@ -341,7 +341,7 @@ class _SubgraphParser:
     def _converter(
         self, operator: SubgraphOperator, inputs: Sequence[int], outputs: Sequence[int]
     ) -> Converter | None:
-        """What converts an operator of the schema; None if armpy does not have it."""
+        """Return the converter of an operator of the schema; None if armpy does not have it."""
         complex_inputs = [i != _LEFT_OUT and self._tensors[i].is_complex for i in inputs]
         complex_outputs = [self._tensors[i].is_complex for i in outputs]
         if any(complex_inputs) or any(complex_outputs):
@@ -507,7 +507,7 @@ def _stand_in(node: BoundOperator) -> Sequence[Value]:
 
 @contextmanager
 def _parser_errors(table: TableReader) -> Iterator[None]:
-    """Whatever goes wrong while a file's operator is taken in is the file's fault."""
+    """Raise errors of converting a file's operator as the file's fault."""
     try:
         yield
     except ParserError:

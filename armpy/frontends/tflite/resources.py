@@ -54,7 +54,7 @@ class Resources:
         _add_handle(table, self._handles)
 
     def read(self, table: TableReader, handle: int) -> Value:
-        """What a variable holds at this point.
+        """Return the value of a variable at this point.
 
         Raises
         ------
@@ -258,7 +258,7 @@ class Hashtables:
         return self._constants[number]
 
     def _filled(self, table: TableReader, handle: int) -> _TableContents:
-        """What a table holds.
+        """Return the contents of a table.
 
         Notes
         -----

@@ -52,7 +52,7 @@ def check_identifier(data: memoryview) -> None:
 
 
 def _describe(head: bytes) -> str:
-    """What the beginning of a file looks like."""
+    """Describe the beginning of a file."""
     if not head:
         return "an empty file"
     for beginning, kind in _KNOWN_BEGINNINGS:

@@ -200,7 +200,7 @@ def _operator_name(codes: Tables, index: int) -> str:
 
 
 def custom_name(code: str) -> str:
-    """What a custom operator is called."""
+    """Return the name of a custom operator."""
     return f"custom '{code}'"
 
 

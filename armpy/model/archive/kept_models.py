@@ -191,7 +191,7 @@ class ModelCache(IFolderCache):
 
     @property
     def limit_bytes(self) -> int:
-        """Of all of them together."""
+        """Limit of all of them together."""
         return self._limit_bytes
 
     def clear(self) -> int:

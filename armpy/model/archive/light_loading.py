@@ -217,7 +217,7 @@ class _KeptShapes:
         self.files: WeakKeyDictionary[object, CompiledFile] = WeakKeyDictionary()
 
     def find(self, shapes: Shapes) -> ArchivedProgram | None:
-        """What runs for some shapes; None if nothing is kept, or it cannot be used."""
+        """Return the program for some shapes; None if nothing is kept, or it cannot be used."""
         place = archive.model_cache.shapes_path(self._path, shapes)
         if not begins_prepared(place):
             return None
@@ -310,7 +310,7 @@ def _program_of(
     record: Any,  # Any: as above
     graph: ArchivedGraph,
 ) -> ArchivedProgram:
-    """What an archived network runs for the shapes of a record."""
+    """Return the program of an archived network for the shapes of a record."""
     limit_bytes = _limit_bytes(file)
     if record["needed_bytes"] > limit_bytes:
         raise InvalidArgumentError("an execution needs more memory than is allowed")

@@ -54,7 +54,7 @@ def read_placement(file: CompiledFile, *, is_cached: bool = False) -> Placement:
 
 
 def read_metadata(container: Container) -> ModelMetadata:
-    """What the original file said of itself."""
+    """Read the metadata of the original file."""
     from armpy.plugins.hooks.metadata import ModelMetadata  # noqa: PLC0415 - brings pluggy
 
     if METADATA not in container.sections:

@@ -80,7 +80,7 @@ def _directory(path: str) -> object:
 
 
 def _trust_file(path: str) -> object:
-    """What the trust file says; it is small."""
+    """Read the trust file, which is small."""
     try:
         with open(path, "rb") as file:
             contents = file.read()

@@ -49,7 +49,7 @@ def top_module(reference: str) -> str:
 
 
 def find_top_module(reference: str) -> ModuleSpec | None:
-    """Where that module would be imported from; None if it cannot be found."""
+    """Find the file that module would be imported from; None if it cannot be found."""
     name = top_module(reference)
     try:
         # Of the outermost one only: to find a part of a package, Python would import the package.

@@ -213,7 +213,7 @@ class FrontEndProxy:
 
     @property
     def where(self) -> str:
-        """What messages call it."""
+        """The name of it in messages."""
         return f"front-end '{self.name}' of {self.candidate.source}"
 
     @property
@@ -285,7 +285,7 @@ class FrontEndProxy:
         return self._contained(file, facts)
 
     def metadata(self, file: ModelFile, signature: str | None) -> ModelMetadata:
-        """What a file says of itself; errors as for `parse`."""
+        """Read the metadata of a file; errors as for `parse`."""
         from armpy.plugins.front_ends.validate_records import plain_metadata  # noqa: PLC0415 - few ask
 
         read = self.front_end.metadata

@@ -47,7 +47,7 @@ HOOKS = tuple(name for name in vars(HookSpecifications) if name.startswith("armp
 
 
 def _hook_options(plugin: object, name: str) -> dict[str, object] | None:
-    """What `hookimpl` has noted on a member; None if it has not marked it."""
+    """Return the options that `hookimpl` has noted on a member; None if it has not marked it."""
     if name.startswith("__"):
         return None
     # Statically: to look at a plugin's properties would run them.

@@ -389,11 +389,11 @@ class TableReader:
         return type(self)(self._data, position, kind, self._ledger, where)
 
     def _place(self, field: str) -> int:
-        """Where a field is; 0 if the file leaves it out."""
+        """Return the place of a field; 0 if the file leaves it out."""
         return self._place_of(field, self._fields[field][0])
 
     def _place_of(self, field: str, number: int) -> int:
-        """Where the field of a number is."""
+        """Return the place of the field of a number."""
         if self._slots is None:
             try:
                 self._slots = self._read_slots()

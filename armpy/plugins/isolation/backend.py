@@ -112,7 +112,7 @@ class IsolatedBackend(IBackendInternal):
         return self._facts.devices
 
     def get_capabilities(self) -> Capabilities:
-        """What it says, without what concerns the application's memory."""
+        """Return its capabilities, without what concerns the application's memory."""
         return self._facts.capabilities
 
     @property
@@ -156,7 +156,7 @@ class IsolatedBackend(IBackendInternal):
         return self
 
     def create_backend_context(self, options: OptionValues) -> IBackendContext | None:
-        """What ends the process with the runtime."""
+        """Make the context that ends the process with the runtime."""
         return self.supervisor
 
     def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> bool:
@@ -167,11 +167,11 @@ class IsolatedBackend(IBackendInternal):
         )
 
     def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
-        """What asks it about a network."""
+        """Make the object that asks it about a network."""
         return _Support(self.supervisor, request)
 
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        """What makes workloads of prepared parts."""
+        """Make the factory of workloads of prepared parts."""
         return _Factory(self.supervisor, network.model_options, relaxed=network.relaxed)
 
     def optimize_subgraph_view(
@@ -277,7 +277,7 @@ def choose(
     limits: IsolationLimits,
     caching: CompilationCaching,
 ) -> list[tuple[BackendId, Maker]]:
-    """What makes the backends of a runtime, by their ids.
+    """Return the makers of a runtime's backends, by their ids.
 
     Raises BackendUnavailableError if a named backend without a process of its own cannot be used;
     InvalidArgumentError if the list of names is empty.

@@ -59,7 +59,7 @@ MAX_FAILURE_BYTES = 16 << 10
 
 
 def parse_failure(packet: bytes) -> object:
-    """What a worker says went wrong in an execution, of the form of JSON; None if it is not."""
+    """Parse a worker's report of a failed execution from JSON; None if it is not one."""
     try:
         return json.loads(packet)
     # The second one comes of deep nesting, which a hostile worker can write.
@@ -125,7 +125,7 @@ _NOT_ACROSS = (
 
 
 def facts_fields(facts: BackendFacts) -> dict[str, object]:
-    """What a backend says of itself, in the form of JSON."""
+    """Convert a backend's description of itself to JSON."""
     return {
         "backend_id": facts.backend_id,
         "api_version": facts.api_version,
@@ -147,7 +147,7 @@ def facts_fields(facts: BackendFacts) -> dict[str, object]:
 
 
 def facts_from(backend_id: BackendId, said: Mapping[str, Any]) -> BackendFacts:  # Any: of JSON
-    """What a worker has said of its backend.
+    """Parse a worker's description of its backend.
 
     Extensions are not among it, as their operations' code would be needed here, nor are
     capabilities that concern the application's memory.

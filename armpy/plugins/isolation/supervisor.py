@@ -391,6 +391,6 @@ def _spare_starter(
 
 
 def in_force(description: dict[str, Any]) -> dict[str, str]:  # Any: a worker's word
-    """What a worker says of the rights that it has given up."""
+    """Return a worker's report of the rights that it has given up."""
     said = description.get("in_force")
     return {str(k): str(v) for k, v in said.items()} if isinstance(said, dict) else {}

@@ -231,7 +231,7 @@ def _read_options(
 
 
 def _why_unusable(option: BackendOption) -> str:
-    """What is wrong with an option that a backend declares; empty if nothing."""
+    """Describe the fault of an option that a backend declares; empty if there is none."""
     if not isinstance(option.name, str) or not option.name.isidentifier():
         return "the name of an option is not an identifier"
     types = ((option.scope, OptionScope), (option.help, str), (option.choices, tuple))

@@ -126,7 +126,7 @@ def read_backend(
 
 
 def describe(value: object) -> str:
-    """What a backend gave, for messages: its `repr` in a bearable length."""
+    """Describe a backend's answer for messages: its `repr` in a bearable length."""
     try:
         text = repr(value)
         if isinstance(value, OSError) and value.filename is not None:
@@ -170,7 +170,7 @@ def is_a(answer: object, kind: type[T] | tuple[type[T], ...]) -> bool:
 
 
 def exact(answer: object) -> object:
-    """What a backend gave; of a text what it says, whatever its class makes of that.
+    """Copy a backend's answer; of a text its characters, whatever its class makes of them.
 
     Notes
     -----

@@ -96,7 +96,7 @@ class Trust:
 
 
 def read_trust(options: PluginOptions) -> Trust:
-    """What the options and the trust file say.
+    """Combine the options and the trust file.
 
     Raises InvalidArgumentError if the trust file cannot be read, is not well formed, or others can
     change it.

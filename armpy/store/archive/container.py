@@ -129,7 +129,7 @@ class Container:
         return copied
 
     def document(self, name: str) -> Any:  # Any: whatever JSON holds
-        """What a section holds as compressed JSON, checked; see `written_document`."""
+        """Return a section's compressed JSON, checked; see `written_document`."""
         import zlib  # noqa: PLC0415 - a start does not need it
 
         inflater = zlib.decompressobj()

@@ -96,7 +96,7 @@ class KernelPack:
 
     @property
     def size_bytes(self) -> int:
-        """Of the file."""
+        """Size of the file in bytes."""
         return self._container.data.size
 
     def names(self) -> Sequence[str]:
@@ -258,5 +258,5 @@ def _opened(path: str) -> FoundPack:
 
 
 def _key(name: str) -> bytes:
-    """What the index has in the place of a name."""
+    """Return the index's key of a name."""
     return hashlib.sha256(name.encode()).digest()[:_KEY_BYTES]

@@ -165,7 +165,7 @@ def _put_together(view: PackedView, blob: Bytes) -> Array:
 def _pieces(
     part: ViewPart, stored: np.dtype[Any], blob: Bytes
 ) -> Iterator[tuple[tuple[slice, ...], Array]]:
-    """Where each piece belongs in a part's box, and a view of it with an axis per digit."""
+    """Return the place of each piece in a part's box, and a view of it with an axis per digit."""
     named = []
     for axis in part.axes:
         ends = list(itertools.accumulate(segment.size for segment in axis))
@@ -181,7 +181,7 @@ def _pieces(
 
 
 def checked(recipe: object, size_bytes: int) -> PackedView:
-    """What a recipe says, of which nothing reads outside some bytes."""
+    """Check a recipe, so that nothing of it reads outside some bytes."""
     if type(recipe) is not dict or recipe.keys() != _KEYS:
         _refuse(f"an object with {', '.join(sorted(_KEYS))}", recipe)
     name, stored_bytes = recipe["dtype"], recipe["stored_bytes"]

@@ -59,7 +59,7 @@ def target(name: str, options: OptionValues = NO_OPTIONS) -> Target:
 
 
 def settings_for(aim: Target, options: OptionValues = NO_OPTIONS) -> ResolvedOptions:
-    """What regions are lowered with for a target.
+    """Return the settings for lowering regions for a target.
 
     Of this machine the measured figures hold, as they do for what is compiled when it is loaded;
     of others, those of a typical processor with the instruction set.

@@ -98,7 +98,7 @@ class NumbaBackend(IBackendInternal):
         return tuple(entries for entries in (disk_entries(), machine_entries()) if entries)
 
     def get_programs(self) -> IPrograms:
-        """What writes programs into compiled models, and takes them again."""
+        """Return the object that writes programs into compiled models, and reads them."""
         # Few processes have such files.
         from armpy_numba_acc.files import NumbaPrograms  # noqa: PLC0415
 

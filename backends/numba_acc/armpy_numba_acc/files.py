@@ -169,13 +169,13 @@ class NumbaPrograms(IPrograms):
     def create_workload(
         self, program: object, info: WorkloadInfo, options: OptionValues
     ) -> IWorkload:
-        """What runs the program."""
+        """Make the workload that runs the program."""
         assert isinstance(program, LoadedProgram)
         return ProgramWorkload(program.code(int(options.get("num_threads") or 0)))
 
 
 def saved_program(program: Program, aim: Target, options: OptionValues) -> SavedProgram | None:
-    """What a program is in a file.
+    """Return the form of a program in a file.
 
     Parameters
     ----------

@@ -135,7 +135,7 @@ def chosen_model(isa: Isa) -> MachineModel:
 
 
 def known_figures() -> str:
-    """Whose figures choices are made by, for people; nothing is measured to say it."""
+    """Return the source of the figures of choices, for people, without measuring."""
     name = os.environ.get(MACHINE_VARIABLE, "") or MEASURED
     if name != MEASURED:
         return name

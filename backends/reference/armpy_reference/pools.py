@@ -49,7 +49,7 @@ def inside(axis: WindowAxis) -> tuple[Int64Array, Int64Array]:
 
 
 def meetings(axis: WindowAxis) -> Iterator[tuple[slice, slice]]:
-    """For each element of the window: the windows where it lies inside, and what it meets."""
+    """Return for each element of the window the windows where it lies inside, and its operands."""
     # Windows may be far larger than the image; most of their elements never meet it then.
     nearest = max(-((axis.stride * (axis.count - 1) - axis.before) // axis.dilation), 0)
     for tap in range(nearest, min((axis.before + axis.size - 1) // axis.dilation + 1, axis.kernel)):

@@ -119,12 +119,12 @@ class BackendUnderTest:
         return specialize(graph).layers
 
     def raw_support(self, layer: Layer) -> object:
-        """What the backend answers about a layer, unchecked; raises what it raises."""
+        """Return the backend's unchecked answer about a layer; raises its errors."""
         support = self.backend.get_layer_support(PreparationRequest())
         return support.is_layer_supported(layer.operation, layer.input_infos, layer.output_infos)
 
     def support(self, layer: Layer) -> Support:
-        """What the core makes of the answer: capabilities count too, exceptions are a no."""
+        """Return the core's reading of the answer: capabilities count too, exceptions are a no."""
         return self._oracle.ask(self.backend, layer)
 
     def reason_to_give_back(self, graph: Graph) -> str | None:

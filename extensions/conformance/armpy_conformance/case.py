@@ -65,7 +65,7 @@ class Case:
 
     @property
     def neighbours(self) -> str:
-        """What stands in front of the layer and behind it, in words."""
+        """Describe the layers before and after the layer, in words."""
         places = ((self.front, "in front"), (self.behind, "behind"))
         return " and ".join(f"{one.name} {where}" for one, where in places if one is not None)
 
@@ -122,7 +122,7 @@ class Case:
         }
 
     def feeds_again(self) -> dict[str, Array] | None:
-        """What is given at the second execution if the case says it."""
+        """Return the inputs of the second execution if the case has one."""
         if self.again is None:
             return None
         return {self._name(index): array.copy() for index, array in enumerate(self.again)}

@@ -123,7 +123,7 @@ def _execute(runtime: Runtime, network_id: int, trial: DifferentialRun, run: int
 
 
 def _contents(array: Array) -> object:
-    """What an array holds, to compare; the bytes of strings are addresses."""
+    """Return an array's contents, to compare; the bytes of strings are addresses."""
     return array.tolist() if array.dtype.hasobject else array.tobytes()
 
 
@@ -135,7 +135,7 @@ def _garbage(byte: int, shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> 
 
 
 def _wrong_answer(trial: DifferentialRun, answers: Sequence[Arrays]) -> str:
-    """What is wrong with the outputs of the executions; empty if nothing is."""
+    """Describe the fault in the outputs of the executions; empty if there is none."""
     outputs = zip(trial.graph.output_names, trial.graph.outputs, trial.labels, strict=True)
     runs = list(zip(trial.expected, answers, strict=True))
     for name, value, label in outputs:
@@ -156,7 +156,7 @@ def _wrong_answer(trial: DifferentialRun, answers: Sequence[Arrays]) -> str:
 
 
 def _difference(trial: DifferentialRun, wanted: Array, actual: Array, info: TensorInfo) -> str:
-    """What is wrong with an output; empty if nothing is."""
+    """Describe the fault in an output; empty if there is none."""
     actual = allowed_answer(trial.numerics, wanted, actual)
     difference = compare(wanted, actual, info, tolerance_of(trial, info.data_type))
     if difference is not None:

@@ -139,7 +139,7 @@ def _names_of(layers: Sequence[Layer]) -> set[str]:
 
 
 def trial_of(subject: BackendUnderTest, case: Case, graph: Graph) -> DifferentialRun:
-    """What to execute for a case whose network is built, with the right answers."""
+    """Return the trial of a case whose network is built, with the right answers."""
     first = None
     if case.expected is not None:
         first = dict(zip(graph.output_names, case.expected, strict=True))
@@ -154,7 +154,7 @@ def trial_of(subject: BackendUnderTest, case: Case, graph: Graph) -> Differentia
 
 
 def _label(case: Case, number: int) -> str:
-    """What messages call an output."""
+    """Return the name of an output in messages."""
     operands = case.operation.outputs
     name = operands[min(number, len(operands) - 1)].name
     return f"{name} (output {number})" if len(case.outputs) > 1 else name

@@ -61,7 +61,7 @@ class Pattern:
 
 
 def _read(backend_id: BackendId, method: Callable[[], Iterable[Pattern]]) -> tuple[Pattern, ...]:
-    """What a backend's method returns, in a tuple."""
+    """Read a backend's method's result, in a tuple."""
 
     def conformance_patterns() -> tuple[Pattern, ...]:
         return tuple(method())

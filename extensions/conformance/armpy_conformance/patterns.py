@@ -84,7 +84,7 @@ def _judged(
 def _outcome(
     supports: list[Support], ran: tuple[str, ...], *, is_declared: bool
 ) -> tuple[Outcome, str]:
-    """What came of a pattern whose answers are right."""
+    """Return the outcome of a pattern whose answers are right."""
     text = f"{len(ran)} of {len(supports)} layers"
     if len(ran) == len(supports):
         return Outcome.PASSED, text
@@ -97,7 +97,7 @@ def _outcome(
 
 
 def _trial(subject: BackendUnderTest, pattern: Pattern) -> DifferentialRun:
-    """What to execute, with the right answers."""
+    """Return the trial, with the right answers."""
     graph, feeds = pattern.graph, pattern.feeds()
     labels = [f"the output '{name}'" for name in graph.output_names]
     num_layers = max(1, len(graph.layers))

@@ -77,7 +77,7 @@ def pytest_terminal_summary(
 
 
 def _result(config: pytest.Config) -> ConformanceResult | None:
-    """What the cases of a session have found; None if it has none."""
+    """Return the result of a session's cases; None if it has none."""
     if RESULTS not in config.stash:
         return None
     # Every run of pytest loads this, and few have cases.

@@ -71,7 +71,7 @@ class ConformanceResult:
 
     @property
     def problems(self) -> tuple[CaseResult, ...]:
-        """What failed or crashed."""
+        """Return the failures and crashes."""
         return tuple(result for result in self.results if result.outcome.is_bad)
 
     @property
@@ -208,7 +208,7 @@ def _sections(result: ConformanceResult) -> list[Section]:
 
 
 def _verdict(result: ConformanceResult) -> Text:
-    """What the run comes to."""
+    """Return the verdict on the run."""
     counts = ", ".join(f"{count} {name}" for name, count in result.counts.items() if count)
     word, kind = ("passed", "good") if result.is_passed else ("did not pass", "bad")
     about = f"API {result.api_version}, {result.duration_s:.1f} s"

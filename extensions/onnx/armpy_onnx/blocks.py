@@ -98,7 +98,7 @@ def taken(node: Node, value: Value, axis: int, begin: int, end: int) -> Value:
 
 
 def gathered(node: Node, value: Value, indices: Value, axis: int = 0) -> Value:
-    """What indices, which may be negative, find along an axis."""
+    """Return the elements at indices, which may be negative, along an axis."""
     return node.layer(Gather(axis, wraps_negative=True), value, indices)
 
 

@@ -216,7 +216,7 @@ class _Folder:
         return made
 
     def _given(self, node: onnx.NodeProto) -> list[str] | None:
-        """What an operator reads, as integers with scales and zero points."""
+        """Return an operator's inputs, as integers with scales and zero points."""
         kind = node.op_type
         if kind in _WEIGHTED:
             return self._weighted(node)

@@ -29,7 +29,7 @@ def together(node: Node, value: Value) -> Value:
 
 
 def with_past(node: Node, past: Value | None, value: Value) -> Value:
-    """What earlier calls have seen, and after it what this one sees, along the sequence."""
+    """Return the past of earlier calls followed by this call's part, along the sequence."""
     return value if past is None else joined(node, (past, value), axis=2)
 
 

@@ -42,7 +42,7 @@ def channels_last(node: Node, value: Value) -> Value:
 
 
 def channels_first(node: Node, value: Value, num_axes: int) -> Value:
-    """What `channels_last` was given: the channels behind the batch, `num_axes` spatial axes."""
+    """Return the argument of `channels_last`: channels after the batch, `num_axes` spatial axes."""
     rank = len(value.info.known_shape)
     image = transposed(node, value, (0, rank - 1, *range(1, rank - 1)))
     shape = image.info.known_shape
@@ -85,7 +85,7 @@ class WindowAttributes:
         return WindowAttributes(self.kernel, self.stride, self.dilation, tuple(pads))
 
     def rounded_up(self, sizes: Sequence[int]) -> WindowAttributes:
-        """With as much at the end of each axis that windows which begin inside are whole.
+        """Round the end of each axis up so that windows which begin inside are whole.
 
         Notes
         -----

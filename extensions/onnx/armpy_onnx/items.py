@@ -59,7 +59,7 @@ def tensors(items: Sequence[Item]) -> list[Value]:
 
 
 def form_of(item: Item) -> Form:
-    """What an item is."""
+    """Return the form of an item."""
     if isinstance(item, ValueList):
         return (item.data_type, len(item.values))
     return None if item is None else item.info.data_type

@@ -32,7 +32,7 @@ _NORMALIZATIONS: Mapping[str, tuple[float, float]] = MappingProxyType(
 
 
 def read_metadata(file: ModelFile, signature: str | None) -> ModelMetadata:
-    """What an .onnx file says of itself.
+    """Read the metadata of an .onnx file.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def _taken(properties: dict[str, str], names: Iterable[str]) -> str:
 def _tensors(
     values: Iterable[onnx.ValueInfoProto], normalization: tuple[float, float] | None = None
 ) -> dict[str, TensorMetadata]:
-    """What is said of inputs or outputs; images have a normalisation."""
+    """Return the metadata of inputs or outputs; images have a normalisation."""
     found: dict[str, TensorMetadata] = {}
     for value in values:
         dims = value.type.tensor_type.shape.dim

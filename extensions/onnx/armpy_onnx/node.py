@@ -143,7 +143,7 @@ class Node(Layers):
         return str(self._typed(name, default, str))
 
     def choice(self, name: str, default: str, table: Mapping[str, ChosenT]) -> ChosenT:
-        """What one of a few words stands for."""
+        """Return the meaning of one of a few words."""
         word = self.text(name, default)
         if word not in table:
             raise self.error(

@@ -64,7 +64,7 @@ def _inferred(model: onnx.ModelProto, size_bytes: int) -> onnx.ModelProto:
 
 
 def _labels(model: onnx.ModelProto) -> dict[str, str]:
-    """What the parser names the layers of main nodes after, by their first output.
+    """Return the parser's names of main nodes' layers, by their first output.
 
     Notes
     -----
@@ -147,7 +147,7 @@ class _Outline:
 
 
 def _inner_prefixes(around: Sequence[str], label: str, role: str) -> tuple[str, ...]:
-    """What the parser may write before the names of nodes inside a node.
+    """Return the parser's prefixes of names of nodes inside a node.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""From the graph of an .onnx file to a network."""
+"""Conversion of the graph of an .onnx file to a network."""
 
 from __future__ import annotations
 
@@ -111,5 +111,5 @@ def _add_output(
 
 
 def element_name(name: str, number: int) -> str:
-    """What a network calls an element of a sequence."""
+    """Return the network's name of an element of a sequence."""
     return f"{name}[{number}]"

@@ -157,7 +157,7 @@ def quantized_bias(node: Node, index: int, scale: float, weights: Quantization) 
 
 
 def fused_activation(node: Node) -> FusedActivation:
-    """What follows an operation of a folded model."""
+    """Return the fused activation of an operation of a folded model."""
     name = node.text("activation", "NONE")
     found = FusedActivation.__members__.get(name)
     if found is None:

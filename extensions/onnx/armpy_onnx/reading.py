@@ -82,7 +82,7 @@ def read_model(file: ModelFile) -> onnx.ModelProto:
 
 
 def describe(file: ModelFile) -> Mapping[str, str]:
-    """What a file tells of itself, by what it is called.
+    """Describe a file by name.
 
     Raises
     ------
@@ -262,7 +262,7 @@ def versions_of(model: onnx.ModelProto | onnx.FunctionProto) -> Mapping[str, int
 
 
 def kind_of(node: onnx.NodeProto) -> str:
-    """What `armpy_onnx.node.NodeData` calls the kind of a node."""
+    """Return `armpy_onnx.node.NodeData`'s word for the kind of a node."""
     return node.op_type if node.domain in _MAIN else f"{node.domain}.{node.op_type}"
 
 

@@ -1,4 +1,4 @@
-"""From the raw scores of classical models to probabilities and labels."""
+"""Conversion of raw scores of classical models to probabilities and labels."""
 
 from __future__ import annotations
 

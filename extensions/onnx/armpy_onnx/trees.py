@@ -191,7 +191,7 @@ def aggregated(
     num_targets: int,
     aggregate: str = "SUM",
 ) -> Value:
-    """What all trees say together of each target, (n, targets).
+    """Sum the trees' answers for each target, (n, targets).
 
     Parameters
     ----------

@@ -98,7 +98,7 @@ def model_metadata(
 
 
 def datatype_of(data_type: DataType) -> str:
-    """What the protocol calls a type's stored elements.
+    """Return the protocol's name of a type's stored elements.
 
     Notes
     -----
@@ -127,7 +127,7 @@ def dtype_of(datatype: str, where: str = "datatype") -> npt.DTypeLike:
 
 
 def _parameters(spec: TensorSpec) -> dict[str, Parameter]:
-    """What is known of a tensor beyond the protocol's words."""
+    """Return the facts about a tensor beyond the protocol's words."""
     made: dict[str, Parameter] = {}
     data_type, quantization = spec.data_type, spec.quantization
     if data_type.is_quantized or data_type.is_narrow or data_type.is_bit_pattern:

@@ -48,7 +48,7 @@ class InferenceRequest:
 
 
 def json_length(header: str | None) -> int | None:
-    """How many bytes of a body are its JSON, of the text of the header `HEADER`; None without it.
+    """Return the bytes of JSON in a body, from the text of the header `HEADER`; None without it.
 
     Raises
     ------
@@ -225,7 +225,7 @@ def _entries(document: Mapping[str, Any], key: str) -> Sequence[Mapping[str, Any
 
 
 def _field(document: Mapping[str, Any], key: str, kind: type) -> Any:  # Any: JSON
-    """What stands under a key."""
+    """Return the value of a key."""
     found = document.get(key)
     if not isinstance(found, kind):
         expected = "a string" if kind is str else "a list"

@@ -54,7 +54,7 @@ def _fits(taken: Shape | None, given: Shape | None) -> bool:
 
 
 def _common(one: Shape | None, other: Shape | None) -> Shape | None:
-    """What two shapes have in common."""
+    """Return the common part of two shapes."""
     if one is None or other is None or len(one) != len(other):
         return None
     return tuple(a if a == b else None for a, b in zip(one, other, strict=True))

@@ -20,7 +20,7 @@ from armpy.tensor import TensorInfo
 
 
 def quantized(value: Value) -> TensorInfo | None:
-    """What is to be declared of an output that has a value's scale; nothing without one."""
+    """Return the declaration of an output that has a value's scale; nothing without one."""
     return value.info.with_shape(None) if value.info.quantization is not None else None
 
 

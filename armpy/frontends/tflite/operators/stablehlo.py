@@ -130,7 +130,7 @@ class _Windows:
         return len(self.shape)
 
     def places(self, parts: ComposedOperator, starts: Value, shape: Sequence[int]) -> Value:
-        """Where each element of the other tensor belongs, int64 (*shape, rank)."""
+        """Return the place of each element of the other tensor, int64 (*shape, rank)."""
         outer = [1 if axis in self.within else size for axis, size in enumerate(shape)]
         inner = [size if axis in self.within else 1 for axis, size in enumerate(shape)]
         grid = np.zeros((*inner, self.rank), np.int64)

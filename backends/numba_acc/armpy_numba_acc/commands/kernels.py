@@ -182,7 +182,7 @@ def kernel_packs(options: PluginOptions) -> list[PackRow]:
 
 
 def _row(found: FoundPack, registry: BackendRegistry) -> PackRow:
-    """What is said of a pack."""
+    """Return the row of a pack."""
     pack = found.pack
     if pack is None:
         return PackRow(found.path, "", "", 0, 0, False, found.reason)

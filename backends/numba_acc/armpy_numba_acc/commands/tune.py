@@ -84,7 +84,7 @@ def tune(
 
 
 def _machines(registry: BackendRegistry, backends: Sequence[str] | None) -> dict[str, str]:
-    """What backends know of the machine."""
+    """Return the backends' knowledge of the machine."""
     guarded = [BackendProxy(backend) for backend in preferred_backends(registry, backends)]
     found = {backend.get_id(): backend.get_capabilities() for backend in guarded}
     return {name: str(known["Machine"]) for name, known in found.items() if "Machine" in known}
@@ -144,7 +144,7 @@ def print_tuning(results: Sequence[TuningResult], *, shows_all: bool = False) ->
 
 
 def _total(result: TuningResult) -> str:
-    """What was gained in all, or why nothing was."""
+    """Return the gain in all, or the reason why there was none."""
     if result.problem:
         return f"problem: {result.problem}"
     if not 0 < result.after_us < result.before_us:

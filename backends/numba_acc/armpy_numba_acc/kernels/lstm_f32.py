@@ -90,7 +90,7 @@ def _make_let_out(isa: Isa) -> LetOut:
 
     @compiled
     def let_out(hidden: Pointer, passed: Pointer, gate: Pointer, args: int) -> None:
-        """What the gate lets through, projected if there is a projection."""
+        """Apply the output gate, and the projection if there is one."""
         call = _read(args)
         for j in range(call.width):
             store_f32(passed, j, load_f32(passed, j) * load_f32(gate, j))
@@ -122,7 +122,7 @@ def _make_step(lanes: int, activation: str) -> tuple[Activate, Step]:
 
     @compiled
     def step(gates: Pointer, cell: Pointer, args: int) -> None:
-        """From sums for the gates to the cell state and what the output gate lets through."""
+        """Compute the cell state and the output from the sums of the gates."""
         call = _read(args)
         peephole, norm_weights, norm_bias = call.peephole, call.norm_weights, call.norm_bias
         cells, pitch = call.cells, call.width * 4

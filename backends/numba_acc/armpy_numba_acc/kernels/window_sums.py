@@ -20,7 +20,7 @@ def make(isa: Isa, squares: int) -> Callable[[int, int, int], None]:
 
     @compiled
     def summand(source: Pointer, index: int) -> Any:  # Any: a float32
-        """What an element counts for."""
+        """Return the summand of an element."""
         element = load_f32(source, index)
         return element * element if squares else element
 

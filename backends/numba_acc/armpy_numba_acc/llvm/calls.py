@@ -47,7 +47,7 @@ class CallFields:
 
 
 def reader(kind: type[LayoutT]) -> Callable[[Pointer], LayoutT]:
-    """What reads a kernel's call, for code that Numba compiles.
+    """Return the reader of a kernel's call, for code that Numba compiles.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def _num_words(hint: Any) -> int:  # Any: a type
 
 
 def _numba_type(hint: Any) -> Any:  # Any: a type, and one of Numba's
-    """What a record or a field of it is for Numba."""
+    """Return Numba's type of a record or a field of it."""
     if isinstance(hint, type) and issubclass(hint, MemoryLayout):
         fields = {name: _numba_type(each) for name, each in _hints(hint).items()}
         values = namedtuple(hint.__name__, fields)  # type: ignore[misc]

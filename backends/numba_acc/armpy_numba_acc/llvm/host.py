@@ -9,7 +9,7 @@ from armpy_numba_acc.machine.processors.arm import arm_features
 
 
 def read_host() -> Host:
-    """What LLVM says of this processor, and of Arm's the operating system."""
+    """Read the features of this processor from LLVM, and of Arm's from the operating system."""
     features = llvm.get_host_cpu_features()
     available = frozenset(name for name, has in features.items() if has) | arm_features()
     lacking = frozenset(features) - available

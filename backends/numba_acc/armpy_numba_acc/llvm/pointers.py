@@ -25,7 +25,7 @@ StoreFloat = Callable[[Pointer, int, Any], None]  # Any: as above
 
 
 def _make_load(kind: Any, element: Kind) -> Callable[[Pointer, int], Any]:  # Any: of Numba
-    """What loads element `index` of an array at an address."""
+    """Make the code that loads element `index` of an array at an address."""
 
     @primitive(kind, WORD, WORD)
     def load(code: Code, base: CodeValue, index: CodeValue) -> CodeValue:
@@ -35,7 +35,7 @@ def _make_load(kind: Any, element: Kind) -> Callable[[Pointer, int], Any]:  # An
 
 
 def _make_store(kind: Any, element: Kind) -> Callable[[Pointer, int, Any], None]:  # Any: of Numba
-    """What stores element `index` of an array at an address."""
+    """Make the code that stores element `index` of an array at an address."""
 
     @primitive(NOTHING, WORD, WORD, kind)
     def store(code: Code, base: CodeValue, index: CodeValue, value: CodeValue) -> None:

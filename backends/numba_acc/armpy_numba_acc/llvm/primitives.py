@@ -81,7 +81,7 @@ def primitive(
 
 
 def _intrinsic(typed: Callable[..., Any], of: Callable[..., Any], names: Iterable[str]) -> Any:
-    """What Numba takes for a function that is typed and written by another one.
+    """Make a function of Numba's that is typed and written by another one.
 
     Numba looks at the parameters' names, and at nothing else of them.
     """

@@ -59,7 +59,7 @@ class Code:
         self.builder = builder
 
     def of(self, value: Any) -> CodeValue:  # Any: llvmlite has no types
-        """What llvmlite made, with operators."""
+        """Wrap a value of llvmlite's, with operators."""
         return CodeValue(self, value)
 
     def constant(self, kind: Kind, number: float = 0) -> CodeValue:

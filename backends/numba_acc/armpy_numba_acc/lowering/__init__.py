@@ -1,4 +1,4 @@
-"""From a graph's layers to commands.
+"""Lowering of a graph's layers to commands.
 
 Notes
 -----

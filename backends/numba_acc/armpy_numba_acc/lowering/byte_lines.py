@@ -143,7 +143,7 @@ def _stage(layer: Layer) -> _Stage | None:
 
 
 def _planes(lines: BentLines) -> list[Array]:
-    """What kernels read of lines, one for each constant."""
+    """Return the planes that kernels read of lines, one for each constant."""
     offsets = [lines.lower, lines.upper] if lines.are_bent else [lines.upper]
     return [lines.slopes, *offsets]
 

@@ -64,7 +64,7 @@ def lower_f32(
 
 
 def fusion_of(emit: Emitter, layer: Layer) -> Fusion:
-    """What a layer computes together with those behind it; if there are none, by itself."""
+    """Return a layer's fusion with those after it; if there are none, the layer itself."""
     bounds = layer.operation.activation.bounds  # type: ignore[attr-defined]
     return emit.arrangement.fusions.get(layer) or Fusion(layer.outputs[0], bounds)
 

@@ -112,7 +112,7 @@ def _rows_as_pixels(emit: Emitter, layer: Layer, windows: Windows) -> tuple[Buff
 def _factors(
     layer: Layer, weights: Array, output: TensorInfo, low: int
 ) -> tuple[Factors, Rounding]:
-    """What sums are multiplied by, and how they are rounded, with a lower bound."""
+    """Return the factors of sums, and their rounding, with a lower bound."""
     channels, zero_point = weights.shape[3], zero_point_of(output)
     largest = largest_sums(layer, weights.reshape(-1, channels), slice(None))
     factors = output_factors(layer, channels)
@@ -123,7 +123,7 @@ def _factors(
 
 
 def _bias(layer: Layer, values: Int64Array, is_unsigned: bool) -> npt.NDArray[np.int32]:
-    """What sums begin with: the bias, less the products of the input's zero point.
+    """Return the start of sums: the bias, less the products of the input's zero point.
 
     Parameters
     ----------

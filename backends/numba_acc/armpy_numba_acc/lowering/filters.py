@@ -36,7 +36,7 @@ def fill_byte_of(layer: Layer) -> int:
 
 
 def source_of_products(emit: Emitter, layer: Layer) -> tuple[Buffer, int]:
-    """What a layer's products are made from, and the size of an element."""
+    """Return the source of a layer's products, and the size of an element."""
     value, kind = layer["input"], kind_of(emit, layer)
     source = emit.source_as_bfloat16(value) if kind is BF16 else emit.source(value)
     return source, kind.element_bytes

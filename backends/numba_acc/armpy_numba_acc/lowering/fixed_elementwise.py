@@ -96,7 +96,7 @@ def refusal_of_fixed(operation: ElementwiseBinary, infos: Sequence[TensorInfo]) 
 
 
 def _wide_factors(operation: ElementwiseBinary, infos: Sequence[TensorInfo]) -> list[float]:
-    """What 16-bit inputs, if they are added, and results are multiplied by."""
+    """Return the factors of 16-bit inputs, if they are added, and of results."""
     if operation.operation is BinaryOperation.MUL:
         a, b, output = (scale_of(info) for info in infos)
         return [float(a * b / output)]
@@ -106,7 +106,7 @@ def _wide_factors(operation: ElementwiseBinary, infos: Sequence[TensorInfo]) -> 
 def _common_factors(
     infos: Sequence[TensorInfo], left_shift: int, *, is_squared: bool = False
 ) -> list[float]:
-    """What inputs that are shifted to the left are multiplied by, and their sum or its square."""
+    """Return the factors of inputs that are shifted to the left, and of their sum or its square."""
     a, b, output = (scale_of(info) for info in infos)
     common = 2 * float(max(a, b))
     reached = common * common if is_squared else common

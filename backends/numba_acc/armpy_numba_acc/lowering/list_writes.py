@@ -26,7 +26,7 @@ class Write:
 
 
 def find_writes(body: Graph) -> Mapping[int, Write]:
-    """What can be written into the carried tensor itself, by the tensor's number.
+    """Return the writes that can go into the carried tensor itself, by the tensor's number.
 
     The core writes an exchanged element as ``select(positions == index, element, whole)``. Nobody
     else may read what the turn was given, or what it makes of it.

@@ -113,7 +113,7 @@ def lower_while(emit: Emitter, layer: Layer) -> None:
 
 
 def _begun(emit: Emitter, layer: Layer, body: Graph, values: Sequence[Value]) -> list[Buffer]:
-    """Where the inputs of the graphs are in every turn: what no turn changes stays where it is."""
+    """Return the places of the graphs' inputs in every turn: unchanged ones stay where they are."""
     states = []
     for number, value in enumerate(values):
         source = emit.source(value)

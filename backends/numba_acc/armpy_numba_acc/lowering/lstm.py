@@ -33,7 +33,7 @@ def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorIn
 
 
 def lower(emit: Emitter, layer: Layer) -> None:
-    """By the input's type."""
+    """Lower by the input's type."""
     is_float = layer.outputs[2].info.data_type is DataType.FLOAT32
     (lower_f32 if is_float else lower_q8)(emit, layer)
 

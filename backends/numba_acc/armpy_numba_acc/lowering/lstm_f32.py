@@ -181,7 +181,7 @@ def _lower_any(emit: Emitter, layer: Layer) -> None:
 def _inputs_share(
     emit: Emitter, layer: Layer, weights: Mapping[str, Array], gates: list[str], width: int
 ) -> Buffer:
-    """What the inputs add to the gates, with the biases that are not for later."""
+    """Return the inputs' share of the gates' sums, with the biases that are not for later."""
     line = panel_line(len(gates) * width, emit.isa.lanes)
     matrix = side_by_side([weights[f"input_to_{gate}_weights"].T for gate in gates], width)
     biases = np.zeros((1, line), np.float32)

@@ -98,7 +98,7 @@ def _matrix(weights: dict[str, Array], gates: list[str]) -> Array:
 
 
 def _biases(weights: dict[str, Array], gates: list[str], infos: dict[str, TensorInfo]) -> Array:
-    """What is added to the two sums of each cell: zero points folded into the bias."""
+    """Return the biases of the two sums of each cell: zero points folded into the bias."""
     rows = []
     for gate in gates:
         for source, operand in (("input", "input"), ("recurrent", "output_state_in")):

@@ -111,7 +111,7 @@ class _Factors(ABC):
 
     @abstractmethod
     def source(self, value: Value) -> Buffer:
-        """Where an operand is."""
+        """Place of an operand."""
 
     @abstractmethod
     def packed(self, matrix: Array, patches: Patches) -> Weights:

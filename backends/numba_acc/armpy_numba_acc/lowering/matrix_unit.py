@@ -43,12 +43,12 @@ class MatrixPlan(NamedTuple):
 
     @property
     def first_rows(self) -> int:
-        """Of the first of two tiles of the unit."""
+        """Rows of the first of two tiles of the unit."""
         return -(-self.rows // 2)
 
     @property
     def block_bytes(self) -> int:
-        """Of a row that are multiplied at once."""
+        """Bytes of a row that are multiplied at once."""
         return self.block_groups * _GROUP_BYTES
 
     @property
@@ -59,11 +59,11 @@ class MatrixPlan(NamedTuple):
 
     @property
     def gathered_bytes(self) -> int:
-        """Of all rows, with what is written behind the last one."""
+        """Bytes of all rows, with what is written after the last one."""
         return self.rows * self.pitch_bytes + 2 * ROW_BYTES if self.gathers else 0
 
     def tile(self, isa: Isa) -> Tile:
-        """What kernels are made for."""
+        """Return the tile that kernels are made for."""
         return Tile(_MOST_ROWS, COLUMNS // isa.lanes, self.gathers)
 
     def arranged(self, values: Array) -> Array:

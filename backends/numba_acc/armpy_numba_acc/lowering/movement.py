@@ -36,7 +36,7 @@ def lower_alias(emit: Emitter, layer: Layer) -> None:
 
 
 def lower_known(emit: Emitter, layer: Layer) -> None:
-    """What follows from the input's shape."""
+    """Return the values that follow from the input's shape."""
     shape = layer["input"].info.known_shape
     data = np.array(len(shape) if isinstance(layer.operation, Rank) else shape)
     emit.place(layer.output, emit.constant(data.astype(layer.output.info.data_type.dtype)))
@@ -91,7 +91,7 @@ def _sliced(operation: Slice, source: Array, target: Array) -> tuple[Array, Arra
 
 
 def _strided(operation: StridedSlice, source: Array, target: Array) -> tuple[Array, Array]:
-    """What a NumPy index takes."""
+    """Return the NumPy index of a slice."""
     # The ellipsis keeps a view where only one element is left.
     return source[(*operation.index(source.shape), ...)], target
 

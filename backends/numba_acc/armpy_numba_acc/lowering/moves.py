@@ -34,11 +34,11 @@ class Side:
 
     @property
     def offset_bytes(self) -> int:
-        """Where the part's first element is."""
+        """Offset in bytes of the part's first element."""
         return offset_within(self.part, self.whole)
 
     def address(self) -> Address:
-        """Where the part's first element is, as an argument of a command."""
+        """Address of the part's first element, as an argument of a command."""
         return self.buffer.at(self.offset_bytes)
 
 
@@ -104,7 +104,7 @@ def nested(source: Array, target: Array) -> list[Loop]:
 def _outer_words(
     emit: Emitter, places: tuple[Address, Address], loops: Sequence[Loop]
 ) -> tuple[Address, Address, Buffer, int, int]:
-    """What calls of moves begin with."""
+    """Return the first words of calls of moves."""
     return (*places, *emit_table(emit, loops))
 
 

@@ -61,7 +61,7 @@ def lower(emit: Emitter, layer: Layer) -> None:
 
 
 def _element(layer: Layer) -> bytes:
-    """What is put around the input.
+    """Return the element that is put around the input.
 
     Reference: The attribute is a real number and the operand a stored one, see `armpy.ops.Pad`.
     """
@@ -207,7 +207,7 @@ class _Piece:
 
 
 def _pieces(mode: PaddingMode, inside: slice, before: int, after: int) -> Iterator[_Piece]:
-    """What stands in front of an axis, and behind it."""
+    """Return the numbers of elements before and after an axis."""
     first, last = inside.start, inside.stop
     if mode is PaddingMode.EDGE:
         pieces = [_Piece(0, before, first, 1), _Piece(last, after, last - 1, 1)]

@@ -55,7 +55,7 @@ def patches_of(
 def patches_of_vectors(
     emit: Emitter, layer: Layer, element_bytes: int, source: Buffer | None = None
 ) -> Patches:
-    """What a fully connected layer multiplies: vectors one behind the other.
+    """Return the patches that a fully connected layer multiplies: consecutive vectors.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def patches_of_images(
     source: Buffer | None = None,
     channels: int = 0,
 ) -> Patches:
-    """What a convolution multiplies, of images or of one volume, with borders if there is padding.
+    """Return a convolution's patches, of images or of one volume, with borders if there is padding.
 
     Images are the slices of a volume, of which every window sees one.
 

@@ -150,7 +150,7 @@ def check_cast(operation: Operation, inputs: OperandInfos, outputs: Sequence[Ten
 
 
 def _expression_of_cast(source: DataType, target: DataType) -> str:
-    """What converts elements of one type to another one."""
+    """Return the expression that converts elements of one type to another one."""
     kinds = _CAST_KINDS[source], _CAST_KINDS[target]
     if target is DataType.BOOLEAN:
         return "is_not_zero"
@@ -182,7 +182,7 @@ def lower_cast(emit: Emitter, layer: Layer) -> None:
 
 
 def _lower_signed(emit: Emitter, layer: Layer) -> None:
-    """From or to int8, whose elements are handed over with their sign."""
+    """Lower a cast from or to int8, whose elements are handed over with their sign."""
     value, output = layer["input"], layer.output
     pair = value.info.data_type, output.info.data_type
     source, target = _signed_source(emit, value, layer.name), emit.target(output)

@@ -119,7 +119,7 @@ def lower(emit: Emitter, layer: Layer) -> None:
 
 
 def _kind(emit: Emitter, operation: Reduce, value: Value) -> str:
-    """What the kernel calls the elements."""
+    """Return the kernel's name of the elements."""
     data_type = value.info.data_type
     if data_type in QUANTIZED_TYPES and not operation.operation.selects:
         return "q8"
@@ -133,7 +133,7 @@ def _kind(emit: Emitter, operation: Reduce, value: Value) -> str:
 def _rescaling(
     operation: Reduce, info: TensorInfo, output: TensorInfo, count: int
 ) -> calls.Rescaling:
-    """What becomes of sums; integers are rescaled as CpuRef does it.
+    """Return the rescaling of sums; integers are rescaled as CpuRef does it.
 
     Reference: TFLite ``QuantizedMeanOrSum``.
     """

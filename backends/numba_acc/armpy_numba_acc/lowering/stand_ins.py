@@ -150,7 +150,7 @@ def stand_in_of(shape: Sequence[int], itemsize: int, *others: int) -> Array:
 
 
 def offset_within(part: Array, whole: Array) -> int:
-    """Where a part's first element is, in bytes behind that of the whole."""
+    """Return the offset in bytes of a part's first element from the start of the whole."""
     if isinstance(part, Strided) and isinstance(whole, Strided):
         return part.offset_bytes - whole.offset_bytes
     return int(part.ctypes.data - whole.ctypes.data)

@@ -87,7 +87,7 @@ def lower(emit: Emitter, layer: Layer) -> None:
 
 
 def _bias_of(emit: Emitter, layer: Layer) -> Pointer:
-    """What is added to each unit's sum; of integers, less what the state's zero point adds."""
+    """Return each unit's bias; of integers, less the share of the state's zero point."""
     given, zero_point = layer.constant("bias"), zero_point_of(layer["state_in"].info)
     if not zero_point:
         return 0 if given is None else emit.constant(given)

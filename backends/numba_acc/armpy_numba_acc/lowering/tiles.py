@@ -61,11 +61,11 @@ class ProductKind:
     splits_odd: bool = False  # whether what is left of a tap behind its steps is added by itself
 
     def corrected_by(self, tile: Tile) -> str:
-        """What measurements of a tile teach something about."""
+        """Return the tiles that measurements of a tile correct as well."""
         return f"{self.tile_name or self.name} {tile._replace(has_table=False)}"
 
     def steps(self, patches: Patches) -> int:
-        """Of all taps, with what is left behind the last whole one of each."""
+        """Steps of all taps, with the rest after the last whole one of each."""
         return len(patches.taps) * -(-patches.depth // self.group)
 
 
@@ -328,7 +328,7 @@ def fastest_ns(choices: Choices, kind: ProductKind, patches: Patches, columns: i
 
 
 def _shape_of(kind: ProductKind, patches: Patches, columns: int) -> tuple[int, int, int, int]:
-    """What `product_ns` takes."""
+    """Return the argument of `product_ns`."""
     num_pixels, _, width, *_ = patches.layout
     lines, width = (1, num_pixels) if kind.is_line else (num_pixels // width, width)
     return lines, width, columns, kind.steps(patches)
@@ -348,7 +348,7 @@ def _costs(
 
 
 def _modelled_tile(choices: Choices, kind: ProductKind, patches: Patches, columns: int) -> Tile:
-    """What `tile_of` answers without measurements, for sizes that are traced."""
+    """Return the answer of `tile_of` without measurements, for sizes that are traced."""
     shape = _shape_of(kind, patches, columns)
     has_lines, is_narrow = shape[0] > 1, _is_narrow(choices, kind, shape)
     sizes = [tile for tile in kind.tiles(choices.isa) if not is_narrow or _as_vectors(tile)]
@@ -363,7 +363,7 @@ def _modelled_tile(choices: Choices, kind: ProductKind, patches: Patches, column
 def _figures_of(
     choices: Choices, kind: ProductKind, tiles: Sequence[Tile], *, has_lines: bool, is_narrow: bool
 ) -> _Figures:
-    """What is reckoned with, which is the same as long as choices are."""
+    """Return the figures to reckon with, which are the same as long as choices are."""
     about = kind, has_lines, is_narrow
     known: dict[Any, Any] = choices.costs.setdefault(about, {})  # Any: of two kinds
     if not known:

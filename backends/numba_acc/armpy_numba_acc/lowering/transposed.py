@@ -181,7 +181,7 @@ class _Padded:
     def patches(
         self, phases: Sequence[_Phase], weights: Array, nothing: Buffer
     ) -> tuple[Patches, Array]:
-        """What phases multiply, and with which weights (o, taps, i).
+        """Return the operands of phases, and their weights (o, taps, i).
 
         Parameters
         ----------

@@ -98,7 +98,7 @@ def _matrix(
     constant: Part,
     subtracted: int = 0,
 ) -> calls.VectorMatrix:
-    """What is multiplied.
+    """Return the multiplied matrix.
 
     Parameters
     ----------

@@ -159,7 +159,7 @@ def check_i16(operands: Operands[TensorInfo], outputs: Sequence[TensorInfo]) -> 
 def real_factors(
     source: TensorInfo, weights: TensorInfo, output: TensorInfo
 ) -> npt.NDArray[np.float64]:
-    """What sums are multiplied by, for each channel or for all of them."""
+    """Return the real factors of sums, for each channel or for all of them."""
     assert weights.quantization is not None
     scales = weights.quantization.scales[: None if weights.has_per_axis_quantization else 1]
     product = np.float64(scale_of(source)) * np.array(scales, np.float32).astype(np.float64)

@@ -21,7 +21,7 @@ from armpy_numba_acc.program.fusion import CONVOLUTIONS
 
 
 def lower_weighted(emit: Emitter, layer: Layer) -> None:
-    """By the input's type, by whether filters see all channels, and whether once only."""
+    """Lower by the input's type, by whether filters see all channels, and whether once only."""
     source, weights = layer["input"].info, layer["weights"].info
     is_convolution = isinstance(layer.operation, CONVOLUTIONS)
     if has_computed_weights(layer.input_infos):

@@ -41,7 +41,7 @@ _SUMS_END = float(1 << 31)
 
 
 def output_factors(layer: Layer, columns: int) -> Factors:
-    """What each column's sums are multiplied by for the output.
+    """Return the factor of each column's sums for the output.
 
     TFLite's convolutions of uint8 multiply the two scales in float32, all others in float64;
     fully connected layers round once, all others twice unless they say so.
@@ -106,7 +106,7 @@ class Residual:
 
     @classmethod
     def of(cls, emit: Emitter, layer: Layer, fusion: Fusion) -> Residual | None:
-        """What a layer's fusion adds; None if it adds nothing."""
+        """Return the additions of a layer's fusion; None if there are none."""
         if fusion.residual is None:
             return None
         product, other, output = layer.output.info, fusion.residual.info, fusion.output.info

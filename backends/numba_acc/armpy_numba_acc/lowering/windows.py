@@ -64,7 +64,7 @@ class Windows:
         return self.kernel[0] * self.kernel[1]
 
     def slots_by_tap(self, columns: int) -> Slots:
-        """For each tap the elements of all pixels of a tile."""
+        """Return for each tap the elements of all pixels of a tile."""
         slots = np.empty((*self.kernel, columns, 2), np.int64)
         slots[..., 0] = self.dilation[0] * np.arange(self.kernel[0])[:, None, None]
         slots[..., 1] = self.dilation[1] * np.arange(self.kernel[1])[:, None]

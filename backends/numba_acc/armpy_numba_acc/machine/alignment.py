@@ -33,7 +33,7 @@ def aligned(size_bytes: int, *, zeroed: bool = True) -> Array:
 
 
 def address_of(array: Array) -> int:
-    """Where an array's elements are."""
+    """Return the address of an array's elements."""
     return int(array.ctypes.data)
 
 

@@ -153,7 +153,7 @@ def make_isa(
 
 
 def _matrix_unit(name: str) -> str:
-    """What an instruction set has in the way of a matrix unit."""
+    """Return the matrix unit of an instruction set."""
     return {"avx512amx": "amx", "amx-emulated": "emulated"}.get(name, "")
 
 

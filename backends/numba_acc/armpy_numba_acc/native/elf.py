@@ -62,7 +62,7 @@ def load(objects: Mapping[str, bytes]) -> dict[str, int]:
 
 
 def _jumps(objects: Iterable[ObjectFile], start: int) -> dict[str, int]:
-    """Where the jump to each function of the C library will be."""
+    """Return the place of the jump to each function of the C library."""
     names = {
         item.name(reference.symbol)
         for item in objects

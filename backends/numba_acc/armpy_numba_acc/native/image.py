@@ -130,7 +130,7 @@ def _make_executable(start: int, size: int) -> None:
 
 @cache
 def _flush_instructions() -> Callable[[int, int], object] | None:
-    """What makes Arm's instruction cache see what was written; None where nothing has to.
+    """Return a function that clears Arm's instruction cache; None where that is not needed.
 
     x86-64 has no need of it. On Arm, Linux does it itself for pages that become executable
     (``__sync_icache_dcache`` in ``arch/arm64/mm/flush.c``), on which the loader of shared

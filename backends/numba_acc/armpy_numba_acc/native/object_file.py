@@ -170,13 +170,13 @@ class ObjectFile:
         return start
 
     def loaded(self) -> Iterator[tuple[int, bytes]]:
-        """Where bytes of the file will be, and which; all others are zero."""
+        """Return the places of the file's loaded bytes, and the bytes; all others are zero."""
         for number, place in self.places.items():
             if self.sections[number].kind == _BITS:
                 yield place, self._contents(self.sections[number])
 
     def value(self, symbol: Symbol) -> int:
-        """Where a symbol of the object's own will be."""
+        """Return the address of a symbol of the object's own."""
         number = symbol.section
         if number >= _RESERVED or number not in self.places:
             raise UnsupportedError("it refers to what is not loaded")
@@ -185,7 +185,7 @@ class ObjectFile:
         return self.places[number] + symbol.value
 
     def function(self, name: str) -> int:
-        """Where a function of the object's will be."""
+        """Return the address of a function of the object's."""
         found = [symbol for symbol in self.symbols if symbol.is_own and self.name(symbol) == name]
         if len(found) != 1:
             raise UnsupportedError(f"it does not define '{name}'")
@@ -195,7 +195,7 @@ class ObjectFile:
         return place
 
     def references(self) -> Iterator[Reference]:
-        """Where code and data depend on places."""
+        """Return the places that code and data refer to."""
         for table in self.sections:
             if table.kind != _RELOCATIONS or table.info not in self.places:
                 continue

@@ -109,7 +109,7 @@ def pack_u8(
 
 
 def _ordered(channels: Array, width: int) -> Array:
-    """What belongs to channels (..., channels), block by block, as lanes lie."""
+    """Order values by channel (..., channels) block by block, as lanes lie."""
     size = max(width, 16)
     return _filled(_blocks(channels, width), size)[..., lane_order(size)]
 

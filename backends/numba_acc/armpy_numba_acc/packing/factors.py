@@ -32,12 +32,12 @@ class Rounding:
 
     @property
     def unit(self) -> float:
-        """What the last bit of such numbers is worth."""
+        """Return the value of the last bit of such numbers."""
         return 2.0**-14 if self.has_negatives else 2.0**-15
 
     @property
     def shift(self) -> float:
-        """What scaled sums are moved by, to be cut off."""
+        """Return the shift of scaled sums before they are cut off."""
         return self.base + 0.5 + (2 * self.unit if self.is_imprecise else 0.0)
 
     @property

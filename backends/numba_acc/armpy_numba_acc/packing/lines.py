@@ -144,7 +144,7 @@ def fitted_lines(
 def slopes_of(
     operation: BinaryOperation, infos: Sequence[TensorInfo], constants: Array, place: int
 ) -> Floats:
-    """By how much of an element the output's element grows with a byte; see `exact_values`."""
+    """Return the change of the output's element by a byte of the element; see `exact_values`."""
     scales = [float(scale_of(info)) for info in infos]
     if operation is BinaryOperation.MUL:
         steps = constants.astype(np.float64) - zero_point_of(infos[place])

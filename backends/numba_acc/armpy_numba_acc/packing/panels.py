@@ -11,7 +11,7 @@ Array = npt.NDArray[Any]  # Any: of every type
 
 
 def in_panels(columns: Array, width: int) -> Array:
-    """What belongs to columns, panel by panel, with zeros behind the last one.
+    """Order values by column panel by panel, with zeros after the last one.
 
     Parameters
     ----------
@@ -62,6 +62,6 @@ def by_element(groups: Array, lanes: int) -> Array:
 
 
 def side_by_side(*parts: Array) -> npt.NDArray[np.uint8]:
-    """What belongs to panels one behind the other: parts (panels, ...) as (panels, bytes)."""
+    """Order values of consecutive panels: parts (panels, ...) as (panels, bytes)."""
     flat = [np.ascontiguousarray(part).reshape(len(part), -1).view(np.uint8) for part in parts]
     return np.concatenate(flat, axis=1)

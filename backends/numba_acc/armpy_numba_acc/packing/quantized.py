@@ -32,7 +32,7 @@ def scale_of(info: TensorInfo) -> np.float32:
 
 
 def product_factor(x: TensorInfo, y: TensorInfo, output: TensorInfo) -> float:
-    """What sums of products are multiplied by; TFLite multiplies the two scales in float32."""
+    """Return the factor of sums of products; TFLite multiplies the two scales in float32."""
     return float(scale_of(x) * scale_of(y)) / float(scale_of(output))
 
 

@@ -37,7 +37,7 @@ class SumRescaling:
 
     @classmethod
     def once(cls, real: npt.NDArray[np.float64], bias: Int64Array) -> SumRescaling:
-        """With a multiplier of 16 bits, ties up: as for accumulators of 64 bits.
+        """Multiply by 16 bits, ties up: as for accumulators of 64 bits.
 
         Parameters
         ----------
@@ -53,7 +53,7 @@ class SumRescaling:
     def twice(
         cls, real: npt.NDArray[np.float64], bias: Int64Array, has_negatives: bool
     ) -> SumRescaling:
-        """With one of 32 bits: ties up, then ties away from zero.
+        """Multiply by 32 bits: ties up, then ties away from zero.
 
         Parameters
         ----------
@@ -75,7 +75,7 @@ class SumRescaling:
 
     @classmethod
     def in_floats(cls, real: npt.NDArray[np.float64], bias: Int64Array) -> SumRescaling:
-        """With the number itself, ties away from zero."""
+        """Multiply by the number itself, ties away from zero."""
         lines = np.zeros((_NUM_LINES, len(real)), np.int64)
         lines[0] = real.view(np.int64)
         lines[1] = bias.astype(np.float64).view(np.int64)

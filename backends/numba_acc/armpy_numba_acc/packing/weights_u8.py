@@ -198,7 +198,7 @@ def lines_of_groups(
 
 
 def word_of(isa: Isa) -> np.dtype[np.signedinteger[Any]]:
-    """What weights are multiplied as."""
+    """Return the word that weights are multiplied as."""
     return np.dtype(np.int8 if isa.dot else np.int16)
 
 

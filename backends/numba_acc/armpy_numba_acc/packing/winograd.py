@@ -44,7 +44,7 @@ def pack_winograd_f32(
 
 
 def _filter_transform(pairs: tuple[float, ...]) -> Float64Array:
-    """What three weights of a line are multiplied by, for each point: shape (points, 3)."""
+    """Return the factors of three weights of a line, for each point: shape (points, 3)."""
     points = [0.0, *(sign * pair for pair in pairs for sign in (1, -1))]
     scales = [prod(point - other for other in points if other != point) for point in points]
     factors = [

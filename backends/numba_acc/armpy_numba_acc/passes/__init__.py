@@ -1,4 +1,4 @@
-"""From a region to a program: rewriting, folding, fusion, and the lowering of what is left.
+"""Compilation of a region to a program: rewriting, folding, fusion, and lowering of the rest.
 
 Notes
 -----

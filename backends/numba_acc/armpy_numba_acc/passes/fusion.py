@@ -22,7 +22,7 @@ _LARGEST_FACTOR = float(1 << 20)
 
 
 def find_fusions(view: SubgraphView) -> Mapping[Layer, Fusion]:
-    """What each weighted layer is computed together with.
+    """Return the layers that each weighted layer is computed together with.
 
     A sum with another tensor of the same shape, and a clamp, join the layer in front if
     nobody else reads what lies between. The other summand has to be there already when the
@@ -99,7 +99,7 @@ def _can_add(fusion: Fusion, other: Value, output: Value) -> bool:
 
 
 def _clamp(operation: Activation) -> Bounds | None:
-    """What an activation function clamps to; None if it does something else."""
+    """Return the bounds of a clamping activation function; None if it does something else."""
     if operation.function is ActivationFunction.RELU:
         return (0.0, None)
     if operation.function is ActivationFunction.BOUNDED_RELU:

@@ -215,12 +215,12 @@ def _best_number(view: SubgraphView, most: int, count: int, model: MachineModel)
 
 
 def _image_bytes(layer: Layer) -> int:
-    """What a layer reads and writes of a batch's images."""
+    """Return the bytes that a layer reads and writes of a batch's images."""
     read = [value.info for value in layer.inputs if value is not None and value.data is None]
     return sum(info.size_bytes for info in (*read, *layer.output_infos))
 
 
 def _weight_bytes(layer: Layer) -> int:
-    """What a layer reads of constants."""
+    """Return the bytes of constants that a layer reads."""
     values = [value for value in layer.inputs if value is not None and value.data is not None]
     return sum(value.info.size_bytes for value in values)

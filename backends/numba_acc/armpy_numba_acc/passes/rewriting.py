@@ -65,11 +65,11 @@ class Rewrite:
     permutation: Permutation | None = None  # of the first input's axes, and of the output's
 
     def input_info(self, info: TensorInfo | None, index: int) -> TensorInfo | None:
-        """What the operation gets in the place of an input."""
+        """Return the description of the operation's replaced input."""
         return None if info is None else self._changed(info, index == 0)
 
     def output_info(self, info: TensorInfo) -> TensorInfo:
-        """What the operation gives in the place of an output."""
+        """Return the description of the operation's replaced output."""
         return self._changed(info, True)
 
     def _changed(self, info: TensorInfo, is_permuted: bool) -> TensorInfo:
@@ -147,7 +147,7 @@ class _LayerRewriter:
                 self._output(value, made, rewrite.permutation)
 
     def _given(self, value: Value, rewrite: Rewrite) -> Value:
-        """What the other operation gives: the graph's tensor, if it gives just that."""
+        """Return the other operation's output: the graph's tensor, if it is just that."""
         info = rewrite.output_info(value.info)
         is_same = rewrite.permutation is None and info == value.info
         return value if is_same else self._value(info, value.name)
@@ -213,7 +213,7 @@ def _needed(layers: Sequence[Layer], outputs: Sequence[Value]) -> tuple[Layer, .
 
 
 def _inverse(permutation: Permutation) -> Permutation:
-    """What takes transposed axes back."""
+    """Return the inverse of an order of axes."""
     return tuple(int(number) for number in np.argsort(permutation))
 
 

@@ -38,7 +38,7 @@ _OPERANDS = slice(0, 3)
 
 
 def find_views(view: SubgraphView) -> Views:
-    """What attention reads and writes where it lies."""
+    """Return the tensors that attention reads and writes where they lie."""
     readers = [layer for layer in view.layers if isinstance(layer.operation, Attention)]
     if not readers:
         return Views()

@@ -34,7 +34,7 @@ def gives_nothing(
 
 
 def needed_inputs(operation: Operation, inputs: OperandInfos) -> OperandInfos:
-    """What a layer is made of; all of it, but for what adds nothing to a longer tensor."""
+    """Return the inputs that a layer needs; all, except what adds nothing to a longer tensor."""
     if isinstance(operation, ops.Concat):
         return tuple(info for info in inputs if not _is_empty(info))
     return inputs

@@ -128,7 +128,7 @@ class Emitter:
         inside: str,
         arrangement: Arrangement,
     ) -> Emitter:
-        """What adds the commands of a graph that a layer runs to the same program.
+        """Return a function that adds the commands of a layer's graph to the same program.
 
         Its outputs are in the arena, or wherever `source` says. Nothing is chosen by what
         was measured.
@@ -159,7 +159,7 @@ class Emitter:
         outputs: Mapping[Value, Value],
         arrangement: Arrangement,
     ) -> Emitter:
-        """What adds the commands of layers for the first image of a batch; see `repeat`.
+        """Return a function that adds commands for the first image of a batch; see `repeat`.
 
         Parameters
         ----------
@@ -184,7 +184,7 @@ class Emitter:
         return made
 
     def batch(self, value: Value) -> Buffer:
-        """Where layers read images of a batch: as the caller stores it, if nobody has read it."""
+        """Return the images of a batch: as the caller stores it, if no layer has read it."""
         is_new = value in self._given and value not in self._places
         return self._tensors[value] if is_new else self.source(value)
 
@@ -239,7 +239,7 @@ class Emitter:
     # Buffers
 
     def given(self, value: Value) -> Buffer:
-        """Where the caller has an input or an output, as the caller stores it."""
+        """Return the caller's place of an input or an output, as the caller stores it."""
         return self._tensors[value]
 
     def source(self, value: Value) -> Buffer:
@@ -251,7 +251,7 @@ class Emitter:
         )
 
     def source_as_bfloat16(self, value: Value) -> Buffer:
-        """Where a layer reads float32 elements as bfloat16."""
+        """Return the place of float32 elements that a layer reads as bfloat16."""
         return (
             self.source_as_kept(value)
             if value in self.arrangement.bfloat16
@@ -294,7 +294,7 @@ class Emitter:
         return unsigned
 
     def flipped_source(self, value: Value) -> tuple[Buffer, int]:
-        """Where a layer reads a tensor that it can flip itself, and by what: `TOP_BIT` or 0.
+        """Return the place of a tensor that a layer can flip itself, and the bits: `TOP_BIT` or 0.
 
         It may be the caller's.
         """
@@ -312,7 +312,7 @@ class Emitter:
         return self.target(value), 0
 
     def target(self, value: Value) -> Buffer:
-        """Where a layer writes a tensor; it may not write anything behind it."""
+        """Return the place where a layer writes a tensor; nothing after it may be written."""
         if value not in self._places:
             self._places[value] = self._new_target(value)
         return self._places[value]
@@ -376,7 +376,7 @@ class Emitter:
         return Buffer(Space.FAILURE, 0)
 
     def control(self) -> Buffer:
-        """What loops need, see `armpy_numba_acc.machine.execution`."""
+        """Return the control words of loops, see `armpy_numba_acc.machine.execution`."""
         return Buffer(Space.CONTROL, 0)
 
     # Commands

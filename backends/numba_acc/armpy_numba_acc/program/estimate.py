@@ -39,7 +39,7 @@ _WINDOWS = (WorkKind.WINDOWS, WorkKind.BYTE_WINDOWS)
 
 
 def least_shared_us(model: MachineModel) -> tuple[float, float]:
-    """What a command takes at least that several threads share, and all of these together."""
+    """Return the least time of a command that several threads share, and of all together."""
     return _SHARED_GAIN * model.fork_ns / 1000, _SHARED_GAIN * model.wake_ns / 1000
 
 
@@ -63,7 +63,7 @@ def estimated_all_us(figures: Figures, isa: Isa, model: MachineModel) -> npt.NDA
 
 
 def num_pieces(work: str, choices: Choices, num_operations: int, num_bytes: int = 0) -> int:
-    """How many pieces a command is to be run in, so that executions can be stopped in between.
+    """Return the number of pieces of a command, so that executions can be stopped in between.
 
     A kernel that has scratch memory for every thread needs so many times as much.
 

@@ -37,7 +37,7 @@ _LOWERINGS = ModuleTables("armpy_numba_acc.lowering", "LOWERINGS")
 
 
 def lowering_of(operation: Operation) -> LoweringRule | None:
-    """How an operation is lowered; None if it is not. Imports what is needed for it alone."""
+    """Return the lowering of an operation; None if there is none. Imports what only it needs."""
     kind = type(operation)
     lowering: LoweringRule | None = _LOWERINGS.entry(kind, kind.__name__)
     return lowering

@@ -149,7 +149,7 @@ class ResizableProgram(IResizableProgram):
 
     @property
     def arena_bytes(self) -> int:
-        """Of a program for no sizes."""
+        """Bytes of the arena of a program without sizes."""
         return 0
 
     def __str__(self) -> str:

@@ -181,7 +181,7 @@ class LoadedCode:
 
     @property
     def model(self) -> MachineModel:
-        """What things cost."""
+        """Return the model of costs."""
         return self._model or cost_model.typical(self.isa)
 
     def timing(self) -> ProgramTiming:
@@ -249,7 +249,7 @@ class Instance:
         return arena
 
     def _make_call(self) -> npt.NDArray[np.int64]:
-        """What native code is told, and room for the interpreter behind it."""
+        """Return the arguments of native code, and room for the interpreter after them."""
         code, program = self._code, self._code.program
         lets_others = code.is_long
         is_shared = code.num_threads > 1 or code.is_counted
@@ -328,7 +328,7 @@ class Instance:
         self._call[_NUM_TENSORS] = self._call[_NUM_SLOTS] = 0
 
     def bound_call(self, cancellation: Cancellation | None) -> Callable[[], None]:
-        """What executes a bound program once that has no loops and runs on one thread."""
+        """Return a function that executes a bound program once, without loops and on one thread."""
         if cancellation is None:
             cancellation = self._never
         self._call[_CANCEL] = cancellation.address
@@ -396,7 +396,7 @@ class Instance:
         return left
 
     def _error(self, left: int) -> InvalidArgumentError:
-        """What the command says that has failed: the first one of those that are left."""
+        """Return the error of the command that has failed: the first one of those that are left."""
         size, index = int(self._failure[0]) - 1, int(self._failure[1])
         info = self._code.program.infos[-left]
         return InvalidArgumentError(

@@ -51,7 +51,7 @@ class LoadedProgram:
         return self.program.arena_bytes
 
     def code(self, num_threads: int = 0) -> LoadedCode:
-        """What workloads run.
+        """Return the code that workloads run.
 
         Parameters
         ----------

@@ -61,7 +61,7 @@ _log = logging.getLogger("armpy.NumbaAcc")
 
 @cache
 def this_machine() -> MachineModel:
-    """What is known of this machine: kept figures, or ones that are measured now, and kept.
+    """Return the figures of this machine: kept ones, or ones that are measured now, and kept.
 
     They are corrected by what `armpy tune` has learnt of several networks.
     """
@@ -152,7 +152,7 @@ def _measured(isa: Isa) -> MachineModel:
 
 
 def _runner(isa: Isa, trials: Sequence[TimedLoop]) -> Callable[[int, int, int], int]:
-    """What runs a trial, of a number, so many times on so many bytes (less one); nanoseconds."""
+    """Return a function that runs a numbered trial so many times on so many bytes; nanoseconds."""
     kernel = calls.MachineTrial(0, 0, 0, 0).kernel
     function = FUNCTION(kernel_addresses([kernel], isa)[kernel])
     memory = aligned(_FAR_BYTES + MEMORY_BYTES)

@@ -81,6 +81,6 @@ class NumbaProfilingContext(IBackendProfilingContext):
 
 
 def recorder_of(network: NetworkResources) -> Recorder | None:
-    """What the commands of a network are measured with; None without a profile."""
+    """Return the recorder of a network's commands; None without a profile."""
     context = network.profiling_context
     return context.recorder if isinstance(context, NumbaProfilingContext) else None

@@ -307,7 +307,7 @@ def place_elsewhere(thread: WorkerThread) -> None:
 
 @cache
 def _current_processor() -> Callable[[], int] | None:
-    """What tells the processor that a thread runs on; None if threads cannot be placed here."""
+    """Return a function that names a thread's processor; None if threads cannot be placed here."""
     if not hasattr(os, "sched_setaffinity"):
         return None
     function: Callable[[], int] | None = getattr(ctypes.CDLL(None), "sched_getcpu", None)

@@ -48,12 +48,12 @@ def known_isas() -> tuple[Isa, ...]:
 
 
 def _read_host() -> Host:
-    """What LLVM says."""
+    """Read the description of this processor by LLVM."""
     return llvm.read_host()
 
 
 def _told_host() -> Host:
-    """What the operating system says: enough to name instruction sets, not to compile for them."""
+    """Read the operating system's description: enough for instruction sets, not for compiling."""
     here = this_processor()
     return Host(f"{here.architecture}-unknown-{here.system}", "generic", here.features, frozenset())
 

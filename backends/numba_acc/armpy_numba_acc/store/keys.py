@@ -140,7 +140,7 @@ def _sources_digest(files: Sequence[tuple[str, os.stat_result]]) -> bytes:
 
 
 def package_version(distribution: str) -> str:
-    """What tells a package's version, without importing it; empty if it is not there."""
+    """Return a package's version, without importing it; empty if it is not installed."""
     if distribution in _IMPORTED_VERSIONS:
         return _IMPORTED_VERSIONS[distribution]
     spec = importlib.util.find_spec(distribution)
@@ -168,10 +168,10 @@ def _source_files() -> Iterator[str]:
 
 
 def _last_change_ns() -> int:
-    """When a source was changed, or put where it is, last."""
+    """Return the time of a source's last change or placement."""
     return max((_changed_ns(os.stat(path)) for path in _source_files()), default=0)
 
 
 def _changed_ns(info: os.stat_result) -> int:
-    """When a file was changed, or put where it is."""
+    """Return the time of a file's change or placement."""
     return max(info.st_mtime_ns, info.st_ctime_ns)

@@ -67,7 +67,7 @@ def keep_model(entries: Entries, model: MachineModel) -> None:
 
 
 def kept_corrections(entries: Entries) -> dict[str, dict[str, float]]:
-    """What measurements of networks have taught, by the key of each; none if they are damaged."""
+    """Return the kept corrections by measured networks, by the key of each; none if damaged."""
     parts = entries.read(_CORRECTIONS, _key())
     if parts is None:
         return {}
@@ -109,7 +109,7 @@ def making_model(entries: Entries) -> AbstractContextManager[bool]:
 
 @cache
 def _key() -> str:
-    """What they are kept under: with the built-in figures, which stand for what is not measured."""
+    """Return their key: with the built-in figures, which stand for what is not measured."""
     built_in = [*BUILT_IN.values()]
     text = f"{processor()} {package_version('armpy')} {_FORMAT} {built_in!r}"
     return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -34,7 +34,7 @@ class PackedCode(NamedTuple):
 
 
 def about_kernels(target: Target) -> dict[str, object]:
-    """What a pack says of its kernels, for `why_not`.
+    """Describe a pack's kernels, for `why_not`.
 
     Raises
     ------
@@ -118,5 +118,5 @@ def _fitting(packs: tuple[KernelPack, ...], isa: Isa) -> tuple[KernelPack, ...]:
 
 
 def _layout(isa: Isa) -> Isa:
-    """What of an instruction set decides on which kernels programs call, and on their data."""
+    """Return the part of an instruction set that decides on kernels and on their data."""
     return isa.strict()._replace(triple="", cpu="", features="+f16c" * isa.has_half_conversions)

@@ -88,7 +88,7 @@ def _kept(entries: Entries, key: str) -> tuple[Program | None, str]:
 
 
 def title_of(view: SubgraphView, isa: Isa) -> str:
-    """What a region is, for people."""
+    """Return the title of a region, for people."""
     name = view.layers[0].name if view.layers else ""
     if len(name) > _LONGEST_NAME:  # converters join many; the last one says most
         name = f"…{name[1 - _LONGEST_NAME :]}"
@@ -140,7 +140,7 @@ def _plain(value: object, arrays: list[Array]) -> object:
 
 
 def _rebuilt(value: object, parts: Sequence[bytes | Array]) -> object:
-    """What `_plain` was given."""
+    """Rebuild the argument of `_plain`."""
     if isinstance(value, list):
         return tuple(_rebuilt(item, parts) for item in value)
     if not isinstance(value, dict):

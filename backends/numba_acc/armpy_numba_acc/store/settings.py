@@ -36,7 +36,7 @@ def machine_entries() -> Entries | None:
 
 
 def disk_entries() -> Entries | None:
-    """What is kept on disk; None if nothing is to be.
+    """Return the entries on disk; None if none are to be kept.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def disk_entries() -> Entries | None:
 
 
 def _entries_of(folder: str, name: str) -> Entries | None:
-    """What is kept in a folder; parameters and errors as for `disk_entries`."""
+    """Return the entries of a folder; parameters and errors as for `disk_entries`."""
     switch = os.environ.get(SWITCH_VARIABLE, "").strip().lower()
     if switch not in ("", "on", "off"):
         raise InvalidArgumentError(

@@ -108,7 +108,7 @@ def make_load_order(is_max: bool) -> Callable[[Pointer, int], Element]:
 
 
 def _nan_key(is_max: bool) -> Element:
-    """What stands in front of everything: the bits of a NaN, as a key."""
+    """Return the key before all others: the bits of a NaN."""
     return int32(2**31 - 1) if is_max else int32(-(2**31))
 
 
@@ -155,7 +155,7 @@ def make_accumulation(operation: str, kind: str) -> Accumulation:
 
 
 def _first(operation: str, kind: str) -> np.float32 | np.int32:
-    """What changes nothing."""
+    """Return the neutral element."""
     if operation in ("max", "min"):
         infinity = 0x7F800000
         lowest = {"f32": infinity ^ -1, "i32": -(2**31), "i16": -(2**15)}.get(kind, 0)

@@ -172,7 +172,7 @@ class _RegionSearch:
                 each.choice = replace(each.choice, modelled_us=before_us, measured_us=after_us)
 
     def choices(self) -> tuple[TunedChoice, ...]:
-        """What was found, what saves most first; only what is kept has a gain."""
+        """Return the choices, the greatest saving first; only kept ones have a gain."""
         self.found.sort(key=lambda each: -each.saved_us)
         told = []
         for each in self.found:

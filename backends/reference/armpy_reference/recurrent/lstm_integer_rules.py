@@ -45,7 +45,7 @@ class SequenceRules(IntegerLstmRules):
         return _GATE_SCALE, bias
 
     def least_variance(self, scale: np.float32) -> int:
-        """By the scale of the coefficients."""
+        """Return the least variance by the scale of the coefficients."""
         return max(1, int(np.float32(10000) * scale))
 
     def projection_clip_scale(self, infos: Mapping[str, TensorInfo], output: TensorInfo) -> float:
@@ -53,7 +53,7 @@ class SequenceRules(IntegerLstmRules):
         return output.scale
 
     def without_projection(self, hidden: Int64Array, zero_point: int) -> Int64Array:
-        """With the zero point added."""
+        """Return the sums with the zero point added."""
         return hidden + zero_point
 
 

@@ -47,7 +47,7 @@ class AttentionWorkload(ReferenceWorkload[Attention]):
             outputs[1][...] = told[operation.scores]
 
     def _bias(self, inputs: Sequence[Array], scores: Array) -> Array:
-        """What is added to the products: the mask, and -infinity where nothing is seen."""
+        """Return the mask of the products, and -infinity where nothing is seen."""
         operation = self.operation
         mask = inputs[3] if len(inputs) > 3 else None
         lengths = inputs[4] if len(inputs) > 4 else None

@@ -98,6 +98,6 @@ class DepthwiseConvolution2dWorkload(WeightedWorkload[DepthwiseConvolution2d]):
 
 
 def _repeats(width: int, channels: int) -> int:
-    """How often to repeat filters along a row so that NumPy's inner loops are long enough."""
+    """Return the number of repeats of filters that makes NumPy's inner loops long enough."""
     wanted = min(-(-_LEAST_RUN // channels), width)
     return next(n for n in range(wanted, width + 1) if width % n == 0)

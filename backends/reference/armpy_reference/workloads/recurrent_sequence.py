@@ -126,7 +126,7 @@ class RecurrentSequenceWorkload(ReferenceWorkload[RecurrentSequence]):
 
 
 def _recurrent(named: Mapping[str, Array], hidden: Array, part: slice) -> Array:
-    """What the state adds to the gates of a part of the rows."""
+    """Return the state's share of the gates of a part of the rows."""
     product: Array = hidden @ named["recurrent_weights"][part].T
     bias = named.get("recurrent_bias")
     return product if bias is None else product + bias[part]

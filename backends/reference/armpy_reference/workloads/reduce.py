@@ -102,7 +102,7 @@ class ReduceWorkload(ReferenceWorkload[Reduce]):
         out[...] = kept.reshape(out.shape)
 
     def _any(self, values: Array, out: Array) -> None:
-        """Whether one at least is true."""
+        """Return whether one at least is true."""
         out[...] = np.any(values, self.axes, keepdims=True).reshape(out.shape)
 
     def _all(self, values: Array, out: Array) -> None:

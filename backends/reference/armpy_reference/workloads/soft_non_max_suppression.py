@@ -57,7 +57,7 @@ class SoftNonMaxSuppressionWorkload(ReferenceWorkload[SoftNonMaxSuppression]):
 
 
 def _shares(box: Array, others: Array) -> Array:
-    """What a box has in common with others, as parts of both areas together."""
+    """Return a box's shares of others, as parts of both areas together."""
     # Axis by axis, several times as fast as products of rows of two.
     (y1, x1), (y2, x2) = box
     height = np.minimum(others[:, 1, 0], y2) - np.maximum(others[:, 0, 0], y1)

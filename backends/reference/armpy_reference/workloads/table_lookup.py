@@ -28,5 +28,5 @@ class TableLookupWorkload(ReferenceWorkload[TableLookup]):
 
 
 def _key(element: object) -> object:
-    """What an element is looked up by."""
+    """Return the key of an element."""
     return element if element == element else _NAN  # noqa: PLR0124 - NaN alone differs from itself

@@ -93,7 +93,7 @@ def _clamped(net: Network, info: TensorInfo, twin: Value) -> Value:
 def _twin_of(
     net: Network, twins: dict[Value, Value], layer: Layer, value: Value | None
 ) -> Value | None:
-    """What a layer's twin reads in the place of a value."""
+    """Return the input of a layer's twin in the place of a value."""
     if value is None or value in twins:
         return None if value is None else twins[value]
     if value.data is None:

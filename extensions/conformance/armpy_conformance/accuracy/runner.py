@@ -130,7 +130,7 @@ def run_accuracy(
 
 
 def _machine() -> dict[str, str]:
-    """What the figures were measured on."""
+    """Return the machine that the figures were measured on."""
     cpu = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.exists():
@@ -241,7 +241,7 @@ class ModelJudge:
             return reals, f"{REFERENCE_BACKEND_ID}, as there is no float twin: {error}"
 
     def _of_twin(self, graph: Graph, sample: Mapping[str, Array]) -> list[Array]:
-        """What the float twin gives for a sample."""
+        """Return the float twin's outputs for a sample."""
         twin = float_twin(specialize(graph, [array.shape for array in sample.values()]))
         feeds = {
             value.name: real_numbers(sample[value.name], value.info).astype(
@@ -284,7 +284,7 @@ class ModelJudge:
                 reports[name] = replace(reports[name], latency=latency, times_ms=times_ms)
 
     def _verdict(self, reports: Mapping[str, EngineReport], taken: int) -> tuple[Status, str]:
-        """What the model comes to."""
+        """Return the verdict on the model."""
         if not taken:
             return Status.UNSUPPORTED, f"{self._backend_id} runs no layer of it"
         given, usual = reports[self._backend_id].errors, reports[REFERENCE_BACKEND_ID].errors

@@ -86,7 +86,7 @@ def case_templates() -> Iterator[CaseTemplate]:
 
 
 def _chosen() -> Iterator[CaseTemplate]:
-    """What is one of several elements, or its position."""
+    """Return one of several elements, or its position."""
     for function in ArgMinMaxFunction:
         name = function.name.lower()
         for axis, shape in ((-1, (8, 37)), (1, (8, 5, 3))):
@@ -113,7 +113,7 @@ def _chosen() -> Iterator[CaseTemplate]:
 
 
 def _clamped() -> Iterator[CaseTemplate]:
-    """What is kept within bounds, alone and behind other layers."""
+    """Clamp elements, alone and after other layers."""
     for function, high, low in (
         (ActivationFunction.RELU, 0.0, 0.0),
         (ActivationFunction.BOUNDED_RELU, 6.0, 0.0),
@@ -150,7 +150,7 @@ def _clamped() -> Iterator[CaseTemplate]:
 
 
 def _converted() -> Iterator[CaseTemplate]:
-    """What becomes an integer or a truth value."""
+    """Convert elements to an integer or a truth value."""
     yield CaseTemplate(
         "no-numbers",
         Quantize(),

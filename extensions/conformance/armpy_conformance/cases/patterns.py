@@ -295,7 +295,7 @@ def _attention(b: Builder) -> Value:
 
 
 def _image_network(b: Builder) -> Value:
-    """What image networks are made of, from images to probabilities."""
+    """Build the layers of image networks, from images to probabilities."""
     stem = Convolution2d((2, 2), padding=SAME, activation=RELU6)
     x = b.convolution(b.input(2, 18, 16, 3), 8, 3, stem)
     x = _pool(b, _residual(b, _separable(b, x, 8)))

@@ -73,7 +73,7 @@ def variations(cases: Sequence[Case]) -> Iterator[Case]:
 
 
 def _kind(case: Case) -> tuple[object, ...]:
-    """What of a case has a variation of its own: operation, function, type."""
+    """Return the parts of a case that have a variation: operation, function, type."""
     operation = case.operation
     names = ("operation", "function", "algorithm", "method")
     return (type(operation), *(getattr(operation, name, None) for name in names), case.data_type)

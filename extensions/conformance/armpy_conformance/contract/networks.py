@@ -273,7 +273,7 @@ class ChainBuilder:
 
     @staticmethod
     def feeds(case: Case) -> dict[str, Array]:
-        """What a case gives to the network's inputs."""
+        """Return the inputs of a case."""
         return {
             f"in_{number}": item.data
             for number, item in enumerate(case.inputs)

@@ -252,7 +252,7 @@ def _be_the_child(action: Callable[[], str], writing: int) -> NoReturn:
 
 
 def _read_in_time(reading: int) -> tuple[str, bool]:
-    """What a child writes until it ends, and whether it is late."""
+    """Read a child's output until it ends, and whether it is late."""
     found, end_s = b"", time.monotonic() + _FORK_LIMIT_S
     poll = select.poll()  # `select` takes no descriptor above 1023
     poll.register(reading, select.POLLIN)

@@ -220,7 +220,7 @@ class _LayerSearch:
         return None
 
     def _tolerances(self, layers: Sequence[Layer]) -> dict[Value, Tolerance | None]:
-        """What values that some layers make may differ by; None for their type's tolerance."""
+        """Return the tolerances of values of some layers; None for their type's tolerance."""
         inexact = behind_floats(layers)
         made = (value for layer in layers for value in layer.outputs)
         return {value: EXACT if self._exact and value not in inexact else None for value in made}

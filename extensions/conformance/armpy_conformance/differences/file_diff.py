@@ -219,7 +219,7 @@ class _Tensors:
     def found_in(
         self, other: _Tensors, number: int, tolerance: float, outputs: Sequence[Value] = ()
     ) -> str | None:
-        """What makes the same elements in another file; None if nothing does.
+        """Return the layer of another file with the same elements; None if there is none.
 
         Parameters
         ----------

@@ -34,7 +34,7 @@ class BytesJudge:
         self._judge = GraphJudge(backend_id, options, folder)
 
     def __call__(self, data: bytes) -> CaseResult:
-        """What came of the model; the name of the bytes is in the case's id."""
+        """Return the outcome of the model; the name of the bytes is in the case's id."""
         return self._judge.judge_model(model_of_bytes(data), name_of(data))
 
     def is_bad(self, data: bytes) -> bool:

@@ -50,7 +50,7 @@ class Example:
         return tuple(dict.fromkeys(names))
 
     def output_operand(self, position: int) -> Operand:
-        """What the model declares of an output."""
+        """Return the model's declaration of an output."""
         return self.model.main.operands[self.model.main.outputs[position]]
 
     def output_shape(self, position: int) -> tuple[int, ...] | None:

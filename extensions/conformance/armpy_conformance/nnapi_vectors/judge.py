@@ -249,7 +249,7 @@ class VectorJudge:
         return buffer
 
     def _compare(self, example: Example, execution: Execution, buffers: Sequence[Array]) -> str:
-        """What is wrong with the outputs; empty if nothing is."""
+        """Describe the fault in the outputs; empty if there is none."""
         for position, (expected, buffer) in enumerate(zip(example.outputs, buffers, strict=True)):
             if expected is None:
                 continue
@@ -325,7 +325,7 @@ def tolerance_of(example: Example, operand: Operand) -> Tolerance:
 
 
 def compare_published(example: Example, position: int, expected: Array, actual: Array) -> str:
-    """What is wrong with an output of a published example; empty if nothing is.
+    """Describe the fault in an output of a published example; empty if there is none.
 
     Parameters
     ----------
@@ -343,7 +343,7 @@ def compare_published(example: Example, position: int, expected: Array, actual: 
 
 
 def _compare_frequencies(example: Example, samples: Array) -> str:
-    """What is wrong with samples of a multinomial distribution; empty if nothing is."""
+    """Describe the fault in samples of a multinomial distribution; empty if there is none."""
     logits = example.inputs[0]
     if logits is None:
         return "there are no logarithms of probabilities to compare with"

@@ -115,7 +115,7 @@ def _signed_arrays(
 
 
 def twin_difference(manager: DeviceManager, devices: Sequence[Device], example: Example) -> str:
-    """What devices give for a signed twin that is not 128 less than for the example.
+    """Describe the difference of a signed twin that is not 128 less than the example.
 
     Returns
     -------

@@ -261,7 +261,7 @@ class RandomOperation:
         self.given.setdefault(name, []).append(Source(operand))
 
     def source(self, name: str) -> Source:
-        """What an argument was given."""
+        """Return the source of an argument."""
         return self.given[name][0]
 
     def quant_of(self, name: str) -> tuple[float, int]:
@@ -281,7 +281,7 @@ class RandomOperation:
         self.output(name, *self.quantization(self.code(name)))
 
     def output_arguments(self) -> list[Argument]:
-        """What each output is; a variadic argument is repeated."""
+        """Return the declaration of each output; a variadic argument is repeated."""
         arguments = list(self.form.outputs)
         return arguments + arguments[-1:] * (self.num_outputs - len(arguments))
 

@@ -128,13 +128,13 @@ def criteria_of(example: Example) -> Criteria:
 
 
 def compare_exactly(example: Example, position: int, expected: Array, actual: Array) -> str:
-    """What is wrong with an output that has to be equal; empty if nothing is."""
+    """Describe the fault in an output that has to be equal; empty if there is none."""
     difference = compare(expected, actual, example.output_operand(position).info, EXACT)
     return "" if difference is None else str(difference)
 
 
 def compare_closely(example: Example, position: int, expected: Array, actual: Array) -> str:
-    """What is wrong with an output of another implementation; empty if nothing is."""
+    """Describe the fault in an output of another implementation; empty if there is none."""
     operand = example.output_operand(position)
     index = example.model.main.outputs[position]
     if index not in foreseeable(example.model.main):
@@ -157,7 +157,7 @@ def _counts(expected: Array, operand: Operand) -> npt.NDArray[np.bool_]:
 
 
 def _averages(expected: Array, actual: Array, criterion: Criterion) -> str:
-    """What is wrong with the mean error and its square; empty if nothing is."""
+    """Describe the fault in the mean error and its square; empty if there is none."""
     wide = expected.astype(np.float64)
     errors = actual.astype(np.float64) - wide
     if expected.dtype.kind == "f":

@@ -114,7 +114,7 @@ def _first_quant(call: RandomOperation, code: int) -> tuple[float, int]:
 
 
 def results_of(call: RandomOperation, operands: Sequence[Operand]) -> list[Source]:
-    """What a call gives, for others to read."""
+    """Return the results of a call, for others to read."""
     return [
         Source(replace(operand, lifetime=Lifetime.TEMPORARY_VARIABLE), None, call.definition.code)
         for operand in operands

@@ -1,4 +1,4 @@
-"""From a line of a family's table to cases, one for each combination of data types."""
+"""Expansion of a line of a family's table to cases, one for each combination of data types."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ class CaseTemplate:
     def _declared(
         self, inputs: Sequence[TensorInfo | None], data_type: DataType | None
     ) -> TensorInfo | None:
-        """What a network's author says of an output."""
+        """Return the author's declaration of an output."""
         if data_type is None:
             return None
         first = inputs[0] if inputs else None

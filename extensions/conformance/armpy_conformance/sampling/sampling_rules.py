@@ -294,7 +294,7 @@ def _strided(draw: Draw, template: CaseTemplate) -> CaseTemplate:
 
 
 def _strided_elsewhere(draw: Draw, template: CaseTemplate) -> CaseTemplate:
-    """With an ellipsis, with new axes, or with ends that count from the begin."""
+    """Build a slice with an ellipsis, with new axes, or with ends that count from the begin."""
     if template.operation.attributes()["end_is_offset"]:
         places = {"begin": draw.shape(2, 2, 0), "end": draw.shape(2, 3), "stride": draw.shape(2, 2)}
         return _changed(template, draw.shape(2, 9, 6), **places)

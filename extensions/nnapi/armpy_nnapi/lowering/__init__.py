@@ -1,1 +1,1 @@
-"""From a description to a graph: lowering, the dimensions that follow, and what devices support."""
+"""Lowering of a description to a graph: the dimensions that follow, and device support."""

@@ -354,7 +354,7 @@ class Model(IModel):
 
     @property
     def operation_order(self) -> tuple[int, ...]:
-        """For each operation of the description, which one of those added it is."""
+        """Return for each operation of the description its number in the order of adding."""
         return self.check_finished("Model.operation_order").order
 
     def check_finished(self, where: str) -> FinishedModel:

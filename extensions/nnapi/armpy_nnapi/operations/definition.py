@@ -94,7 +94,7 @@ class OperationDefinition:
 def _misfit(
     form: Form, row: TypeRow, inputs: Sequence[Operand], outputs: Sequence[Operand]
 ) -> tuple[int, str, str, str] | None:
-    """How far operands fit, the first that does not, its type in the form, and its own type."""
+    """Return how far operands fit, the first misfit, its type in the form, and its own type."""
     # An output that differs is nearer to a fit than any input; no form has 1000 inputs.
     sides = ((0, "input", form.inputs, inputs), (1000, "output", form.outputs, outputs))
     for first, what, arguments, operands in sides:

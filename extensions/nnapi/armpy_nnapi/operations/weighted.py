@@ -107,7 +107,7 @@ def _check_fully_connected(arguments: Arguments) -> int:
 
 
 def _level_of_scales(arguments: Arguments, scale: float, level: int) -> int:
-    """At least level 29 unless a scale is above the product of those of input and filter."""
+    """Require level 29 unless a scale is above the product of those of input and filter."""
     first, second = arguments["input"], arguments["filter"]
     # The signed type came with level 30, where the rule is gone already.
     is_unsigned = first.type == _C.TENSOR_QUANT8_ASYMM

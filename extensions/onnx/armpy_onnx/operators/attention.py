@@ -51,7 +51,7 @@ def _by_heads(node: Node, index: int) -> Value:
 
 
 def _scores(node: Node) -> AttentionScores:
-    """What the fourth output is."""
+    """Return the fourth output."""
     if node.data.num_outputs < 4:
         return AttentionScores.NONE
     number = node.integer("qk_matmul_output_mode", 0)

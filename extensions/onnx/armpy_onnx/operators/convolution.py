@@ -87,7 +87,7 @@ def _fused_conv(node: Node) -> Value:
 
 
 def activated(node: Node, made: Value, numbers: Sequence[float]) -> Value:
-    """What ONNX Runtime has fused into a node, with its parameters."""
+    """Return the function that ONNX Runtime has fused into a node, with its parameters."""
     count, functions = node.choice("activation", "", _FUSED)
     if len(numbers) < count:
         raise node.error(

@@ -142,7 +142,7 @@ def _prelu(node: Node) -> Value:
 
 
 def _is_nan(node: Node) -> Value:
-    """What differs from itself."""
+    """Return the elements that differ from themselves."""
     return node.layer(
         Comparison(ComparisonOperation.NOT_EQUAL), _comparable(node), _comparable(node)
     )

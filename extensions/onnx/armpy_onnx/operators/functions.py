@@ -45,7 +45,7 @@ def _apply(
 
 
 def _relu(node: Node) -> Value:
-    """What is not negative; integers are compared."""
+    """Return the elements above 0; integers are compared."""
     value = node.value(0)
     if value.info.data_type.is_float:
         return _apply(node, value, ActivationFunction.RELU)
@@ -179,7 +179,7 @@ def _softsign(node: Node) -> Value:
 
 
 def _thresholded_relu(node: Node) -> Value:
-    """What is greater than a limit, 0 elsewhere."""
+    """Return the elements above a limit, 0 elsewhere."""
     value = node.value(0)
     return _chosen(
         node,

@@ -58,7 +58,7 @@ def _eye_like(node: Node) -> Value:
 def _compared(
     node: Node, operation: ComparisonOperation, rows: int, columns: int, offset: int
 ) -> Value:
-    """Of each element of a matrix, how its column compares to its row plus an offset."""
+    """Compare each element's column to its row plus an offset."""
     offset = min(max(offset, -rows), columns)
     row = counted(node, rows, offset)
     column = reshaped(node, counted(node, columns), (1, columns))

@@ -249,7 +249,7 @@ def _rotated_size(node: Node) -> int:
 
 
 def _past(node: Node, index: int, length: int) -> Value | None:
-    """What of a buffer of the past is filled."""
+    """Return the filled part of a buffer of the past."""
     past = node.input(index)
     if past is None or not length:
         return None

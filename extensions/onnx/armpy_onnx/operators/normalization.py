@@ -71,7 +71,7 @@ def _normalized(node: Node, image: Value, mean: Value, variance: Value) -> Value
 
 
 def _training(node: Node, image: Value) -> Sequence[Value]:
-    """With the statistics of the input; running ones are further outputs."""
+    """Normalise with the statistics of the input; running ones are further outputs."""
     axes = (0, *range(2, node.rank(0)))
     mean = _mean(node, image, axes)
     variance = _mean(node, _square(node, _sub(node, image, mean)), axes)

@@ -86,7 +86,7 @@ def _check(node: Node, cell: RecurrentCell, num_directions: int) -> None:
 
 
 def _operations(node: Node, cell: RecurrentCell) -> list[RecurrentSequence]:
-    """What each direction computes."""
+    """Return the operations of each direction."""
     direction = node.text("direction", "forward").lower()
     if direction not in _REVERSED:
         raise node.error("there is no such direction", expected=str([*_REVERSED]), actual=direction)

@@ -98,7 +98,7 @@ def _region(node: Node, count: int) -> tuple[Sequence[float], Sequence[float]]:
 
 
 def _transformation(node: Node) -> sampling.Transformation:
-    """Of ``coordinate_transformation_mode``; what it was before there was one."""
+    """Value of ``coordinate_transformation_mode``; that of older versions if it is missing."""
     if node.version < 11 or node.kind == "Upsample":
         return sampling.TRANSFORMATIONS["asymmetric"]
     name = "coordinate_transformation_mode"
@@ -111,7 +111,7 @@ def _is_cropped(node: Node) -> bool:
 
 
 def _rounding(node: Node, axis: AxisScaling) -> sampling.Rounding:
-    """Of ``nearest_mode``; what it was before there was one."""
+    """Value of ``nearest_mode``; that of older versions if it is missing."""
     if node.version < 11 or node.kind == "Upsample":
         return sampling.ROUNDINGS["ceil" if axis.scale < 1 else "floor"]
     return node.choice("nearest_mode", "round_prefer_floor", sampling.ROUNDINGS)

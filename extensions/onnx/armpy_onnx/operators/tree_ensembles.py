@@ -104,7 +104,7 @@ def _classifier(node: Node) -> tuple[Value, Value]:
 
 
 def _limit(amounts: Numbers) -> float:
-    """What the score of the only class with weights is compared with; see `_two_classes`."""
+    """Return the limit of the score of the only class with weights; see `_two_classes`."""
     return 0.5 if (amounts >= 0).all() else 0.0
 
 

@@ -85,7 +85,7 @@ class ControlNode:
         return self.walker.inlined(graph, given, self.scope, f"{self.data.name}/{label}/")
 
     def truth(self, item: Item) -> bool | None:
-        """What a condition is known to be; None if it is not."""
+        """Return the known value of a condition; None if it is not known."""
         if not isinstance(item, Value):
             raise self.data.error("a condition is no tensor")
         if item.info.data_type is not DataType.BOOLEAN:
@@ -214,7 +214,7 @@ class OnnxLoop:
         return [*carried, *collected]
 
     def _joined(self, items: Sequence[Item], number: int) -> Value:
-        """What has been collected of all turns as one tensor."""
+        """Join the collected results of all turns as one tensor."""
         walker = self.node.walker
         if not items:
             return self.nothing(number)
@@ -223,12 +223,12 @@ class OnnxLoop:
         return rows[0] if len(rows) == 1 else walker.call("Concat", *rows, label=label, axis=0)
 
     def nothing(self, number: int) -> Value:
-        """What has been collected of no turn at all."""
+        """Return the collected results of no turn at all."""
         info = self.given()[1 + len(self.carried) + number]
         return self.node.walker.zeros(_rows(self, info, 0), info.data_type)
 
     def given(self) -> list[TensorInfo]:
-        """What a turn gives: the condition, what is carried and what is collected."""
+        """Return the results of a turn: the condition, carried values and collected ones."""
         outer_scope = OuterScope(self.node.walker, self.node.scope, [self.body])
         own = [value.info for value in tensors(self.carried)]
         counters = [TensorInfo((), DataType.SIGNED64), TensorInfo((), DataType.BOOLEAN)]
@@ -242,7 +242,7 @@ class OnnxLoop:
         return self._phantom()
 
     def _phantom(self) -> list[TensorInfo]:
-        """What a turn gives, found out by adding one that nobody reads, so that it never runs.
+        """Return the results of a turn that is added without a reader, so that it never runs.
 
         Notes
         -----
@@ -519,7 +519,7 @@ _SCANNED = "\0scanned "
 
 
 def _arranged(node: ControlNode, collected: Sequence[Value]) -> list[Item]:
-    """What a scan has collected along axis 0, in the order and along the axes asked for."""
+    """Arrange a scan's collected results along axis 0 in the wanted order and axes."""
     walker, label = node.walker, node.data.name
     axes = _axes(node, "scan_output_axes", collected, 0)
     backwards = _backwards(node, ("scan_output_directions",), len(collected))
@@ -622,7 +622,7 @@ def _control(
 
 
 def _forms(node: ControlNode, outer_scope: OuterScope) -> Sequence[Form]:
-    """What a node will give, found out once for what its graphs read and are given.
+    """Return the forms of a node's outputs, found once for its graphs' inputs and context.
 
     Notes
     -----
@@ -645,7 +645,7 @@ def _forms(node: ControlNode, outer_scope: OuterScope) -> Sequence[Form]:
 
 
 def _trial(node: ControlNode, outer_scope: OuterScope) -> list[Form]:
-    """What a node will give, of graphs that are added to nothing."""
+    """Return the forms of a node's outputs, of graphs that are added to nothing."""
     graphs = _graphs_of(node.data)
     if not graphs:
         raise node.data.error("the node has no graph")
@@ -667,7 +667,7 @@ def _trial(node: ControlNode, outer_scope: OuterScope) -> list[Form]:
 
 
 def _trial_infos(node: ControlNode, count: int) -> list[TensorInfo]:
-    """What a graph's inputs are, as far as that is so in every turn."""
+    """Return the descriptions of a graph's inputs, as far as they hold in every turn."""
     if node.data.kind == "If":
         return []
     own: Sequence[Item] = node.inputs

@@ -94,7 +94,7 @@ class Functions:
         counts: dict[tuple[str, str, str], int],
         around: tuple[tuple[str, str, str], ...],
     ) -> int:
-        """How many nodes some become when every function is in the place of what calls it."""
+        """Return the number of nodes after each function is in the place of its calls."""
         total = 0
         for node in nodes_inside(nodes):
             total += 1
@@ -177,7 +177,7 @@ def bound_attributes(node: onnx.NodeProto, attributes: Attributes) -> Attributes
 
 
 def _key(node: onnx.NodeProto) -> tuple[str, str, str]:
-    """What a file's functions are told apart by."""
+    """Return the key of a file's function."""
     return (node.domain, node.op_type, node.overload)
 
 

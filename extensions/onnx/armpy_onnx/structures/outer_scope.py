@@ -100,7 +100,7 @@ class InnerGraph:
         self.results: list[Value] = []
 
     def of(self, value: Value) -> Value:
-        """What stands for a value around the graph."""
+        """Return the value's stand-in around the graph."""
         return self._inner[value]
 
     def walk(self, graph: onnx.GraphProto, given: Sequence[Item], prefix: str) -> list[Item]:
@@ -119,5 +119,5 @@ class InnerGraph:
         return self._network.build()
 
     def restored(self, values: Sequence[Value]) -> list[Item]:
-        """What the graph gives, of the outputs of the layer that runs it."""
+        """Return the graph's results, of the outputs of the layer that runs it."""
         return formed(values, self.forms)

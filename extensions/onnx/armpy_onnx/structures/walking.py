@@ -245,7 +245,7 @@ class Walker:
         return self.constant(np.int64(len(item.values)))
 
     def _results(self, names: Sequence[str], scope: Scope) -> list[Item]:
-        """What names stand for at the end."""
+        """Return the values of names at the end."""
         if any(name in scope.lost for name in names):
             raise RefusedDependency
         for name in names:
@@ -470,7 +470,7 @@ class PostponedNodes(Composite):
 
     @property
     def name(self) -> str:
-        """Of the first node."""
+        """Name of the first node."""
         return str(self.nodes[0][0].op_type)
 
     @property

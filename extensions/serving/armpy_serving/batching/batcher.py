@@ -262,7 +262,7 @@ class Batcher:
 
     @property
     def statistics(self) -> BatcherStatistics:
-        """What it has done so far."""
+        """Statistics up to now."""
         sizes, problem = self._sizes.prepared, self._sizes.problem
         return self._tally.statistics(len(self._items), sizes, problem)
 

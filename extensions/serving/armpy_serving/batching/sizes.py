@@ -78,7 +78,7 @@ class PreparedSizes:
 
     @property
     def model(self) -> Model:
-        """What runs several rows, once something is prepared."""
+        """Return the model that runs several rows, once something is prepared."""
         assert self._model is not None
         return self._model
 
@@ -138,7 +138,7 @@ class PreparedSizes:
                 raise  # a mistake of armpy's own, which the thread's hook shows
 
     def _next_wanted(self) -> Rows | None:
-        """What the thread does next; None if it is to end."""
+        """Return the thread's next batch; None if it is to end."""
         with self._lock:
             self._wanted = [rows for rows in self._wanted if rows not in self._prepared]
             if not self._wanted or self.problem or self._is_closed:
@@ -170,5 +170,5 @@ class PreparedSizes:
 
 
 def _plans_kept(model: Model) -> int:
-    """For how many sets of shapes a model stays prepared."""
+    """Return the number of sets of shapes that a model stays prepared for."""
     return 8 if model.is_light else model.runtime.options.plan_cache_size

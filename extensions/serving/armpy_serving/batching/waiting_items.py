@@ -252,5 +252,5 @@ class WaitingItems:
 
 
 def closed_error() -> InvalidArgumentError:
-    """What is raised once the batcher is closed."""
+    """Return the error of a closed batcher."""
     return InvalidArgumentError("the batcher is closed", where="Batcher", fix="Make another one")

@@ -122,7 +122,7 @@ def _stem(path: str) -> str:
 
 
 def _name(request: ExportRequest, path: str) -> str:
-    """What clients call a model."""
+    """Return the clients' name of a model."""
     return _stem(path) if request.name is None else request.name
 
 

@@ -232,7 +232,7 @@ class ArmpyModel(kserve.Model):
             raise kserve_error(error, is_grpc=payload.from_grpc is True) from error
 
     def __getstate__(self) -> dict[str, object]:
-        """What another process loads it by."""
+        """Return the recipe that another process loads it by."""
         return self.__dict__ | {
             "_served": None,
             "_closing": None,
@@ -317,7 +317,7 @@ def _response_of(
     request: InferenceRequest,
     outputs: Mapping[str, Array],
 ) -> InferResponse:
-    """What KServe makes an answer over HTTP of."""
+    """Convert an answer to KServe's response over HTTP."""
     datatypes = served.output_datatypes
     for name, array in outputs.items():
         if not (request.all_binary or name in request.binary_outputs):

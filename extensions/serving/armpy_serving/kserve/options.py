@@ -55,7 +55,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def load_options(given: argparse.Namespace) -> dict[str, Any]:  # Any: options by name
-    """What `armpy.load` is to be given."""
+    """Options of `armpy.load`."""
     options = {name: getattr(given, name) for name in _LOAD_OPTIONS}
     chosen = {name: value for name, value in options.items() if value is not None}
     if given.isolation is None:

@@ -59,7 +59,7 @@ class ArmpyModelRepository(ModelRepository):
         self._metrics: dict[str, ModelMetrics] = {}  # of each name, however often it is loaded
 
     def __getstate__(self) -> dict[str, object]:
-        """What a worker process has of it: metrics count what their own process does."""
+        """Return a worker process's copy: metrics count what their own process does."""
         return self.__dict__ | {"_metrics": {}}
 
     def load_models(self) -> list[ArmpyModel]:

@@ -68,7 +68,7 @@ class ModelSource:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What a process tells it from others by."""
+        """Return the key of a process."""
         return self.path, self.digest, self.max_rows, repr(sorted(self.options.unusual().items()))
 
     def load(self) -> RowModel:

@@ -193,7 +193,7 @@ class RowModel:
         return results
 
     def _pieces(self, num_rows: int) -> Iterator[tuple[int, int]]:
-        """Where pieces of so many rows begin and end."""
+        """Return the bounds of pieces of so many rows."""
         for begin in range(0, num_rows, self._rows):
             yield begin, min(begin + self._rows, num_rows)
 

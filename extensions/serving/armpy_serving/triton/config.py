@@ -76,7 +76,7 @@ def model_config(
     inputs: Sequence[TensorSpec],
     outputs: Sequence[TensorSpec],
 ) -> dict[str, object]:
-    """What Triton is told of a model.
+    """Return Triton's configuration of a model.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ class StepSettings:
         return cls(tensors, tuple(found["mean"]), tuple(found["std"]), found["top"])
 
     def prepared(self, spec: TensorSpec, given: Array) -> Array:
-        """What a client has sent for an input, as the model stores it."""
+        """Convert a client's array for an input to the model's stored elements."""
         real = given
         if self.mean and given.dtype == np.uint8 and is_real(spec):
             std = np.array(self.std or (1.0,), np.float32)

@@ -68,7 +68,7 @@ def version_folder(args: Mapping[str, str]) -> str:
 
 
 def interface_of(config: Mapping[str, Any]) -> dict[str, Any]:  # Any: JSON
-    """What of a configuration belongs to the model: its tensors, and the most rows of a batch."""
+    """Return the model's part of a configuration: its tensors, and the most rows of a batch."""
     tensors = {
         kind: [{name: one[name] for name in _TENSOR_FIELDS} for one in config[kind]]
         for kind in ("input", "output")

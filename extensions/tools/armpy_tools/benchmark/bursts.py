@@ -110,7 +110,7 @@ def _timed(
 
 
 def _burst(callers: Sequence[Sequence[tuple[float, float]]], processors_s: float) -> SubjectTurn:
-    """What callers have measured, together."""
+    """Measure callers together."""
     every = [pair for times in callers for pair in times]
     wall_s = max(end for _, end in every) - min(begin for begin, _ in every)
     return SubjectTurn(tuple([1e6 * (end - begin) for begin, end in every]), wall_s, processors_s)

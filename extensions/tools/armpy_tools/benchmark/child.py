@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def make_handler() -> Handler:
-    """What answers in the process."""
+    """Make the function that answers in the process."""
     return SubjectHandler()
 
 

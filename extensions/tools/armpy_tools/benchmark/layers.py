@@ -49,7 +49,7 @@ def _layers_of(profiler: Profiler) -> Sequence[Share]:
 
 
 def layer_costs(runs: Sequence[Sequence[Share]]) -> list[LayerCost]:
-    """What each layer takes in the median of some runs, and what limits it.
+    """Return each layer's median time of some runs, and its limit.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def layer_costs(runs: Sequence[Sequence[Share]]) -> list[LayerCost]:
 
 
 def _cost(share: Share, time_us: float, part: float) -> LayerCost:
-    """What is known of a layer."""
+    """Return the known costs of a layer."""
     details = share.details
     compute_us, memory_us = details.get("compute_us", 0.0), details.get("memory_us", 0.0)
     return LayerCost(

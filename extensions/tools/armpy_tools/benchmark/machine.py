@@ -56,7 +56,7 @@ class MachineLoad:
 
     @property
     def state(self) -> MachineState:
-        """What was seen."""
+        """Return the observed state."""
         others = self._others_s / self._wall_s if self._wall_s else None
         return MachineState(describe_machine(), processors(), self._load, others)
 

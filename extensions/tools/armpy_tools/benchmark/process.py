@@ -38,7 +38,7 @@ class ISubjectProcess(Protocol):
         """Its placement and memory; the peak alone unless all is asked for."""
 
     def layers(self, runs: int) -> tuple[LayerCost, ...]:
-        """What limits each layer."""
+        """Return the limits of each layer."""
 
     def close(self) -> None:
         """Give everything back."""
@@ -81,7 +81,7 @@ class SubjectProcess:
         return found.pop("placement"), MemoryUse(**found)
 
     def layers(self, runs: int) -> tuple[LayerCost, ...]:
-        """What limits each layer."""
+        """Return the limits of each layer."""
         return tuple(LayerCost(**each) for each in self._ask("layers", runs=runs)["layers"])
 
     def close(self) -> None:

@@ -25,7 +25,7 @@ _FEW_RUNS = 20
 def remarks_on_all(
     machine: MachineState, plan: Plan, processes: int, *, interrupted: bool
 ) -> tuple[str, ...]:
-    """What holds for the numbers of all subjects."""
+    """Return remarks on the numbers of all subjects."""
     notes = []
     if interrupted:
         notes.append(
@@ -40,7 +40,7 @@ def remarks_on_all(
 def remarks_on_subject(
     subject: Subject, latency: Latency | None, load_ms: Sequence[float]
 ) -> tuple[str, ...]:
-    """What to know about the numbers of one subject."""
+    """Return remarks on the numbers of one subject."""
     notes = []
     if latency is not None and latency.spread > UNSTEADY:
         notes.append(

@@ -40,7 +40,7 @@ class LayerCost:
 
     @property
     def reached(self) -> float:
-        """What share of the time the machine needs at least: 1 is as fast as it can be."""
+        """Share of the time that the machine needs at least: 1 is as fast as it can be."""
         return max(self.compute_us, self.memory_us) / self.time_us if self.time_us else 0.0
 
 

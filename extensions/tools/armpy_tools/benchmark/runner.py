@@ -267,7 +267,7 @@ class _Benchmark:
             self._on_progress(BenchmarkProgress(number + part, self._processes, what))
 
     def _results(self) -> Iterator[SubjectResult]:
-        """What was found out about each subject."""
+        """Return the findings about each subject."""
         baseline = self._records[self._plan.baseline]
         for record in self._records:
             yield _result(record, None if record is baseline else _ratio(baseline, record))
@@ -301,12 +301,12 @@ def _times(record: _SubjectRecord, is_single: bool) -> list[list[float]]:
 
 
 def _seconds(burst: SubjectTurn, is_single: bool) -> float:
-    """What a run of a turn has taken."""
+    """Return the seconds of a turn's run."""
     return median(burst.durations_us) / 1e6 if is_single else burst.wall_s / burst.runs
 
 
 def _result(record: _SubjectRecord, ratio: Ratio | None) -> SubjectResult:
-    """What was found out about a subject."""
+    """Return the findings about a subject."""
     bursts = [burst for turns in record.turns for burst in turns]
     durations = [us for burst in bursts for us in burst.durations_us]
     wall_s = sum(burst.wall_s for burst in bursts)

@@ -37,7 +37,7 @@ class ISubjectModel(ABC):
         """
 
     def first_caller(self) -> Callable[[], object]:
-        """What runs it for the first time, as an application does that has just loaded it."""
+        """Run it for the first time, as an application does after loading."""
         return self.caller()
 
     @abstractmethod
@@ -47,11 +47,11 @@ class ISubjectModel(ABC):
     @property
     @abstractmethod
     def items(self) -> int:
-        """Of the batch of one run."""
+        """Items of the batch of one run."""
 
     @abstractmethod
     def placement(self) -> str:
-        """Who runs how much of it."""
+        """Return the shares of backends."""
 
     def memory(self) -> tuple[int | None, int | None]:
         """Bytes of weights, and of working memory for one execution; None if not known."""

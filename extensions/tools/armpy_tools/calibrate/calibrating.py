@@ -137,7 +137,7 @@ def calibrate(
 def _reference_samples(
     registry: BackendRegistry, store: FiguresStore
 ) -> Mapping[str, Sample] | None:
-    """What was measured of CpuRef before; None if nothing was."""
+    """Return earlier measurements of CpuRef; None if there are none."""
     try:
         version = BackendProxy(registry.get(REFERENCE_BACKEND_ID)).version
     except ArmpyError as error:
@@ -317,7 +317,7 @@ class _Session:
             self._others[name] = sample
 
     def _without_copies(self, graph: Graph, sample: Sample) -> Sample:
-        """What is left of a time without copying the inputs in and the outputs out."""
+        """Return a time without copying the inputs in and the outputs out."""
         if self._copies.shares_host_memory:
             return sample
         copied = sum(self._copies.into.seconds(v.info.size_bytes) for v in graph.inputs)

@@ -266,7 +266,7 @@ def _info(shape: Shape | None, data_type: DataType, scale: float = 0.05) -> Tens
 
 
 def _zero_point(data_type: DataType) -> int:
-    """What stands for 0: the middle."""
+    """Return the stored integer of 0: the middle."""
     return 128 if data_type is DataType.QASYMM_U8 else 0
 
 

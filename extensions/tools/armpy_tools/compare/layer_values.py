@@ -14,14 +14,14 @@ from armpy_tools.compare.trace import trace
 
 
 def made_by_layers(graph: Graph) -> list[Value]:
-    """What the layers of a graph give, in order."""
+    """Return the values of a graph's layers, in order."""
     return [value for layer in graph.layers for value in layer.outputs]
 
 
 def values_alone(
     graph: Graph, runtime: Runtime, right: Mapping[Value, Array]
 ) -> tuple[dict[Value, Array], Placement | None]:
-    """What each layer of a graph gives by itself, on inputs that are right.
+    """Return each layer's values alone, on inputs that are right.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def _apart(graph: Graph) -> tuple[Graph, list[Value]]:
 
 
 def backend_of(layer: Layer, placement: Placement | None) -> BackendId:
-    """Where a layer ran, also if it has become a part of another one."""
+    """Return the backend that ran a layer, also if it has become a part of another one."""
     for placed in placement.layers if placement is not None else ():
         if placed.layer == layer.name or layer.name in placed.origins:
             return placed.backend

@@ -48,7 +48,7 @@ class TensorTrace:
     def run(
         self, samples: Iterable[Sequence[Array]], values: Sequence[Value]
     ) -> Iterator[list[Array]]:
-        """What tensors hold, sample by sample.
+        """Return the tensors' values, sample by sample.
 
         Parameters
         ----------

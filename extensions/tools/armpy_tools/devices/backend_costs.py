@@ -20,7 +20,7 @@ def costs_of(
     *,
     shares_host_memory: bool = True,
 ) -> BackendCosts:
-    """What a backend's work costs on this machine, by the best that is known of it.
+    """Return the costs of a backend's work on this machine, by the best known figures.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def costs_of(
 
 
 def _reference_costs(store: FiguresStore) -> BackendCosts:
-    """What CpuRef's work costs; of whatever version, as declared figures name none."""
+    """Return the costs of CpuRef's work; of whatever version, as declared figures name none."""
     record = store.read(REFERENCE_BACKEND_ID)
     if record is not None:
         return record.costs

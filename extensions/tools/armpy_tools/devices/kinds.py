@@ -39,7 +39,7 @@ def type_class(inputs: OperandInfos, outputs: Sequence[TensorInfo] = ()) -> str:
 
 
 def kind_of(operation: Operation, inputs: OperandInfos = ()) -> str:
-    """What a rate holds for: the operation's name, and what divides its layers into fast and slow.
+    """Return the kind of layers that a rate holds for: operation, and fast or slow.
 
     Returns
     -------

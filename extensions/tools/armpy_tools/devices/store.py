@@ -61,7 +61,7 @@ class FiguresStore:
 
     @property
     def directory(self) -> Path:
-        """Where this machine's files are; it need not exist.
+        """Return the folder of this machine's files; it need not exist.
 
         Raises
         ------
@@ -73,7 +73,7 @@ class FiguresStore:
         return root / self._machine
 
     def read(self, backend_id: BackendId, version: str | None = None) -> DeviceRecord | None:
-        """What was measured of a backend; None if nothing was, or it cannot be used.
+        """Read the measurements of a backend; None if there are none, or they cannot be used.
 
         Parameters
         ----------
@@ -180,7 +180,7 @@ class FiguresStore:
         return self.directory / kind / _file_name(key)
 
     def _read(self, kind: str, key: str, make: Callable[[Fields], T]) -> T | None:
-        """What is kept of a key, checked."""
+        """Read the checked value of a key."""
         try:
             path = self._path(kind, key)
             with open(path, "rb") as file:
@@ -220,7 +220,7 @@ def _sealed(body: Fields, machine: str, key: str) -> bytes:
 
 
 def _subject(kind: str, key: str) -> str:
-    """What a message is about; questions are nothing for people."""
+    """Return the subject of a message; questions are nothing for people."""
     return f"the figures of {key}" if kind == _FIGURES else "an answer about placement"
 
 
@@ -241,7 +241,7 @@ def _unsealed(content: bytes, machine: str, key: str) -> Fields:
 
 
 def _checked_envelope(content: bytes, machine: str) -> Fields:
-    """What a file has, if it is sound and this machine's."""
+    """Return the contents of a file, if it is sound and this machine's."""
     envelope = json.loads(content)
     if not isinstance(envelope, dict) or not isinstance(envelope.get("body"), dict):
         raise ValueError("it is no file of figures")  # noqa: TRY004 - a file's mistake

@@ -67,7 +67,7 @@ class IEngine(ABC):
 
     @abstractmethod
     def caller(self) -> Callable[[], object]:
-        """What runs the model once, for one thread, behind `bind`."""
+        """Return a function that runs the model once, for one thread, through `bind`."""
 
     @abstractmethod
     def outputs(self) -> list[Array]:
@@ -358,6 +358,6 @@ def open_engine(
 
 
 def refusal(name: str, error: Exception) -> BackendUnavailableError:
-    """What is told of an engine that does not take a file or its shapes."""
+    """Describe an engine's refusal of a file or its shapes."""
     text = str(error).strip().partition("\n")[0][:200]
     return BackendUnavailableError(f"the engine does not take it: {text}", where=name)

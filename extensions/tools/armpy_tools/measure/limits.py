@@ -23,7 +23,7 @@ _WORDS = {
 
 
 def limit_of(time_us: float, compute_us: float, memory_us: float) -> str:
-    """What holds a layer up.
+    """Return the limit of a layer.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def limit_of(time_us: float, compute_us: float, memory_us: float) -> str:
 
 
 def main_limit(times: Mapping[str, float]) -> str:
-    """What limits most of the time, in words.
+    """Describe the limit of most of the time, in words.
 
     Parameters
     ----------

@@ -72,7 +72,7 @@ class NodeColours:
     texts: Sequence[str] = ()
 
     def data(self) -> dict[str, object]:
-        """What the page's program reads."""
+        """Return the data of the page's program."""
         if self.classes:
             names = list(dict.fromkeys(self.classes))
             order = {name: number for number, name in enumerate(names)}
@@ -112,7 +112,7 @@ class GraphView:
 
     @cached_property
     def data(self) -> dict[str, object]:
-        """What the page's program reads: lists by node, and names of facts once."""
+        """Return the data of the page's program: lists by node, and names of facts once."""
         names = list(dict.fromkeys(name for node in self.nodes for name, _ in node.facts))
         order = {name: number for number, name in enumerate(names)}
         return {

@@ -169,7 +169,7 @@ class LineChart:
         return Line(series.name, number % NUM_COLOURS, "".join(words), points)
 
     def _text(self, series: Series, index: int, x: float, y: float) -> str:
-        """What is told of a point."""
+        """Return the text of a point."""
         label = series.labels[index] if series.labels else f"{self._lines.x_label} {x:g}"
         return f"{label}: {y:.4g} {self._lines.y_label}".strip()
 

@@ -83,7 +83,7 @@ def _source(name: str) -> str:
 
 
 def _hash(source: str) -> str:
-    """What a content security policy calls a source by."""
+    """Return the hash of a source in a content security policy."""
     return "sha256-" + base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
 
 

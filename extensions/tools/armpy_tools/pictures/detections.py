@@ -159,7 +159,7 @@ def find(
     labels: Labels | None,
     min_score: float,
 ) -> Findings | None:
-    """What a model's outputs tell of places, if they are of a form that is known.
+    """Find places in a model's outputs, if they are of a known form.
 
     Parameters
     ----------

@@ -65,7 +65,7 @@ def _of(text: str) -> list[str]:
 
 
 def _matches(pattern: str) -> list[str]:
-    """What a pattern matches.
+    """Return the matches of a pattern.
 
     Notes
     -----

@@ -284,7 +284,7 @@ class AnswerCounter:
         self._confusion[answer.truth, answer.predicted] += 1
 
     def accuracy(self, classes: Classes) -> Accuracy:
-        """What the answers so far amount to."""
+        """Return the accuracy of the answers up to now."""
         ordered = sorted(
             self._confusion.items(), key=lambda item: (item[0][0], -item[1], item[0][1])
         )

@@ -62,7 +62,7 @@ class DeviceCosts:
         self._preference = preference
 
     def layer(self, layer: Layer, backend_id: BackendId) -> float:
-        """What a layer costs; for control flow, with the graphs that it runs."""
+        """Return the cost of a layer; for control flow, with the graphs that it runs."""
         graphs = [graph for _, graph in graphs_of(layer.operation)]
         share = 0.5 if isinstance(layer.operation, If) else 1.0
         inner = share * sum(self._graph(graph, backend_id) for graph in graphs)
@@ -94,7 +94,7 @@ class DeviceCosts:
 def device_costs(
     backends: Sequence[IBackendInternal], preference: Preference, store: FiguresStore | None = None
 ) -> DeviceCosts:
-    """What is known of the devices of some backends, of whichever source.
+    """Return the known costs of some backends' devices, of whichever source.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ _FIELDS = tuple(Alternative.__dataclass_fields__)
 
 
 def decision_json(decision: PlacementDecision) -> dict[str, object]:
-    """What is kept of a decision, as a JSON object."""
+    """Return the kept part of a decision, as a JSON object."""
     alternatives = [{n: getattr(each, n) for n in _FIELDS} for each in decision.alternatives]
     # JSON has texts alone as keys.
     backends = {str(key): name for key, name in decision.backends.items()}

@@ -145,7 +145,7 @@ class _Partitioner:
         return Partition(backends, total, self._is_cheapest)
 
     def _step(self, layer: Layer, number: int, alive: Sequence[Value]) -> _Step:
-        """What one layer does to the tensors alive."""
+        """Apply one layer to the tensors alive."""
         places = {value: place for place, value in enumerate(alive)}
         read = dict.fromkeys(v for v in layer.inputs if v is not None and v.data is None)
         return _Step(
@@ -194,7 +194,7 @@ class _Partitioner:
         return dict(best[: self._width])
 
     def _crossing(self, value: Value, source: BackendId, target: BackendId) -> float:
-        """What the table says, asked once."""
+        """Return the table's answer, asked once."""
         if source == target:
             return 0.0
         key = value, source, target

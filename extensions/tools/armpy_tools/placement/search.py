@@ -18,7 +18,7 @@ _log = logging.getLogger("armpy_tools.placement")
 
 
 def search(question: PlacementQuestion) -> PlacementDecision:
-    """Where the layers of a graph cost least.
+    """Search the cheapest assignment of a graph's layers.
 
     Notes
     -----

@@ -153,7 +153,7 @@ class Trials:
             self._open(candidate)
 
     def _layer_times(self) -> dict[tuple[int, BackendId], float]:
-        """By layer id and backend, microseconds in the trials so far."""
+        """Return microseconds in the trials so far, by layer id and backend."""
         found: dict[tuple[int, BackendId], float] = {}
         for trial in [*self._trials.values()]:
             try:
@@ -311,7 +311,7 @@ def _seconds(call: Callable[[], object]) -> float:
 
 
 def _assignment(network: LoadedNetwork, candidate: PlacementCandidate) -> dict[int, BackendId]:
-    """Where the layers of a candidate have really got to."""
+    """Return the real assignment of a candidate's layers."""
     optimized = network.optimized
     got = {} if optimized is None else optimized.assignment
     return {layer_id: got.get(layer_id, name) for layer_id, name in candidate.backends.items()}

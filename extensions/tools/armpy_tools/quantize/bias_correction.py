@@ -56,7 +56,7 @@ def corrected_biases(
 def _moved(
     layer: Layer, means: _Numbers, input_scale: float, *, per_channel: bool
 ) -> _Numbers | None:
-    """What the mean of each output channel loses when the weights are rounded."""
+    """Return the loss of each output channel's mean by rounding the weights."""
     if layer.operation.attributes().get("data_layout", DataLayout.NHWC) is not DataLayout.NHWC:
         return None
     weights = layer.constant("weights")

@@ -94,7 +94,7 @@ def _channel_means(array: Array) -> npt.NDArray[np.float64]:
 
 
 def _not_finite(value: Value, low: float, high: float, sample: str) -> InvalidArgumentError:
-    """What to say of a tensor whose elements are not all numbers."""
+    """Describe a tensor whose elements are not all numbers."""
     return InvalidArgumentError(
         f"the tensor holds infinity, or no number, on sample {sample} of the data",
         where=f"tensor '{value.name}'",
@@ -110,7 +110,7 @@ def _histograms(
     values: Sequence[Value],
     ranges: Sequence[Range],
 ) -> list[_Counts]:
-    """How often elements of each tensor lie in each of `NUM_BINS` equal parts of its range."""
+    """Count each tensor's elements in each of `NUM_BINS` equal parts of its range."""
     counts = [np.zeros(NUM_BINS) for _ in values]
     for arrays in trace.run(samples, values):
         for array, found, count in zip(arrays, ranges, counts, strict=True):

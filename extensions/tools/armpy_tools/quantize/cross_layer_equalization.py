@@ -107,7 +107,7 @@ def _greatest(weights: _Numbers, axis: int) -> _Numbers:
 
 
 def _factors(first: _Numbers, second: _Numbers) -> _Numbers:
-    """What the first side of each channel is divided by: both are then the geometric mean."""
+    """Return the divisors of each channel's first side: both are then the geometric mean."""
     usable = (first > 0) & (second > 0)
     return np.where(usable, np.sqrt(first / np.where(usable, second, 1)), 1.0)
 

@@ -121,7 +121,7 @@ def _in_files(graph: Graph, path: Path) -> Iterable[Sample]:
 
 
 def _content(file: Path) -> Array | dict[str, Array]:
-    """What a NumPy file holds: an array, or several by name.
+    """Return the contents of a NumPy file: an array, or several by name.
 
     Notes
     -----

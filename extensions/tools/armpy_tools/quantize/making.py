@@ -263,7 +263,7 @@ class _QuantizationRun:
         return made
 
     def _plan(self, graph: Graph) -> QuantizationPlan | None:
-        """What becomes of each layer; None where weights alone change."""
+        """Return the plan of each layer; None where weights alone change."""
         options = self._options
         if not options.needs_data:
             return None

@@ -238,7 +238,7 @@ def given_inputs(graph: Graph, sample: Sequence[Array]) -> list[Array]:
 
 
 def _precision(value: Value) -> str:
-    """What a tensor is stored as, in a word."""
+    """Return the precision of a tensor, in a word."""
     return value.info.data_type.dtype.name
 
 

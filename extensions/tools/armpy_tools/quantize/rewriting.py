@@ -121,7 +121,7 @@ class IntegerNetwork:
         return replace(info, data_type=data_type, quantization=scale)
 
     def _output(self, name: str, value: Value) -> Value:
-        """What is handed to the caller for a value of the float network."""
+        """Return the caller's output for a value of the float network."""
         if self._io == "float" or not is_real(value) or not self._stored.get(value):
             return self._real(value)
         made = next(iter(self._stored[value].values()))

@@ -211,7 +211,7 @@ def _errors(
 
 
 def _parts(errors: Sequence[LayerError], backend: BackendId, names: _Names) -> list[Part]:
-    """What is shown of errors."""
+    """Return the page's parts about errors."""
     outside = [error for error in errors if not error.is_within]
     same = sum(error.alone == 0 for error in errors)
     last = errors[-1].together if errors else 0.0
@@ -242,7 +242,7 @@ def _pictures(errors: Sequence[LayerError], names: _Names) -> list[Part]:
 
 
 def _verdict(errors: Sequence[LayerError], outside: Sequence[LayerError]) -> Text:
-    """In a line, whether all is well."""
+    """Return the verdict in a line: whether all is well."""
     if errors and not any(error.alone or error.together for error in errors):
         return Text("Every element of every layer is the same on both.", "good")
     if not outside:

@@ -118,7 +118,7 @@ def _placement_text(counts: Mapping[str, int]) -> str:
 
 
 def comparison_parts(compared: Sequence[BackendComparison]) -> list[Part]:
-    """What is shown of a comparison."""
+    """Return the page's parts of a comparison."""
     ran = [one for one in compared if one.times_us]
     parts: list[Part] = [
         Text(f"{one.name} was left out. {one.failure}", "bad") for one in compared if one.failure

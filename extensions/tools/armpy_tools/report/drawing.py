@@ -77,7 +77,7 @@ def to_svg(drawn: Sequence[Picture], title: str) -> str:
 
 
 def _head(title: str, width: float, height: float) -> list[str]:
-    """What a file begins with."""
+    """Return the head of a file."""
     return [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}" role="img">',
@@ -139,7 +139,7 @@ def _arrow(
 
 
 def _legend(colours: dict[str, str], y: float) -> tuple[list[str], float]:
-    """What the colours mean, and how wide that is."""
+    """Return the legend of colours and widths."""
     parts, x = [], _MARGIN
     for kind, colour in colours.items():
         if kind in _EDGES:

@@ -183,7 +183,7 @@ def _total_error(group: Sequence[LayerRow]) -> float | None:
 def _colourings(
     groups: Sequence[Sequence[LayerRow]], num_before: int, num_behind: int
 ) -> list[NodeColours]:
-    """What the graph can be coloured by, the time first."""
+    """Return the colourings of the graph, the time first."""
 
     def classes(name: str, of_groups: Sequence[str]) -> NodeColours:
         before, behind = [EDGE_OF_MODEL] * num_before, [EDGE_OF_MODEL] * num_behind

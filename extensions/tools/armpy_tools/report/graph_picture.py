@@ -40,7 +40,7 @@ def write_svg(facts: ModelFacts, path: str, title: str) -> str:
 
 
 def _by_graphviz(dot: str) -> str | None:
-    """What Graphviz makes of a graph; None if it is not installed, or cannot do it in time."""
+    """Return Graphviz's drawing of a graph; None if it is not installed, or too slow."""
     command = shutil.which("dot")
     if command is None:
         return None

@@ -45,12 +45,12 @@ class LayerRow:
 
     @property
     def shape(self) -> str:
-        """Of the first output."""
+        """Shape of the first output."""
         return shape_text(self.facts.shape)
 
     @property
     def type(self) -> str:
-        """Of the first output."""
+        """Type of the first output."""
         return type_name(self.facts.type)
 
     @property
@@ -109,7 +109,7 @@ class LayerRows:
         return TOGETHER.join(kinds) or share.name
 
     def title(self, share: Share) -> str:
-        """What a share of the time is called: kind and short names."""
+        """Return the title of a share of the time: kind and short names."""
         members = self.members(share.layer) if share.layer else []
         if not members:
             return share.name

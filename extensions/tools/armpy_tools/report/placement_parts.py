@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def placement_parts(placement: Placement | None, rows: Sequence[LayerRow]) -> list[Part]:
-    """Where layers run, with the reason of each refusal."""
+    """Return the page's parts of placement, with the reason of each refusal."""
     if placement is None:
         return [Text("Where layers run is not known before the inputs' shapes are.", "note")]
     counts = placement.layers_by_backend

@@ -30,7 +30,7 @@ _MOST_SLICES = 9
 
 
 def time_parts(summary: Summary, known: LayerRows) -> list[Part]:
-    """Where the time of executions goes.
+    """Return the page's parts of the time of executions.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def time_parts(summary: Summary, known: LayerRows) -> list[Part]:
 
 
 def loading_parts(summary: Summary) -> list[Part]:
-    """Where the time of loading goes."""
+    """Return the page's parts of the time of loading."""
     if not summary.load_ns:
         return []
     shares = summary.load
@@ -117,7 +117,7 @@ class TimePart:
 
 
 def kind_stack(summary: Summary, known: LayerRows) -> Stack:
-    """Where the time of a run goes, by kind of layer: the picture of the first screen."""
+    """Draw the time of a run by kind of layer: the picture of the first screen."""
     around = [TimePart.of(share, summary) for share in (*summary.overhead, *summary.waiting)]
     caption = "Where the time of a run goes, by kind of layer: 100 %"
     return Stack(caption, _slices([*_by_kind(summary, known), *around]))

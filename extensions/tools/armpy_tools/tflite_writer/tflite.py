@@ -29,7 +29,7 @@ class Extras:
 
 
 def read_extras(path: str | os.PathLike[str]) -> Extras:
-    """What a .tflite file holds beside its network, but what converters note for themselves.
+    """Read a .tflite file's parts beside its network, except converters' own notes.
 
     Raises
     ------

@@ -199,7 +199,7 @@ class TfliteWriter:
 
 
 def layer_error(layer: Layer, failed: str, fix: str = "") -> UnimplementedError:
-    """What is raised for a layer that cannot be written."""
+    """Return the error of a layer that cannot be written."""
     return UnimplementedError(failed, where=layer.where, fix=fix or "Write a compiled model")
 
 

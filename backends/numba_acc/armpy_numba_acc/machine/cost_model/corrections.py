@@ -21,7 +21,7 @@ _DIGITS = 2
 def network_corrections(
     decisions: Sequence[Sequence[tuple[str, float, float]]],
 ) -> dict[str, float]:
-    """What the decisions of one network teach.
+    """Return the corrections that follow from the decisions of one network.
 
     Only how ways compare with each other counts: the rest of what was measured is the same for all.
 
@@ -41,7 +41,7 @@ def network_corrections(
 
 
 def agreed_corrections(networks: Sequence[Corrections]) -> dict[str, float]:
-    """What several networks agree on.
+    """Return the corrections that several networks agree on.
 
     Returns
     -------

@@ -105,7 +105,7 @@ def _operations(trial: TimedLoop, isa: Isa) -> int:
 
 
 def _paces(isa: Isa, times_ns: Mapping[TimedLoop, float]) -> Iterator[Pace]:
-    """What trials say of products."""
+    """Read the results of trials of products."""
     for trial, time_ns in times_ns.items():
         if trial.what == "steps":
             latency_ns = times_ns[trial._replace(what="wait")]
@@ -121,7 +121,7 @@ def _paces(isa: Isa, times_ns: Mapping[TimedLoop, float]) -> Iterator[Pace]:
 
 
 def _widths(times_ns: Mapping[TimedLoop, float]) -> Iterator[Width]:
-    """What trials say of registers."""
+    """Read the results of trials of registers."""
     for trial in times_ns:
         if trial.what == "loads":
             of = {
@@ -132,7 +132,7 @@ def _widths(times_ns: Mapping[TimedLoop, float]) -> Iterator[Width]:
 
 
 def _unit(times_ns: Mapping[TimedLoop, float]) -> Unit | None:
-    """What trials say of a matrix unit, if there is one."""
+    """Read the results of trials of a matrix unit, if there is one."""
     fetches, puts = TimedLoop("fetches"), TimedLoop("puts")
     if fetches not in times_ns:
         return None

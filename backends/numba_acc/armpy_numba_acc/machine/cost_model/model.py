@@ -79,7 +79,7 @@ class FinishCost:
     turn_ns: float = 0.0  # of a step, besides what it computes
 
     def after_steps_ns(self, rows: int, vectors: float) -> float:
-        """Of a tile of so many pixels by registers, behind its steps."""
+        """Return the time after a tile's steps, by its pixels and registers."""
         registers = rows * vectors
         row_ns = self.row_ns + (self.lone_row_ns if vectors <= 1 else 0.0)
         far = max(rows - self.near_rows, 0) * vectors if self.near_rows else 0.0
@@ -181,7 +181,7 @@ class MachineModel:
         return pace if isa.dot else replace(pace, step_ns=2 * pace.step_ns)
 
     def width(self, vector_bytes: int) -> Width:
-        """What registers of a width cost; of the nearest one if it is not known."""
+        """Return the costs of registers of a width; of the nearest one if it is not known."""
         return min(self.widths, key=lambda width: abs(width.vector_bytes - vector_bytes))
 
     def finish(self, kind: str) -> FinishCost:

@@ -44,7 +44,7 @@ def _processors() -> Collection[int]:
 
 
 def _siblings(root: str | os.PathLike[str], cpu: int) -> str:
-    """What the processors of one core have in common; a core of its own if it is not told."""
+    """Return the processors that share each one's core; a core of its own if it is not known."""
     path = f"sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"
     return _text(os.path.join(root, path)) or str(cpu)
 

@@ -17,7 +17,7 @@ CONFIGURATION_BYTES = 64
 
 
 def configuration(first_rows: int, second_rows: int, block_bytes: int) -> bytes:
-    """What each of the unit's tiles has, for the products of two by two of them.
+    """Return the configuration of the unit's tiles, for the products of two by two of them.
 
     Parameters
     ----------

@@ -179,7 +179,7 @@ def runs_on(target: Target, processor: Processor | None = None) -> str:
 
 
 def _system_of(rest: str) -> str:
-    """What Python calls the operating system that the rest of a triple names."""
+    """Return Python's name of the operating system that the rest of a triple names."""
     parts = rest.split("-")
     found = (
         system for name, system in _SYSTEMS.items() if any(part.startswith(name) for part in parts)
@@ -200,7 +200,7 @@ def best_first(targets: Iterable[Target], processor: Processor | None = None) ->
 
 
 def described(target: Target) -> dict[str, object]:
-    """What files say of a target, for `target_of`."""
+    """Parse a file's description of a target, for `target_of`."""
     return {
         "target": target.name,
         "isa": [*target.isa],

@@ -326,7 +326,7 @@ def for_isa(isa: Isa, name: str) -> str:
 
 
 def expression_named(name: str) -> Expression:
-    """What kernels call an expression.
+    """Return the expression of a name in kernels.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""From the sums of a tile of bytes to bytes in memory, or to the sums themselves."""
+"""Requantisation of a tile's sums of bytes to bytes in memory, or to the sums themselves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the sums of a tile to floats in memory."""
+"""Conversion of a tile's sums to floats in memory."""
 
 from __future__ import annotations
 

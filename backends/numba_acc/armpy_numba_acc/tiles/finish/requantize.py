@@ -1,4 +1,4 @@
-"""From integers to 8-bit elements in memory, for micro-kernels."""
+"""Conversion of integers to 8-bit elements in memory, for micro-kernels."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class BytePacker:
         return self._packed(steps) if self._has_packs else self._truncated(steps)
 
     def _packed(self, integers: Sequence[CodeValue]) -> CodeValue:
-        """By instructions that saturate; these work on 128 bits at a time."""
+        """Pack by instructions that saturate; these work on 128 bits at a time."""
         isa = self._isa
         integers = [*integers, *[integers[-1]] * (4 - len(integers))]
         prefix = "llvm.x86.avx512.pack" if isa.vector_bytes == 64 else "llvm.x86.avx2.pack"
@@ -70,7 +70,7 @@ class BytePacker:
         return packed.call("umax", self._low).call("umin", self._high)
 
     def _truncated(self, integers: Sequence[CodeValue]) -> CodeValue:
-        """By clamping, and the lowest bits of what comes of it."""
+        """Truncate by clamping, and take the lowest bits."""
         parts = [
             bits.call("smax", self._low).call("smin", self._high) + self._missing
             for bits in integers

@@ -1,4 +1,4 @@
-"""From exact sums of products to an output's scale, in 64 bits."""
+"""Rescaling of exact sums of products to an output's scale, in 64 bits."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class WideFinish(Finish):
         tile.write(write)
 
     def _numbers(self, tile: Tile) -> list[list[CodeValue]]:
-        """What each vector's sums are rescaled by."""
+        """Return the numbers that rescale each vector's sums."""
         kind: Kind = F64 if self._rounding == "real" else I64
         head = tile.call.heads + tile.panel * tile.call.head_bytes
         lines = [

@@ -280,7 +280,7 @@ class Products(ABC):
 def _for_each_width(
     spread: Callable[[CodeValue, int], Any], place: CodeValue, shape: Shape
 ) -> list[Any]:
-    """What is spread in vectors of several widths, for each vector."""
+    """Return the spread values in vectors of several widths, for each vector."""
     made = {lanes: spread(place, lanes) for lanes in dict.fromkeys(shape.widths)}
     return [made[lanes] for lanes in shape.widths]
 
@@ -303,7 +303,7 @@ class Finish(ABC):
 
     @abstractmethod
     def first(self, tile: Tile) -> list[CodeValue]:
-        """What sums begin with: a vector for each of a row's vectors, row by row."""
+        """Return the start of sums: a vector for each of a row's vectors, row by row."""
 
     @abstractmethod
     def write(self, tile: Tile, totals: list[CodeValue]) -> None:

@@ -72,7 +72,7 @@ class MatrixProduct:
 
     @property
     def shape(self) -> Shape:
-        """What is finished at once."""
+        """Return the shape that is finished at once."""
         return Shape.of(self.isa, ROWS_AT_ONCE, COLUMNS // self.isa.lanes)
 
     def definitions(self) -> str:

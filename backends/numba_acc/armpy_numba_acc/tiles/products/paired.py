@@ -98,7 +98,7 @@ class PairedBfloat16Products(PairedProducts):
         return add_paired(total, elements, weights)
 
     def without_others(self, elements: CodeValue) -> CodeValue:
-        """What is behind them may be anything, also NaN."""
+        """Clear the elements after the last one, which may be anything, also NaN."""
         own = (1 << (16 * self._rest)) - 1
         return (elements.bitcast(vector(I64, 2)) & own).bitcast(_BYTES)
 

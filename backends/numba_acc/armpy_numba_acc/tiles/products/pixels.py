@@ -25,7 +25,7 @@ _room = stack_memory(MOST_ROWS * ROOM_BYTES)
 
 @inlined
 def position_of(pixel: int, out_height: int, out_width: int) -> tuple[int, int, int]:
-    """Where a pixel of the output is: `x`, `y`, and number of the image."""
+    """Return the position of an output's pixel: `x`, `y`, and number of the image."""
     line = pixel // out_width
     image = line // out_height
     return pixel - line * out_width, line - image * out_height, image

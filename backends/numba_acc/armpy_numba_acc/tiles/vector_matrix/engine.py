@@ -218,7 +218,7 @@ def _walk(lanes: int, panel: int, several: int) -> Callable[[int, int, int], Non
 def _columns(
     products: VectorProducts, matrix: CallFields, number: CodeValue, vectors: int
 ) -> tuple[VectorProducts, list[CodeValue], CodeValue, CodeValue, CodeValue]:
-    """What sums of some vectors' columns are made of.
+    """Return the operands of the sums of some vectors' columns.
 
     Returns
     -------

@@ -65,7 +65,7 @@ class VectorByteFinish(VectorFinish):
         return (byte_sum_definition(isa),) if is_called else ()
 
     def begin(self) -> CodeValue:
-        """What is added to all sums."""
+        """Return the start of all sums."""
         if not self.made_for.has_correction:
             return super().begin()
         factor: CodeValue = self.call.correction

@@ -83,7 +83,7 @@ _compute = linked(_BLOCK, 6)
 
 @inlined
 def num_inside(tiles: Tiles, y: int, x: int, height: int, width: int) -> int:
-    """How many elements of the window at pixel (y, x) lie within the image; 1 if none does."""
+    """Return the number of the window's elements within the image; 1 if none is."""
     rows = min(y + height, tiles.in_height) - max(y, 0)
     columns = min(x + width, tiles.in_width) - max(x, 0)
     return max(rows * columns, 1)

@@ -59,7 +59,7 @@ def pooling_block_f32(lanes: int, columns: int, parts: int, algorithm: str) -> s
                 block.place(pixel).store(value, part)
 
     def finished(total: CodeValue, factors: CodeValue, pixel: int) -> CodeValue:
-        """What a window's elements become."""
+        """Return the result of a window's elements."""
         if algorithm == "max":
             return total
         value = total * factors.load(F32, 2 * pixel).splat(lanes)

@@ -31,7 +31,7 @@ Pairs = tuple[float, ...]
 
 
 def ahead_bytes(vectors: int) -> int:
-    """Of the next weights that are asked for with each value of a tile: a line at most.
+    """Return the bytes of weights that are prefetched with each value of a tile: a line at most.
 
     Two tiles ask for all of the next ones, four for those that are four registers wide.
     """

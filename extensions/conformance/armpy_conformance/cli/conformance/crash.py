@@ -96,7 +96,7 @@ def _telling(output: str) -> list[str]:
 
 
 def _outputs(problems: tuple[CrashResult, ...]) -> dict[str, str]:
-    """What was written, each text once, and the cases that it is of."""
+    """Return the written texts once each, and their cases."""
     counts = Counter(problem.output for problem in problems if problem.output)
     first = {p.output: p.case for p in reversed(problems)}
     return {

@@ -22,13 +22,13 @@ class TrialResult(Protocol):
         """Return whether nothing is wrong."""
 
     def to_document(self) -> dict[str, object]:
-        """What ``--json`` prints."""
+        """Convert the result to the document of ``--json``."""
 
 
 def runtime_options(
     dynamic_backends_path: tuple[str, ...], backend_options: tuple[str, ...]
 ) -> RuntimeOptions:
-    """What these options come to; a backend is only loaded here if it is given options.
+    """Return these options as the runtime's; a backend is only loaded here if it has options.
 
     Raises
     ------

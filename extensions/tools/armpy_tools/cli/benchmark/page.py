@@ -90,7 +90,7 @@ def _summary(result: BenchmarkResult) -> Iterator[Facts | Text | Bars]:
 def _runs(
     result: BenchmarkResult, subjects: Sequence[SubjectResult]
 ) -> Iterator[Bars | Table | Lines]:
-    """How long runs take."""
+    """Describe the times of runs."""
     bars = [
         Bar(label_of(result, s), s.latency.median_ms, f"{ms(s.latency.median_ms)} ms")
         for s in subjects
@@ -109,7 +109,7 @@ def _runs(
 
 
 def _costs(result: BenchmarkResult, subjects: Sequence[SubjectResult]) -> Iterator[Bars | Table]:
-    """What loading and memory cost."""
+    """Describe the costs of loading and memory."""
     loads = [
         Bar(label_of(result, s), median(s.load_ms), f"{ms(median(s.load_ms))} ms") for s in subjects
     ]
@@ -122,7 +122,7 @@ def _costs(result: BenchmarkResult, subjects: Sequence[SubjectResult]) -> Iterat
 
 
 def _layers(result: BenchmarkResult, subject: SubjectResult) -> Iterator[Stack | Details | Table]:
-    """What limits the layers of a subject."""
+    """Describe the limits of a subject's layers."""
     limits: dict[str, float] = {}
     for layer in subject.layers:
         limits[layer.limit] = limits.get(layer.limit, 0.0) + layer.time_us

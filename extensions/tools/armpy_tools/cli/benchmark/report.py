@@ -107,7 +107,7 @@ def runs_table(result: BenchmarkResult, subjects: Sequence[SubjectResult]) -> Ta
 
 
 def ratios_table(result: BenchmarkResult, subjects: Sequence[SubjectResult]) -> Table:
-    """How many times as fast subjects are as the baseline; no rows if there is nothing to tell."""
+    """Build the table of subjects' speed by the baseline's; no rows without a difference."""
     rows: list[tuple[str, ...]] = []
     for subject in subjects:
         ratio = subject.ratio
@@ -120,7 +120,7 @@ def ratios_table(result: BenchmarkResult, subjects: Sequence[SubjectResult]) -> 
 
 
 def costs_table(result: BenchmarkResult, subjects: Sequence[SubjectResult]) -> Table:
-    """What loading and memory cost."""
+    """Build the table of costs of loading and memory."""
     columns = ["what", "first load>", "load>", "first run>", "peak>", "weights>", "arena>", "busy>"]
     rows: list[tuple[str, ...]] = []
     for subject in subjects:
@@ -141,7 +141,7 @@ def costs_table(result: BenchmarkResult, subjects: Sequence[SubjectResult]) -> T
 
 
 def layers_table(subject: SubjectResult, most: int) -> Table:
-    """What limits the layers of a subject, the slowest first; the others are one row."""
+    """Build the table of layers' limits, the slowest first; the others are one row."""
     names = short_names([layer.name for layer in subject.layers])
     rows = [_layer_row(layer, names[layer.name]) for layer in subject.layers[:most]]
     rest = subject.layers[most:]
@@ -247,7 +247,7 @@ def _csv_row(result: SubjectResult) -> dict[str, object]:
 
 @contextmanager
 def progress_bar() -> Iterator[Callable[[BenchmarkProgress], None] | None]:
-    """What shows progress on a terminal while a block runs; None where there is none."""
+    """Show progress on a terminal while a block runs; None where there is none."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield None
         return

@@ -180,7 +180,7 @@ def _arrays(inputs: Sequence[str]) -> dict[str, str]:
 
 
 def _load_options(request: CliLoadRequest) -> dict[str, object]:
-    """What else `armpy.load` is told; what is as it is by itself is left out."""
+    """Return the other options of `armpy.load`, without defaults."""
     options = request.options.unusual()
     if request.front_end_options:
         options["front_end_options"] = find_origin(request, registry_of(request)).options

@@ -96,7 +96,7 @@ def _model_row(time: ModelTime) -> tuple[str, str, str]:
 
 
 def _left_out(report: CalibrationReport) -> str:
-    """What was not measured, for people."""
+    """Describe what was not measured, for people."""
     late = sum(reason == OUT_OF_TIME for reason in report.left_out.values())
     refused = len(report.left_out) - late
     said = f", {refused} that it cannot run" if refused else ""

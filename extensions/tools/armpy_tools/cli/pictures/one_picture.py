@@ -90,7 +90,7 @@ def findings_of(
     frame: Frame,
     min_score: float,
 ) -> Findings | None:
-    """What the outputs tell of places in a picture; see `armpy_tools.pictures.detections.find`.
+    """Return the outputs' places in a picture; see `armpy_tools.pictures.detections.find`.
 
     Labels are the user's, or those of any output of the file.
     """
@@ -107,7 +107,7 @@ def findings_of(
 def _find_and_draw(
     path: str, request: PictureRequest, outputs: RunOutputs
 ) -> tuple[Findings | None, list[str]]:
-    """What was found in a picture; paths of what was drawn, if there is a folder for that."""
+    """Return the findings in a picture; paths of drawings, if there is a folder for them."""
     (elements,) = outputs.inputs.values()
     shown, min_score = shown_size(elements), request.min_score
     findings = findings_of(outputs.reader, outputs.results, shown, Frame(), min_score)

@@ -43,7 +43,7 @@ class PictureFiles:
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """Where they are."""
+        """Return the folders."""
         return tuple(folder for folder in (self._output, self._drawn) if folder is not None)
 
     def keep(self, picture: str, outputs: Mapping[str, Array], read: ReadOutputs) -> Sequence[str]:

@@ -168,7 +168,7 @@ def _regions(output: OutputReport) -> str:
 
 
 def _figures(output: OutputReport) -> str:
-    """What an output is that is nothing known."""
+    """Return the figures of an output of unknown form."""
     text = f"{output.name} {format_shape(output.shape)}"
     if output.min is None:
         return text

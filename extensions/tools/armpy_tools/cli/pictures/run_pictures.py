@@ -196,13 +196,13 @@ class PictureRun:
             return replace(picture, error=self._told(error))
 
     def _outputs(self, elements: Array) -> dict[str, Array]:
-        """What the model gives; nothing is left of the run before it."""
+        """Return the model's outputs; nothing is left of the run before."""
         if self._has_state:
             self._model.reset_state()
         return self._model.run({self._spec.name: elements})
 
     def _told(self, error: LayerValidationError) -> str:
-        """What is wrong with a picture that a model of open shapes does not take."""
+        """Describe the fault of a picture that a model of open shapes does not take."""
         if self._spec.info.is_fully_shaped:
             raise error
         return str(error)
@@ -259,7 +259,7 @@ class PictureRun:
     def _outcome(
         self, picture: InputPicture, results: Mapping[str, Array], truth: str
     ) -> PictureOutcome:
-        """What the outputs say of a picture."""
+        """Return the outcome of a picture by the outputs."""
         read = self._reader.read(results)
         assert picture.elements is not None
         shown = shown_size(picture.elements)
@@ -279,7 +279,7 @@ class PictureRun:
     def _judge(
         self, results: Mapping[str, Array], read: ReadOutputs, truth: str
     ) -> Judgement | None:
-        """What a picture's classes are beside what it shows; None if that is not known."""
+        """Judge a picture's classes by its true class; None if that is not known."""
         report = read.reports[0]
         if len(read.reports) != 1 or not report.classes:
             raise InvalidArgumentError(
@@ -306,7 +306,7 @@ class PictureRun:
         return classes
 
     def _report(self, pictures: tuple[PictureResult, ...], duration_s: float) -> PicturesReport:
-        """What was seen of the model."""
+        """Report the observed model."""
         request, model = self._request, self._model
         profiler: Profiler | None = None
         if request.trace is not None:

@@ -66,7 +66,7 @@ def _summary(result: QuantizeResult) -> Iterator[Facts | Text | Table]:
 
 
 def _layers(report: QuantizeReport) -> Iterator[Lines | Bars | Table]:
-    """How accurate each layer is: along the network, the worst first, and all figures."""
+    """Return the accuracy of each layer: along the network, the worst first, and all figures."""
     told = [(place, one) for place, one in enumerate(report.layers) if math.isfinite(one.sqnr_db)]
     if told:
         labels = [f"{short_name(one.layer)}, {one.operation}" for _, one in told]

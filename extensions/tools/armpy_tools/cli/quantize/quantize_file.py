@@ -54,7 +54,7 @@ class QuantizeRequest:
 
     @property
     def options(self) -> QuantizeOptions:
-        """What the library is told."""
+        """Return the options of the library."""
         return QuantizeOptions(
             self.scheme,
             self.method,
@@ -140,7 +140,7 @@ class _FileModel:
 
     @property
     def metadata(self) -> ModelMetadata:
-        """What the file says of itself."""
+        """Return the metadata of the file."""
         return self.origin.metadata(self.signature)
 
 

@@ -111,7 +111,7 @@ def _print_kept(printer: Printer, report: QuantizeReport) -> None:
 
 
 def method_text(report: QuantizeReport) -> str:
-    """What was made and how, in a line."""
+    """Describe the result and the method, in a line."""
     if report.method == "none":
         return report.scheme
     return (

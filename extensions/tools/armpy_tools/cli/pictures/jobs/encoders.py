@@ -23,7 +23,7 @@ class Encoder(Protocol):
         ...
 
     def rest(self) -> bytes:
-        """What is left to be written behind the last outcome."""
+        """Return the rest to be written after the last outcome."""
         ...
 
 
