@@ -76,7 +76,7 @@ class SessionSource:
         self._replace(options.initializer_arrays)
 
     def outputs(self) -> list[Any]:  # Any: onnx.ValueInfoProto
-        """The outputs as the file declares them; those without a shape with what follows."""
+        """The outputs as the file declares them; those without a type or shape as inferred."""
         declared = [*self.model.graph.output]
         if all(_is_described(value.type) for value in declared):
             return declared
@@ -169,12 +169,14 @@ def options_in_model(model: Any) -> SessionOptions | None:  # Any: onnx.ModelPro
 
 
 def _is_described(kind: Any) -> Any:  # Any: onnx.TypeProto, a truth value
-    """Return whether it is no tensor, or has a shape."""
-    return kind.WhichOneof("value") != "tensor_type" or kind.tensor_type.HasField("shape")
+    """Return whether it is a tensor with a shape, or something else than a tensor."""
+    if kind.WhichOneof("value") == "tensor_type":
+        return kind.tensor_type.elem_type and kind.tensor_type.HasField("shape")
+    return kind.WhichOneof("value") is not None
 
 
 def _inferred_outputs(model: Any) -> list[Any]:  # Any: onnx.ModelProto
-    """Outputs of a model with the shapes that follow from its nodes; none if inference fails.
+    """Outputs of a model with types and shapes from inference; none if it fails.
 
     Notes
     -----

@@ -38,10 +38,10 @@ class StructuredModel:
 
 def has_structures(model: Any) -> bool:  # Any: onnx.ModelProto
     """Return whether a model takes or gives sequences of tensors or optionals."""
-    values: list[Any] = [*model.graph.input, *model.graph.output]
-    return any(value.type.WhichOneof("value") != "tensor_type" for value in values) and not all(
-        value.type.WhichOneof("value") == "tensor_type" or _map_type(value.type) is not None
-        for value in values
+    return any(
+        value.type.WhichOneof("value") in ("sequence_type", "optional_type")
+        and _map_type(value.type) is None
+        for value in (*model.graph.input, *model.graph.output)
     )
 
 

@@ -105,6 +105,16 @@ def test_trained_models(golden: Path) -> None:
     assert_same_results(genuine, session, feed)
 
 
+def test_an_output_without_a_type() -> None:
+    model = onnx.parser.parse_model(HEAD + GRAPHS["open dimensions"])
+    model.graph.output[0].ClearField("type")
+    content = model.SerializeToString()
+    genuine = theirs.InferenceSession(content, providers=["CPUExecutionProvider"])
+    session = ours.InferenceSession(content, providers=CPU_REF)
+    assert_same_description(genuine, session)
+    assert_same_results(genuine, session, {"x": X})
+
+
 WRONG_FEEDS = {
     "missing": {},
     "unknown": {"x": X, "q": X},
