@@ -1,4 +1,4 @@
-"""A driver of a device that runs commands behind each other's back, on buffers of its own.
+"""A driver of a device that runs commands after each other's back, on buffers of its own.
 
 A thread stands for the device. Nobody but that thread touches a buffer between a command's
 beginning and its end: the host sees elements through copies.

@@ -350,7 +350,7 @@ class Device:
             If it asks for more than is sensible, or for another size the second time.
         """
         for _ in range(2):
-            # Zeros behind the end are seen if it writes there.
+            # Zeros after the end are seen if it writes there.
             memory = ctypes.create_string_buffer(room + ALIGNMENT_BYTES)
             needed = c_uint64()
             fill(ctypes.cast(memory, c_void_p), room, byref(needed))

@@ -264,7 +264,7 @@ def resized(sketch: Sketch, value: Value) -> Value:
 
 
 def joined(sketch: Sketch, value: Value) -> Value:
-    """Channels behind those of another input."""
+    """Channels after those of another input."""
     other = sketch.net.input(
         f"x{sketch.random.integers(1 << 60)}",
         value.info.with_shape((*value.info.known_shape[:-1], sketch.upto(40))),

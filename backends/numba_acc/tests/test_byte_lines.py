@@ -25,7 +25,7 @@ NONE, RELU, RELU6 = ops.FusedActivation.NONE, ops.FusedActivation.RELU, ops.Fuse
 CHANNELS = 75
 
 Step = tuple[ops.BinaryOperation, bool, float, float, ops.FusedActivation]
-"""Operation, whether the constant comes first, its scale, the output's scale, what is behind."""
+"""Operation, whether the constant comes first, its scale, the output's scale, what is after."""
 
 STEPS: list[Step] = [
     (ADD, False, 0.0307, 0.0513, RELU),
@@ -48,7 +48,7 @@ def quantized(shape: tuple[int, ...] | None, kind: DataType, scale: float, zero:
 def network_of(
     steps: Sequence[Step], kind: DataType, shape: tuple[int, ...] = (CHANNELS,)
 ) -> Network:
-    """Steps behind each other, on every byte in each channel."""
+    """Steps after each other, on every byte in each channel."""
     random, network = np.random.default_rng(3), Network()
     value = network.input("x", quantized((256, CHANNELS), kind, 0.0625, 127))
     for operation, is_first, scale, out_scale, activation in steps:

@@ -14,7 +14,7 @@ from backends.numba_acc.tests.support import run_compiled
 from tests.support.networks import f32
 
 SLACK_BYTES = 64
-"""That kernels may read behind the last one."""
+"""That kernels may read after the last one."""
 
 
 def matrices(*weights: Array) -> Network:

@@ -39,7 +39,7 @@ def isa_named(name: str) -> Isa:
 
 
 def network_of(operation: Operation, values: TensorInfo, indices: TensorInfo) -> Network:
-    """One lookup by an input, and a layer behind it."""
+    """One lookup by an input, and a layer after it."""
     network = Network()
     x, places = network.input("x", values), network.input("places", indices)
     found = network.add(operation, x, places, name="lookup")

@@ -294,7 +294,7 @@ USES: dict[str, Build] = {
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("start", [0, -2, 2])
 def test_lists_are_written_element_by_element(info: TensorInfo, use: str, start: int) -> None:
-    """In five turns, some of which are in front of the list or behind it and write nothing."""
+    """In five turns, some of which are in front of the list or after it and write nothing."""
     shape = info.known_shape
     element = TensorInfo((1, *shape[1:]), info.data_type, info.quantization)
     positions = np.arange(shape[0], dtype=np.int32).reshape(-1, *[1] * (len(shape) - 1))

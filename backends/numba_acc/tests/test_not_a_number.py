@@ -1,4 +1,4 @@
-"""What is no number stays so behind an activation, as in CpuRef, on every instruction set."""
+"""What is no number stays so after an activation, as in CpuRef, on every instruction set."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def integers(dtype: str, *shape: int) -> Array:
 
 
 def read(*all_packed: PackedArray) -> list[Array]:
-    """The constants that are read out of packed arrays which lie one behind the other."""
+    """The constants that are read out of packed arrays which lie one after the other."""
     blob, origins = np.full(OFFSET, 77, np.uint8), []
     for packed in all_packed:
         origins += [(blob.size, origin) for origin in packed.origins]

@@ -146,7 +146,7 @@ def test_a_damaged_kernel_is_compiled_and_it_is_said(
     path.write_bytes(whole)
     with caplog.at_level(logging.WARNING):
         object_codes(KERNELS, ISA)
-    # Which of the two is looked for first, their digests decide; nothing is read behind it.
+    # Which of the two is looked for first, their digests decide; nothing is read after it.
     assert len(compiled) in (2, 3)
     assert "checksum of kernel" in caplog.text
 

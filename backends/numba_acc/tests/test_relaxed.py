@@ -250,7 +250,7 @@ def test_what_lies_between_layers_is_kept_as_bfloat16() -> None:
     kept = {kernel.name for kernel in kernels if "bf16" in kernel.symbol.removeprefix(kernel.name)}
     assert kept - BFLOAT16_KERNELS == {"depthwise_f32", "elementwise", "reduce"}
     largest = float(np.abs(run_reference(net, given)["y"]).max())
-    num_roundings = 4  # of tensors one behind the other
+    num_roundings = 4  # of tensors one after the other
     allowed = Tolerance(num_roundings * 2.0**-8 * max(1.0, largest), 0.0)
     check_against_reference(net, given, ISAS[0].relaxed(), tolerance=allowed)
 

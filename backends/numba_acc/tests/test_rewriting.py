@@ -31,7 +31,7 @@ def halves(*shape: int) -> Array:
 def check_network(
     operation: Operation, operands: list[Array], tolerance: Tolerance | None, is_constant: bool
 ) -> None:
-    """Compare a layer with CpuRef; operands behind the first may be constants."""
+    """Compare a layer with CpuRef; operands after the first may be constants."""
     network = Network()
     feeds = {"x": operands[0]}
     values = [network.input("x", TensorInfo(operands[0].shape, _type_of(operands[0])))]

@@ -33,7 +33,7 @@ NUM_INPUTS = 4
 PARTS = (0.1, 0.4, 0.6, 0.8, 0.98)
 """Of the duration: when memory is looked at."""
 MOST_GROWTH_BYTES = 2 << 20
-"""In the least of the parts behind the first, in which every caller has been everywhere: what
+"""In the least of the parts after the first, in which every caller has been everywhere: what
 allocators keep comes now and then, the later the busier the machine. What leaks does so in all."""
 
 PAGES = Path("/proc/self/statm")

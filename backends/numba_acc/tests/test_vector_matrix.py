@@ -150,7 +150,7 @@ def test_what_is_added_to_a_vector_is_fused(columns: int, isa: str) -> None:
 
 @pytest.mark.parametrize("isa", ISA_NAMES)
 def test_nothing_behind_a_vector_is_multiplied(isa: str) -> None:
-    """NaN behind the elements would become NaN times the zeros behind the weights."""
+    """NaN after the elements would become NaN times the zeros after the weights."""
     network = Network()
     x = _input(network, "x", (1, 40), FLOAT32)
     first, second = network.add_layer(ops.Splitter(axis=1, sizes=(19, 21)), [x]).outputs

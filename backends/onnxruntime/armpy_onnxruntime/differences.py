@@ -39,7 +39,7 @@ def _anything(operation: Operation, inputs: OperandInfos) -> str:
 
 
 def _constant_operands(operation: Operation, inputs: OperandInfos) -> str:
-    """All operands behind the first are constant: they are rearranged when compiled."""
+    """All operands after the first are constant: they are rearranged when compiled."""
     for index, info in enumerate(inputs[1:], 1):
         if info is not None and not info.is_constant:
             return f"{operation.input_name(index)} is not constant"

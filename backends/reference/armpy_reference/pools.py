@@ -41,7 +41,7 @@ def window_axes(
 
 
 def inside(axis: WindowAxis) -> tuple[Int64Array, Int64Array]:
-    """Per window, its first element that lies inside the image, and the one behind the last."""
+    """Per window, its first element that lies inside the image, and the one after the last."""
     starts = np.arange(axis.count) * axis.stride - axis.before
     first = np.minimum(np.maximum(-(starts // axis.dilation), 0), axis.kernel)
     end = np.minimum((axis.size - 1 - starts) // axis.dilation + 1, axis.kernel)

@@ -185,7 +185,7 @@ def test_softmax_ignores_what_is_far_below_the_largest() -> None:
 def test_log_softmax_of_quantised_numbers(
     source_type: DataType, output: TensorInfo, zero: int
 ) -> None:
-    # Differences 0, 2 and 20 in steps of 1/16 behind log(1 + exp(-2)) = 0.127; 20 is below -16.
+    # Differences 0, 2 and 20 in steps of 1/16 after log(1 + exp(-2)) = 0.127; 20 is below -16.
     (result,) = run_operation(LogSoftmax(), [tensor([[100, 80, 0]], source_type, 0.1)], [output])
     check(result, [[zero - 2, zero - 34, zero - 162]])
 

@@ -52,7 +52,7 @@ def pooled(
         # 0.5 is rounded to 1, 2.4 to 2.
         (RoiPooling((1, 1)), [0.5, 0, 2.4, 0], [2]),
         (RoiPooling((1, 1), 2.0, 4.0), [2, 0, 4, 0], [1]),
-        # Behind the last element there is nothing.
+        # After the last element there is nothing.
         (RoiPooling((1, 1)), [4, 4, 4, 4], [0]),
     ],
 )

@@ -39,7 +39,7 @@ class BackendUnderTest:
     settings_changed : tuple of str
         Settings of the process that making the backend has changed.
     company : tuple of (Neighbour or None)
-        In front of a layer and behind it, with which a layer that was given back alone ran last.
+        In front of a layer and after it, with which a layer that was given back alone ran last.
 
     Raises
     ------

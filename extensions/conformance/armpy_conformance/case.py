@@ -24,7 +24,7 @@ class CaseInput:
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A layer in front of a case's layer or behind it, for backends that do not run it alone."""
+    """A layer in front of a case's layer or after it, for backends that do not run it alone."""
 
     name: str  # for people
     add: Callable[[Network, Value], Value]

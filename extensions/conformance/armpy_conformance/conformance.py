@@ -1,4 +1,4 @@
-"""Runs conformance cases on a backend: the one function behind the command and the tests."""
+"""Runs conformance cases on a backend: the one function of the command and the tests."""
 
 from __future__ import annotations
 

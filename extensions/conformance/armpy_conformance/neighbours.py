@@ -80,7 +80,7 @@ COMPANIES: tuple[tuple[Neighbour | None, Neighbour | None], ...] = (
     (_POINTWISE, _RELU),
     (_ADD, _RELU),
 )
-"""What may stand in front of a layer and behind it."""
+"""What may stand in front of a layer and after it."""
 
 
 NEIGHBOURS = ", ".join(

@@ -116,7 +116,7 @@ def test_a_backend_or_another_file_is_needed(tmp_path: Path) -> None:
 
 
 def _onnx_pair(path: Path, layer: int | None = None) -> str:
-    """Three convolutions with a sum behind them as PyTorch writes them; one weight may be wrong."""
+    """Three convolutions with a sum after them as PyTorch writes them; one weight may be wrong."""
     nodes, constants, name = [], [], "x"
     for number, weights in enumerate(WEIGHTS):
         kernel = weights.transpose(0, 3, 1, 2).copy()

@@ -18,7 +18,7 @@ C = OperationCode
 
 
 def chain(*codes: OperationCode, type: OperandCode = OperandCode.TENSOR_FLOAT32) -> Example:
-    """Operations one behind the other; only what each reads and writes is as it must be."""
+    """Operations one after the other; only what each reads and writes is as it must be."""
     scale = 0.5 if type.traits.needs_scale else 0.0
     kinds = [Lifetime.SUBGRAPH_INPUT, *[Lifetime.TEMPORARY_VARIABLE] * (len(codes) - 1)]
     operands = [Operand(type, (20,), scale, lifetime=k) for k in (*kinds, Lifetime.SUBGRAPH_OUTPUT)]

@@ -21,7 +21,7 @@ CODES = (ABS, NEG, SIN, EXP)
 
 
 def chain() -> ModelDescription:
-    """Four operations one behind the other."""
+    """Four operations one after the other."""
     lifetimes = [Lifetime.SUBGRAPH_INPUT, *[Lifetime.TEMPORARY_VARIABLE] * 3]
     operands = tuple(
         Operand(OperandCode.TENSOR_FLOAT32, (2,), lifetime=lifetime)

@@ -75,7 +75,7 @@ class RectifyOnly(ILayerSupport):
 
 
 class Rectify(IWorkload, IWorkloadFactory):
-    """The positive part of as many elements as the program says; what is behind them is 7."""
+    """The positive part of as many elements as the program says; what is after them is 7."""
 
     def __init__(self, count: int = 0) -> None:
         self._count = count

@@ -239,7 +239,7 @@ def lookup_performance(table: PerformanceTable, operand_type: int) -> Performanc
     Returns
     -------
     PerformanceFigures
-        `armpy.compiler.devices.UNKNOWN_PERFORMANCE`, the largest float32 twice, behind the
+        `armpy.compiler.devices.UNKNOWN_PERFORMANCE`, the largest float32 twice, after the
         last type.
 
     Notes

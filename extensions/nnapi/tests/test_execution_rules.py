@@ -632,7 +632,7 @@ def test_what_is_urgent_does_not_keep_others_waiting_for_ever(device: Device) ->
     for event in (blocker, *events):
         event.wait(30)
     assert order[0] == "HIGH"
-    assert order.index("LOW") <= 4  # behind three that are more urgent, and one under way
+    assert order.index("LOW") <= 4  # after three that are more urgent, and one under way
 
 
 # Times

@@ -43,7 +43,7 @@ class Step:
 
 
 class Chain:
-    """IFs one behind the other, each with branches that are steps or chains again."""
+    """IFs one after the other, each with branches that are steps or chains again."""
 
     def __init__(self, random_: random.Random, depth: int) -> None:
         self._pairs = [

@@ -119,7 +119,7 @@ def test_the_lowest_level_cannot_relax(level: int, is_relaxed: bool) -> None:
 
 
 def mixed() -> ModelDescription:
-    """One operation of each level, each behind the one before, and one more of the lowest."""
+    """One operation of each level, each after the one before, and one more of the lowest."""
     builder = ModelBuilder()
     x = builder.input(ROW)
     y = builder.input(ROW)

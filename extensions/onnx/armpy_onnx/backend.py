@@ -1,4 +1,4 @@
-"""armpy behind ONNX's own interface for backends, which its tests and other tools call.
+"""armpy with ONNX's own interface for backends, which its tests and other tools call.
 
 Examples
 --------

@@ -78,7 +78,7 @@ def unary(node: Node, operation: UnaryOperation, value: Value) -> Value:
 
 
 def joined(node: Node, values: Sequence[Value], axis: int) -> Value:
-    """Values one behind the other along an axis."""
+    """Values one after the other along an axis."""
     return values[0] if len(values) == 1 else node.layer(Concat(axis), *values)
 
 

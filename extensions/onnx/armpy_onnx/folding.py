@@ -293,7 +293,7 @@ class _Folder:
 
     def _constant_behind(self, name: str) -> onnx.TensorProto | None:
         """The initializer that a tensor is, or is made of by no more than a pair."""
-        for _ in range(3):  # itself, and behind either node of a pair
+        for _ in range(3):  # itself, and after either node of a pair
             if name in self._constants:
                 return self._constants[name]
             node = self._producers.get(name)

@@ -89,7 +89,7 @@ class WindowAttributes:
 
         Notes
         -----
-        What ``ceil_mode`` says: a window that would begin in the padding behind the image is
+        What ``ceil_mode`` says: a window that would begin in the padding after the image is
         left out.
         """
         pads = []

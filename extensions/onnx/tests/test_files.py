@@ -92,7 +92,7 @@ def test_no_path_leaves_the_folder(tmp_path: Path, location: str) -> None:
     ],
 )
 def test_sizes_are_checked(tmp_path: Path, entries: dict[str, str]) -> None:
-    """Nothing behind the end of the file is read."""
+    """Nothing after the end of the file is read."""
     path = _saved(tmp_path / "m", _product(**entries))
     with pytest.raises(ParserError, match="'w'"):
         armpy.load(path)

@@ -72,13 +72,13 @@ class Pairs:
         return self.add("DequantizeLinear", self.add("QuantizeLinear", name, *given), *given)
 
     def input(self, shape: Sequence[int | str], scale: float = 0.05, point: int = 120) -> str:
-        """An input behind a pair."""
+        """An input after a pair."""
         name = f"x{len(self.inputs)}"
         self.inputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
         return self.pair(name, scale, point)
 
     def weights(self, shape: tuple[int, ...], axis: int | None, dtype: type = np.int8) -> str:
-        """Constant weights behind a dequantisation, with a scale per index along an axis."""
+        """Constant weights after a dequantisation, with a scale per index along an axis."""
         limits = np.iinfo(dtype)
         data: Array = RNG.integers(limits.min + 1, limits.max, shape).astype(dtype)
         count = () if axis is None else (shape[axis],)
@@ -113,13 +113,13 @@ def conv(pairs: Pairs, *, groups: int = 1, axis: int | None = 0, bias: bool = Tr
 
 
 def clamped(pairs: Pairs) -> str:
-    """A convolution behind which elements are clamped to 0 and 6."""
+    """A convolution after which elements are clamped to 0 and 6."""
     bounds = [pairs.constant(np.array(bound, np.float32)) for bound in (0, 6)]
     return pairs.add("Clip", conv(pairs), *bounds)
 
 
 def joined(pairs: Pairs) -> str:
-    """Two images of other scales, one behind the other."""
+    """Two images of other scales, one after the other."""
     parts = image(pairs), pairs.input((1, 3, 9, 10), 0.02, 60)
     return pairs.add("Concat", *parts, axis=1)
 

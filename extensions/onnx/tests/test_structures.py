@@ -154,7 +154,7 @@ def test_a_sequence_that_a_tensor_of_unknown_shape_is_split_into() -> None:
 
 
 def test_a_place_in_a_sequence_that_a_call_tells() -> None:
-    """The network behind it is prepared once per place."""
+    """Its network is prepared once per place."""
     _agree(
         PLACE,
         {"x": _f32([1, 2]), "z": _f32([3, 4, 5]), "i": np.int64(0)},

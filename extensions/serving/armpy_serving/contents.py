@@ -57,7 +57,7 @@ def array_of_bytes(
     name : str
         Of the tensor, for messages.
     raw : bytes-like
-        Elements, outermost dimension first, little-endian, without gaps; those of BYTES behind
+        Elements, outermost dimension first, little-endian, without gaps; those of BYTES after
         their lengths, of 4 bytes.
 
     Raises
@@ -87,7 +87,7 @@ def array_of_bytes(
 
 
 def _strings_of_bytes(where: str, dims: tuple[int, ...], raw: bytes) -> Array:
-    """Elements of BYTES, each behind its length."""
+    """Elements of BYTES, each after its length."""
     count, at = math.prod(dims), 0
     elements: list[bytes] = []
     # Each has a length at least, so that no shape makes this long.
@@ -118,7 +118,7 @@ def array_of_numbers(name: str, datatype: str, shape: Sequence[int], data: objec
     name, datatype, shape
         As for `array_of_bytes`.
     data : sequence
-        Elements one behind the other, or nested as the shape is.
+        Elements one after the other, or nested as the shape is.
 
     Raises
     ------
@@ -191,7 +191,7 @@ def bytes_of(array: Array) -> bytes:
 
 
 def numbers_of(name: str, array: Array) -> list[bool | int | float | str]:
-    """An array's elements one behind the other, for JSON.
+    """An array's elements one after the other, for JSON.
 
     Raises
     ------

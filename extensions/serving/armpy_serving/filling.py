@@ -11,7 +11,7 @@ def fill_up(batch: Array, count: int) -> Array:
     Parameters
     ----------
     batch : ndarray, shape (size, ...)
-        Written to behind the first `count` rows.
+        Written to after the first `count` rows.
     count : int
         Rows that are there already.
 

@@ -1,4 +1,4 @@
-"""Requests and answers of the Open Inference Protocol over HTTP: JSON, and bytes behind it.
+"""Requests and answers of the Open Inference Protocol over HTTP: JSON, and bytes after it.
 
 References
 ----------

@@ -174,7 +174,7 @@ def test_a_long_text_among_numbers_takes_no_memory() -> None:
 
 WORDS = np.array([["a", "ü", ""], ["\N{GRINNING FACE}", "b\0", "\udcff"]], object)
 RAW = (
-    b"\x01\0\0\0a\x02\0\0\0\xc3\xbc\0\0\0\0"  # behind their lengths, worked by hand
+    b"\x01\0\0\0a\x02\0\0\0\xc3\xbc\0\0\0\0"  # after their lengths, worked by hand
     b"\x04\0\0\0\xf0\x9f\x98\x80\x02\0\0\0b\0\x01\0\0\0\xff"
 )
 

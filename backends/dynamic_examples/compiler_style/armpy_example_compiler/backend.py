@@ -23,7 +23,7 @@ from armpy_example_compiler.workloads import ExampleWorkloadFactory
 
 
 class ExampleCompilerBackend(IBackendInternal):
-    """Fuses weighted layers with the activations behind them."""
+    """Fuses weighted layers with the activations after them."""
 
     def get_id(self) -> BackendId:
         """The name of the entry point."""

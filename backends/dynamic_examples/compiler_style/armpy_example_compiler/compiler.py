@@ -16,7 +16,7 @@ def compile_view(view: SubgraphView) -> OptimizationViews:
 
     Notes
     -----
-    A weighted layer and the activation behind it become one program (`substitutions`). A
+    A weighted layer and the activation after it become one program (`substitutions`). A
     program that the device has no room for is found out only now: its layers go to the next
     backend (`failed`). An activation with nothing to fuse with is run alone (`untouched`).
     Every layer is in exactly one part, and each part is convex: nothing outside a pair stands

@@ -76,7 +76,7 @@ def bounds_of(operation: Activation) -> Bounds:
 
 
 def make_program(layer: Layer, activation: Layer | None) -> Program:
-    """Pack the weights of a layer, and take over the activation behind it."""
+    """Pack the weights of a layer, and take over the activation after it."""
     operation = cast(Convolution2d | FullyConnected, layer.operation)
     weights = _constant(layer, 1)
     bounds = [operation.activation.bounds]

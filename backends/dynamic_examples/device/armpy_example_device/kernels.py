@@ -2,8 +2,8 @@
 
 Notes
 -----
-A kernel is a generator that stops behind every tile, where the device looks whether to go on.
-It computes with real numbers: quantised elements are decoded before and encoded behind.
+A kernel is a generator that stops after every tile, where the device looks whether to go on.
+It computes with real numbers: quantised elements are decoded before and encoded after.
 """
 
 from __future__ import annotations

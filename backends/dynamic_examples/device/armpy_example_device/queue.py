@@ -57,7 +57,7 @@ class Completion(ICompletion):
         return has_ended
 
     def _wait(self, timeout_s: float | None) -> bool:
-        """Wait, and look meanwhile whether to cancel what stands behind others in the queue."""
+        """Wait, and look meanwhile whether to cancel what stands after others in the queue."""
         cancellation = self.command.cancellation
         if cancellation is None:
             return self._ended.wait(timeout_s)

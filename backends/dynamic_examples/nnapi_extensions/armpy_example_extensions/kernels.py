@@ -39,7 +39,7 @@ def fibonacci(operation: Fibonacci, out: Array) -> None:
 
     Notes
     -----
-    Quantised in float64; what is behind the point is dropped, and the rest saturates.
+    Quantised in float64; what is after the point is dropped, and the rest saturates.
     """
     for index, number in enumerate(fibonacci_numbers(len(out))):
         if out.dtype == np.float32:

@@ -65,7 +65,7 @@ def end_times(times: Pointer, num_commands: int) -> None:
 
 @inlined
 def following(sync: Pointer, cancel: Pointer, number: int) -> int:
-    """The command that comes behind one; below 0 if the execution ends there."""
+    """The command that comes after one; below 0 if the execution ends there."""
     if atomic_load(cancel) != 0 or atomic_load(sync + FAILURE) != 0:
         return STAY
     control = sync + CONTROL

@@ -23,8 +23,8 @@ from armpy_numba_acc.machine.isa import Isa
 def make(isa: Isa, part: str) -> Callable[[int, int, int], None]:
     """Make one of three kernels, which one thread runs.
 
-    ``begin`` stands in front of a loop; ``test`` in front of the body, and jumps behind the loop
-    if there is no other turn; ``back`` behind the body, and jumps to what is in front of the test.
+    ``begin`` stands in front of a loop; ``test`` in front of the body, and jumps after the loop
+    if there is no other turn; ``back`` after the body, and jumps to what is in front of the test.
 
     The test ends the execution at its own command if the outermost loop's time is up, or if
     Python is to look whether somebody interrupts; the execution can go on there.

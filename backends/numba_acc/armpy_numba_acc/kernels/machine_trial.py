@@ -111,7 +111,7 @@ class _Loops:
         return turn
 
     def _loads(self, mask: CodeValue) -> Callable[[CodeValue, list[CodeValue]], list[CodeValue]]:
-        """As many loads, one behind the other."""
+        """As many loads, one after the other."""
         size = self.isa.vector_bytes
 
         def turn(number: CodeValue, totals: list[CodeValue]) -> list[CodeValue]:
@@ -124,7 +124,7 @@ class _Loops:
         return turn
 
     def _stores(self, mask: CodeValue) -> Callable[[CodeValue, list[CodeValue]], list[CodeValue]]:
-        """As many stores, one behind the other."""
+        """As many stores, one after the other."""
         size = self.isa.vector_bytes
 
         def turn(number: CodeValue, totals: list[CodeValue]) -> list[CodeValue]:

@@ -22,7 +22,7 @@ def make(isa: Isa, header_bytes: int) -> KernelWithResult:
     Parameters
     ----------
     header_bytes
-        Of every Python object. Its last word is the object's type. Behind it, arrays have the
+        Of every Python object. Its last word is the object's type. After it, arrays have the
         address of their elements first of all (`PyArrayObject_fields`).
     """
     read, read_slot = reader(ExecutionRecord), reader(Slot)

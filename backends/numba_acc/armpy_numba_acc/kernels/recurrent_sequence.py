@@ -45,7 +45,7 @@ def _length(lengths: Pointer, batch: int, times: int) -> int:
 
 @inlined
 def _row_of(args: int, batch: int, step: int) -> int:
-    """Number of a batch's row at a step; -1 behind the sequence's end."""
+    """Number of a batch's row at a step; -1 after the sequence's end."""
     call = _read(args)
     length = _length(call.lengths, batch, call.times)
     if step >= length:
@@ -69,7 +69,7 @@ def _make_ends(has_cell: bool) -> tuple[Begin, Begin]:
 
     @compiled
     def finish(args: int, hidden: Pointer, state: Pointer, batch: int) -> None:
-        """Write the last states of a batch, and zeros behind a short sequence."""
+        """Write the last states of a batch, and zeros after a short sequence."""
         call = _read(args)
         units = call.units
         for time in range(_length(call.lengths, batch, call.times), call.times):

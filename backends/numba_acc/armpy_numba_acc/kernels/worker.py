@@ -53,7 +53,7 @@ def make(isa: Isa, patience: int) -> Callable[[int, int, int], None]:
                 continue
             last, spins = word, 0
             number, num_threads = word // MOST_THREADS % MOST_COMMANDS, word % MOST_THREADS
-            # Who joined behind the publication has no share, and is not waited for.
+            # Who joined after the publication has no share, and is not waited for.
             if thread < num_threads:
                 run_share(call.commands, number, thread, num_threads, call.cancel)
                 atomic_add(sync + DONE, 1)

@@ -8,10 +8,10 @@ from typing import Any
 from armpy_numba_acc.llvm.values import Code, CodeValue, choose
 
 Step = Callable[[CodeValue, list[CodeValue]], Sequence[CodeValue]]
-"""Takes the number of a turn and the values in front of it; gives those behind it."""
+"""Takes the number of a turn and the values in front of it; gives those after it."""
 
 Turn = Callable[[list[CodeValue]], tuple[CodeValue, Sequence[CodeValue]]]
-"""Takes the values in front of a turn; gives whether there is another one, and those behind it."""
+"""Takes the values in front of a turn; gives whether there is another one, and those after it."""
 
 
 def loop(

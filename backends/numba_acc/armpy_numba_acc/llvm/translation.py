@@ -5,7 +5,7 @@ Notes
 Numba would compile each function that another one calls as soon as it is called, for the processor
 that LLVM takes this one for. Kernels are made for other processors as well, and LLVM ends the
 process at an instruction that its processor lacks. So functions are translated by a code generator
-that has no such step, and what processor they are for is said once, behind all translation.
+that has no such step, and what processor they are for is said once, after all translation.
 """
 
 from __future__ import annotations

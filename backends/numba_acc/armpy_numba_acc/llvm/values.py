@@ -223,7 +223,7 @@ class CodeValue:
         return self._with(other, "ashr", "ashr")
 
     def shifted_right(self, other: Number) -> CodeValue:
-        """Bits moved down with zeros behind them, whatever the sign is."""
+        """Bits moved down with zeros after them, whatever the sign is."""
         return self._with(other, "lshr", "lshr")
 
     def __abs__(self) -> CodeValue:
@@ -353,7 +353,7 @@ class CodeValue:
         return first.shuffled([0] * lanes, nothing)
 
     def shuffled(self, lanes: Sequence[int], other: CodeValue | None = None) -> CodeValue:
-        """Some elements of this vector and, counted on behind them, of another one."""
+        """Some elements of this vector and, counted on after them, of another one."""
         other = self.code.undefined(self.kind) if other is None else other
         numbers = self.code.numbers(I32, lanes)
         return self.of(self.code.builder.shuffle_vector(self.value, other.value, numbers.value))
@@ -388,7 +388,7 @@ class CodeValue:
         Parameters
         ----------
         index
-            Counted in what is loaded, behind the address.
+            Counted in what is loaded, after the address.
         align
             Bytes that the address is a multiple of; those of an element if left out.
         mask
@@ -424,7 +424,7 @@ class CodeValue:
         return self.of(self.code.builder.load_atomic(self._pointer(I64, index), "acquire", 8))
 
     def store_shared(self, value: Number, index: int = 0) -> None:
-        """Write a 64-bit integer that other threads read, behind all that was written before."""
+        """Write a 64-bit integer that other threads read, after all that was written before."""
         pointer, word = self._pointer(I64, index), self.like(value).value
         self.code.builder.store_atomic(word, pointer, "release", 8)
 

@@ -44,7 +44,7 @@ def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorIn
 
 
 def lower(emit: Emitter, layer: Layer) -> None:
-    """One command, behind one that turns a mask of single queries round."""
+    """One command, after one that turns a mask of single queries round."""
     operation = expect(layer.operation, Attention)
     query, key, value = (layer[name] for name in ("query", "key", "value"))
     batches, heads, queries, size = query.info.known_shape

@@ -33,7 +33,7 @@ def _panels(emit: Emitter, layer: Layer, shape: tuple[int, int], width: int) -> 
     columns, depth = shape
     panels: Array = np.empty((-(-columns // width), 1 + depth, width), np.float32)
     target = emit.scratch(panels.nbytes)
-    # Zeros stand for a bias that is left out, and for columns behind the last one.
+    # Zeros stand for a bias that is left out, and for columns after the last one.
     emit_fill(emit, target, panels.nbytes, bytes(4), layer.name)
     full = columns // width * width
     for name, lines in (("weights", slice(1, None)), ("bias", slice(0, 1))):

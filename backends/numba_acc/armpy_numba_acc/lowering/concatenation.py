@@ -1,4 +1,4 @@
-"""Lowers concatenation: tensors one behind the other along an axis, which may be new."""
+"""Lowers concatenation: tensors one after the other along an axis, which may be new."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 Notes
 -----
 Integers are those of CpuRef, and sums of their products exact: what differs are the roundings of
-float32 behind them. Depthwise and transposed convolutions multiply the floats that the integers
+float32 after them. Depthwise and transposed convolutions multiply the floats that the integers
 stand for.
 """
 

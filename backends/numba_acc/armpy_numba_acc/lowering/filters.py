@@ -43,7 +43,7 @@ def source_of_products(emit: Emitter, layer: Layer) -> tuple[Buffer, int]:
 
 
 def readable(emit: Emitter, layer: Layer, patches: Patches) -> Patches:
-    """Patches that the kernel may read with all that it reads behind them."""
+    """Patches that the kernel may read with all that it reads after them."""
     kind = kind_of(emit, layer)
     return with_room(emit, layer, patches, kind) if kind in (U8, I16) else patches
 

@@ -154,7 +154,7 @@ class _IntegerFactors(_Factors):
 
     def __init__(self, emit: Emitter, layer: Layer) -> None:
         # Matrices that are computed are packed as constant ones are, which takes moves of whole
-        # lines where elements lie one behind the other in each register.
+        # lines where elements lie one after the other in each register.
         kind = I16_NARROW if emit.isa.has_long_products else I16
         super().__init__(emit, layer.name, kind, head_lines=0)
         x, y, output = layer["x"].info, layer["y"].info, layer.output.info
@@ -204,7 +204,7 @@ def _stand_in(value: Value, factors: _Factors) -> Array:
 def _rows_of(
     factors: _Factors, source: Buffer, x: Value, is_transposed: bool
 ) -> tuple[Buffer, Array]:
-    """Return where the rows of x lie one behind the other, and the number of each matrix."""
+    """Return where the rows of x lie one after the other, and the number of each matrix."""
     emit, batches = factors.emit, x.info.known_shape[:-2]
     numbers = np.arange(prod(batches)).reshape(batches)
     if not is_transposed:
@@ -241,7 +241,7 @@ def _panels_of(
     by_slot = panels if factors.kind is I16_NARROW else panels.swapaxes(-1, -2)
     scratch, source = emit.scratch(panels.nbytes), factors.source(y)
     if head or columns % width or patches.depth % slots:
-        # Zeros stand for the bias, and for what is behind the last column and line.
+        # Zeros stand for the bias, and for what is after the last column and line.
         emit_fill(emit, scratch, panels.nbytes, bytes(4), label)
     full = columns // width
     for slot in range(slots):

@@ -67,7 +67,7 @@ class MatrixPlan(NamedTuple):
         return Tile(_MOST_ROWS, COLUMNS // isa.lanes, self.gathers)
 
     def arranged(self, values: Array) -> Array:
-        """Weights (columns, taps, depth) with zeros behind what the unit's blocks leave over."""
+        """Weights (columns, taps, depth) with zeros after what the unit's blocks leave over."""
         group = self.group
         columns, _, depth = values.shape
         if self.gathers:
@@ -171,7 +171,7 @@ def _as_they_lie(kind: ProductKind, patches: Patches) -> MatrixPlan | None:
     depth_bytes = patches.depth * kind.element_bytes
     blocks, groups = _blocks(-(-depth_bytes // _GROUP_BYTES))
     behind = blocks * groups * _GROUP_BYTES - depth_bytes
-    # Zeros times what lies behind a tap are zeros, unless it is NaN.
+    # Zeros times what lies after a tap are zeros, unless it is NaN.
     if behind and (kind.splits_odd or patches.source.root.space is Space.TENSORS):
         return None
     sizes = blocks, groups, positions

@@ -116,7 +116,7 @@ def lower_unstack(emit: Emitter, layer: Layer) -> None:
 
 
 def _split(emit: Emitter, layer: Layer, axis: int, sizes: Sequence[int]) -> None:
-    """Move parts to where they are wanted; in place if they lie one behind the other."""
+    """Move parts to where they are wanted; in place if they lie one after the other."""
     value = layer["input"]
     whole, start = stand_in(value.info), 0
     for output, size in zip(layer.outputs, sizes, strict=True):

@@ -91,7 +91,7 @@ def _padded_axes(layer: Layer) -> list[int]:
 
 
 def _pads(layer: Layer) -> tuple[tuple[int, int], ...]:
-    """Elements in front of each axis and behind it."""
+    """Elements in front of each axis and after it."""
     return expect(layer.operation, Pad).pad_list or ()
 
 
@@ -144,7 +144,7 @@ def padded_volumes(
     pixel
         Bytes of a pixel.
     pads
-        Slices in front and behind, pixels in front of the rows and behind them, and of the columns.
+        Slices in front and after, pixels in front of the rows and after them, and of the columns.
     fill
         The byte.
     label

@@ -24,7 +24,7 @@ class Patches:
     image_pitch: int  # bytes of the input from one image, row and pixel of the output to the next
     row_pitch: int
     pixel_pitch: int
-    taps: tuple[int, ...]  # where the rows of elements begin, in bytes behind the pixel's address
+    taps: tuple[int, ...]  # where the rows of elements begin, in bytes after the pixel's address
     depth: int  # elements of each
 
     @property

@@ -104,7 +104,7 @@ def emit_product(
 
 
 def with_room(emit: Emitter, layer: Layer, patches: Patches, kind: ProductKind) -> Patches:
-    """The same with a copy of the caller's tensor if elements behind it would be read."""
+    """The same with a copy of the caller's tensor if elements after it would be read."""
     if patches.source.space is not Space.TENSORS or patches.depth % kind.group == 0:
         return patches
     size = layer["input"].info.size_bytes

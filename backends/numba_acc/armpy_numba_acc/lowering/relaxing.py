@@ -63,7 +63,7 @@ def is_faster_relaxed(choices: Choices, layer: Layer) -> bool:
 
 
 def _in_line(num_pixels: int, depth: int, element_bytes: int) -> Patches:
-    """Patches of so many pixels that lie one behind the other."""
+    """Patches of so many pixels that lie one after the other."""
     nowhere = Buffer(Space.ARENA, 0)
     return Patches(nowhere, 1, 1, num_pixels, 0, 0, depth * element_bytes, (0,), depth)
 

@@ -27,7 +27,7 @@ class Strided:
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     itemsize: int
-    offset_bytes: int = 0  # behind the beginning of the whole
+    offset_bytes: int = 0  # after the beginning of the whole
 
     @classmethod
     def contiguous(cls, shape: Sequence[int], itemsize: int) -> Strided:

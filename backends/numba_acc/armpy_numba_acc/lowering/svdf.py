@@ -98,7 +98,7 @@ def _bias_of(emit: Emitter, layer: Layer) -> Pointer:
 
 
 def _with_room(emit: Emitter, layer: Layer, data: Buffer) -> Buffer:
-    """The input, or a copy if elements behind the caller's tensor would be read."""
+    """The input, or a copy if elements after the caller's tensor would be read."""
     info = layer["input"].info
     if data.space is not Space.TENSORS or info.known_shape[1] % GROUP == 0:
         return data

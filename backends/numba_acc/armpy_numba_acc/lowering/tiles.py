@@ -24,7 +24,7 @@ class Tile(NamedTuple):
     # Whether it goes on in the next row of the output where one ends: that needs a table of
     # addresses, and leaves no registers idle.
     has_table: bool = False
-    half_vectors: int = 0  # halves of registers of channels behind the whole ones
+    half_vectors: int = 0  # halves of registers of channels after the whole ones
 
     def __str__(self) -> str:
         half = f"+{self.half_vectors}/2" if self.half_vectors else ""
@@ -58,7 +58,7 @@ class ProductKind:
     tile_name: str = ""  # what tiles are chosen by; that of the kernel if left out
     # Whether tiles always go on in the next row, so that the output is one long row.
     is_line: bool = False
-    splits_odd: bool = False  # whether what is left of a tap behind its steps is added by itself
+    splits_odd: bool = False  # whether what is left of a tap after its steps is added by itself
 
     def corrected_by(self, tile: Tile) -> str:
         """Return the tiles that measurements of a tile correct as well."""

@@ -171,7 +171,7 @@ def tiles_of(
 
 
 def readable_behind(emit: Emitter, buffer: Buffer, size_bytes: int, label: str) -> Buffer:
-    """A buffer with the same bytes that kernels may read behind."""
+    """A buffer with the same bytes that kernels may read after."""
     if buffer.space is not Space.TENSORS:
         return buffer
     copy = emit.scratch(size_bytes)

@@ -77,7 +77,7 @@ class _Plan:
         """About how long it takes to multiply.
 
         Each batch reads all weights, which may come no faster than from where they are: at first
-        from behind those of other layers, which are taken for several times as many.
+        from after those of other layers, which are taken for several times as many.
         """
         step_ns, finish_ns = F32.cost(choices.model, choices.isa, tile)
         batch = self.batch(tile.rows)

@@ -34,7 +34,7 @@ class CoreArbiter(MemoryLayout):
         Executions that are under way, and that wait.
     first, last : Pointer
         The `armpy_numba_acc.machine.execution.ExecutionRecord` that has waited longest, which knows
-        the one behind it, and the last one; 0 if none waits.
+        the one after it, and the last one; 0 if none waits.
     crowd, peak, since : int
         The most executions at a time in a window of `WINDOW_NS`, and so far in the next one, which
         began at this time.

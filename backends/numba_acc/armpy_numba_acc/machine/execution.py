@@ -56,7 +56,7 @@ class ExecutionRecord(MemoryLayout):
     turn : Pointer
         The interpreter's lock that is free once it is the execution's turn.
     granted, next : int, Pointer
-        Written: how many threads it has then, and the execution that waits behind it.
+        Written: how many threads it has then, and the execution that waits after it.
     """
 
     commands: Pointer

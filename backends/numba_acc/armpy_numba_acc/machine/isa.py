@@ -87,7 +87,7 @@ _NEEDED: Mapping[str, tuple[str, ...]] = {
     "amx-emulated": (*_AVX512, "avx512vnni"),
     "avx2vnniint8": (*_AVX2, "avxvnni", "avxvnniint8"),
 }
-"""What a processor must have for each instruction set, best first. Those behind ``portable`` are
+"""What a processor must have for each instruction set, best first. Those after ``portable`` are
 used by those only who ask for them. Programs hold unsigned bytes, so that instructions which
 multiply signed ones gain nothing over ``vpdpbusd``, which every processor with them has, too."""
 

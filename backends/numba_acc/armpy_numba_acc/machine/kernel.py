@@ -9,7 +9,7 @@ class Kernel(NamedTuple):
     """A kernel with what it is specialised for."""
 
     name: str  # its module in `armpy_numba_acc.kernels`
-    parameters: tuple[int | str, ...] = ()  # what its ``make`` takes behind the instruction set
+    parameters: tuple[int | str, ...] = ()  # what its ``make`` takes after the instruction set
 
     @property
     def symbol(self) -> str:

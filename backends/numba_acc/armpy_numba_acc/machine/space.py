@@ -8,7 +8,7 @@ import enum
 class Space(enum.IntEnum):
     """Space that a buffer is a part of; TENSORS is followed by those of the program.
 
-    TABLES are numbers for one size alone, which lie behind the arguments of the commands. SHARED
+    TABLES are numbers for one size alone, which lie after the arguments of the commands. SHARED
     are constants that have their place already.
     """
 

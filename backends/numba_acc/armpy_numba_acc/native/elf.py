@@ -3,7 +3,7 @@
 Notes
 -----
 Code and constants of all objects go into one mapping. What they refer to in each other is set
-relative to where it is; calls of the C library go through jumps behind the code, because it may
+relative to where it is; calls of the C library go through jumps after the code, because it may
 be further away than a call reaches. Whatever else an object may hold is refused, and left to
 LLVM: kernels refer to little. Any machine links code for both; none maps another's.
 """
@@ -44,7 +44,7 @@ def link(objects: Mapping[str, bytes]) -> Image:
     end = 0
     for item in read.values():
         end = item.place(end)
-    # Aligned, as Arm's instructions and the addresses behind them have to be.
+    # Aligned, as Arm's instructions and the addresses after them have to be.
     jumps = _jumps(read.values(), end + -end % JUMP.size)
     size = max(jumps.values(), default=end) + JUMP.size
     if size > _MOST_BYTES:

@@ -119,7 +119,7 @@ def _library_address(name: str) -> int:
 
 def _make_executable(start: int, size: int) -> None:
     """Let memory be run, and no longer be written."""
-    # Ahead of the change of rights, behind which nothing is written any more.
+    # Ahead of the change of rights, after which nothing is written any more.
     if (flush := _flush_instructions()) is not None:
         flush(start, start + size)
     protect = _process().mprotect

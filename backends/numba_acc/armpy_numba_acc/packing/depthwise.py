@@ -115,7 +115,7 @@ def _ordered(channels: Array, width: int) -> Array:
 
 
 def _filled(values: Array, size: int, mode: Literal["constant", "edge"] = "constant") -> Array:
-    """Channels, with zeros or the last one behind them up to a number."""
+    """Channels, with zeros or the last one after them up to a number."""
     missing = size - values.shape[-1]
     return np.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, missing)], mode)
 

@@ -50,7 +50,7 @@ def in_groups(values: Array, width: int, group: int) -> Array:
 
 
 def with_depth(values: Array, depth: int) -> Array:
-    """Weights (columns, taps, depth) with zeros behind each tap."""
+    """Weights (columns, taps, depth) with zeros after each tap."""
     return np.pad(values, ((0, 0), (0, 0), (0, depth - values.shape[2])))
 
 

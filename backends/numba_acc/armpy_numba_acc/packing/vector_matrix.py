@@ -21,7 +21,7 @@ AT_ONCE = 4
 
 
 def filled_up(array: Array, *multiples: int) -> Array:
-    """An array with zeros behind it up to a multiple along each axis."""
+    """An array with zeros after it up to a multiple along each axis."""
     return np.pad(array, [(0, -n % m) for n, m in zip(array.shape, multiples, strict=True)])
 
 

@@ -86,7 +86,7 @@ def pack_panels_bf16_paired(weights: Array, bias: Array | None, width: int) -> P
     -------
     PackedArray
         uint8, shape (panels, bytes): each panel's bias as float32, then its lines: of every column
-        four neighbours of a tap as bfloat16, with zeros behind the last one of each tap.
+        four neighbours of a tap as bfloat16, with zeros after the last one of each tap.
     """
     bits = as_bfloat16(weights).reshape(weights.shape)
     added = np.zeros(len(weights), np.float32) if bias is None else bias.astype(np.float32)

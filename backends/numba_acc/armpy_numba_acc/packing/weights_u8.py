@@ -110,7 +110,7 @@ def _origins(
     arranged: Callable[[Array], Array],
     group: int = GROUP,
 ) -> tuple[Origin, ...]:
-    """Origins of weights that lie behind the heads of panels, and of a bias in front of them."""
+    """Origins of weights that lie after the heads of panels, and of a bias in front of them."""
     origin = lines_origin(isa, weights, panels, width, arranged, group, subtracted)
     if bias is None:
         return (origin,)

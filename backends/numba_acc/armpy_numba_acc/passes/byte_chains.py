@@ -1,4 +1,4 @@
-"""Finds sums and products of bytes with constants behind each other: one command computes them."""
+"""Finds sums and products of bytes with constants after each other: one command computes them."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 Notes
 -----
 Conversions from and to float16 are links like others: what is computed as float32 and rounded
-behind each layer is rounded in registers. So are those of sums in int32 to floats, with what is
+after each layer is rounded in registers. So are those of sums in int32 to floats, with what is
 added to them before, and of floats to bytes: networks that are quantised as they run have them
 around every product.
 """
@@ -57,7 +57,7 @@ def find_chains(
 ) -> Mapping[Layer, ElementwiseChain]:
     """Chains of at least two layers, by their last layer.
 
-    A layer joins those behind it if nobody else reads its output, and if that has as many
+    A layer joins those after it if nobody else reads its output, and if that has as many
     elements as theirs: what broadcasts would be computed again and again.
 
     Parameters

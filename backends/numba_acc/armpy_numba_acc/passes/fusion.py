@@ -108,7 +108,7 @@ def _clamp(operation: Activation) -> Bounds | None:
 
 
 def _both(first: Bounds, second: Bounds) -> Bounds:
-    """Bounds of a clamp behind another one."""
+    """Bounds of a clamp after another one."""
     lows = [bound for bound in (first[0], second[0]) if bound is not None]
     highs = [bound for bound in (first[1], second[1]) if bound is not None]
     low = max(lows, default=None)

@@ -17,7 +17,7 @@ _DEEPEST = 64
 def find_joins(view: SubgraphView) -> Mapping[Value, Join]:
     """The parts of concatenated tensors that can be written in place.
 
-    They lie one behind the other if no axis in front of the concatenated one is longer than
+    They lie one after the other if no axis in front of the concatenated one is longer than
     1. A part has to be made in the region, for no other tensor of the caller's, and to be
     quantised like the whole.
     """

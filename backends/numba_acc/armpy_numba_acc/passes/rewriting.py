@@ -2,7 +2,7 @@
 
 Notes
 -----
-float16 becomes float32 in front of a layer and is rounded behind it, as CpuRef does. Images with
+float16 becomes float32 in front of a layer and is rounded after it, as CpuRef does. Images with
 channels in front, and rows along other axes than the last ones, are transposed.
 """
 

@@ -168,7 +168,7 @@ def _above(view: SubgraphView, found: dict[Value, TensorView], reader: Layer) ->
 def _written(
     view: SubgraphView, found: dict[Value, TensorView], reader: Layer
 ) -> tuple[tuple[Layer, ...], TensorView | None]:
-    """Transposes behind attention, and where its output lies in what they give.
+    """Transposes after attention, and where its output lies in what they give.
 
     Other attention may look through the same layers: then what they move is there, not what they
     give.

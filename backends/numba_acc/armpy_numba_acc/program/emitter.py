@@ -59,7 +59,7 @@ TOP_BIT = 0x80
 """What bytes of int8 tensors are changed by inside a region."""
 
 SLACK_BYTES = 64
-"""Kernels may read so many bytes behind a buffer of the arena or the constants."""
+"""Kernels may read so many bytes after a buffer of the arena or the constants."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class _Command:
 class Arrangement:
     """Arrangement of a region: forms of its tensors, and layers that are computed together."""
 
-    # What layers compute together with those behind them.
+    # What layers compute together with those after them.
     fusions: Mapping[Layer, Fusion] = field(default_factory=dict)
     # float32 tensors that are kept as bfloat16; not all layers can read and write them.
     bfloat16: Collection[Value] = ()
@@ -200,7 +200,7 @@ class Emitter:
         scratch
             Memory that each image uses anew.
         steps
-            By how many bytes the same place of the next image lies behind one in a buffer.
+            By how many bytes the same place of the next image lies after one in a buffer.
         times
             Images in all.
         """
@@ -218,7 +218,7 @@ class Emitter:
             buffer.touch(first)
 
     def scratch_since(self, number: int) -> frozenset[Buffer]:
-        """Memory in the arena that was asked for behind the first `number` pieces of it."""
+        """Memory in the arena that was asked for after the first `number` pieces of it."""
         return frozenset(self._buffers[number:])
 
     @property
@@ -362,7 +362,7 @@ class Emitter:
         return buffer
 
     def table(self, rows: Sequence[Sequence[int]]) -> Buffer:
-        """Memory that holds rows of 64-bit numbers, one behind the other."""
+        """Memory that holds rows of 64-bit numbers, one after the other."""
         numbers = [number for row in rows for number in row]
         if not is_traced(*numbers):
             return self.constant(np.array(rows, np.int64))

@@ -1,4 +1,4 @@
-"""Fusion of a layer with those behind it."""
+"""Fusion of a layer with those after it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Bounds = tuple[float | None, float | None]
 
 @dataclass(frozen=True, slots=True)
 class Fusion:
-    """Fusion of a layer with those behind it, computed together."""
+    """Fusion of a layer with those after it, computed together."""
 
     output: Value  # what is written in the end
     bounds: Bounds = (None, None)  # what the output is clamped to
     residual: Value | None = None  # added to the layer's output before it is clamped
-    absorbed: tuple[Layer, ...] = ()  # layers behind it that need no commands of their own
+    absorbed: tuple[Layer, ...] = ()  # layers after it that need no commands of their own
 
     def label(self, layer: Layer) -> str:
         """The layer's name with those of the layers that are computed together with it."""

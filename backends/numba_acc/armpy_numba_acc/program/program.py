@@ -121,7 +121,7 @@ class Program:
     command_kernels: npt.NDArray[np.int32]  # which kernel each command calls
     # Where each command's arguments begin in the two tables that follow.
     argument_starts: npt.NDArray[np.int32]
-    # Numbers, or offsets into what `argument_bases` names; behind those of the commands, tables.
+    # Numbers, or offsets into what `argument_bases` names; after those of the commands, tables.
     argument_values: npt.NDArray[np.int64]
     # -4 for the arguments themselves, -3 for what loops need, -2 for where kernels say that they
     # have failed, -1 for a number, 0 for the arena, 1 for the constants, and from 2 on the

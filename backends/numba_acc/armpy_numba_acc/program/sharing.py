@@ -37,7 +37,7 @@ def shared(data: Array, slack_bytes: int) -> Array:
     data : ndarray
         C-contiguous.
     slack_bytes
-        That may be read behind them.
+        That may be read after them.
 
     Returns
     -------

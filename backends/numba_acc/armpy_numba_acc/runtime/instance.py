@@ -431,7 +431,7 @@ class Instance:
                     raise self._timed_out(timeout_s)
                 call[_START] = call[_FINISHED]
         finally:
-            # Also behind an error: the next execution has to begin at the first command.
+            # Also after an error: the next execution has to begin at the first command.
             call[_START] = 0
 
     def _timed_out(self, timeout_s: float | None) -> ExecutionTimeoutError:

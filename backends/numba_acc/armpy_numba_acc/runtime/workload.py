@@ -89,7 +89,7 @@ class ProgramWorkload(IWorkload):
             else:
                 self._run(instance, tensors, current_cancellation())
         finally:
-            # Also behind an error: the next execution begins anew.
+            # Also after an error: the next execution begins anew.
             self._idle.append(instance)
             for handle in opened:
                 handle.unmap()

@@ -96,7 +96,7 @@ def scale_rows(isa: Isa, vectors: int) -> Primitive:
 def softmax_rows(isa: Isa, vectors: int, mask: str, is_bounded: bool, is_capped: bool) -> Primitive:
     """Make ``weigh(scores, count, mask, pitch, offset, low, high, state, scale, cap)``.
 
-    Replaces `count` rows of products by powers. `mask` is ``f32`` or ``bool``, ``keys`` behind it
+    Replaces `count` rows of products by powers. `mask` is ``f32`` or ``bool``, ``keys`` after it
     if all queries have one element, or empty; its rows are `pitch` bytes apart. `offset` is what
     the first key's number is above the first query's position: a query sees keys from `low` to
     `high` above its own position. `state` holds the largest score of each query, the sum of its

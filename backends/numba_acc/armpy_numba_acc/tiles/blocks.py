@@ -18,7 +18,7 @@ FillRun = Callable[[Pointer, int, int], None]
 
 
 def _make_copy_part(width: int) -> Primitive:
-    """Make ``copy(target, source, at)``, which moves `width` bytes behind two addresses."""
+    """Make ``copy(target, source, at)``, which moves `width` bytes after two addresses."""
 
     @primitive(NOTHING, WORD, WORD, WORD)
     def copy(code: Code, target: CodeValue, source: CodeValue, at: CodeValue) -> None:
@@ -28,7 +28,7 @@ def _make_copy_part(width: int) -> Primitive:
 
 
 def _make_fill_part(width: int) -> Primitive:
-    """Make ``fill(target, byte, at)``, which sets `width` bytes behind an address."""
+    """Make ``fill(target, byte, at)``, which sets `width` bytes after an address."""
 
     @primitive(NOTHING, WORD, WORD, WORD)
     def fill(code: Code, target: CodeValue, byte: CodeValue, at: CodeValue) -> None:
@@ -42,7 +42,7 @@ def _make_run(
 ) -> Callable[[Pointer, Pointer, int], None]:
     """Make ``run(target, given, size)``, which writes any number of bytes by parts.
 
-    The last part overlaps the one in front of it: nothing behind the run is touched.
+    The last part overlaps the one in front of it: nothing after the run is touched.
     """
     width = isa.vector_bytes
     widest, part_16, part_8 = make_part(width), make_part(16), make_part(8)

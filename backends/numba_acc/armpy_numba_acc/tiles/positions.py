@@ -26,7 +26,7 @@ def make_position_in_short_run(isa: Isa, is_max: bool) -> Callable[[Pointer, int
         is_inside = code.numbers(I8, range(width)).is_below(count.narrowed(I8).splat(width))
         values = choose(is_inside, address.load(kind), 0 if is_max else 255)
         best = code.call(f"llvm.vector.reduce.{name}.v{width}i8", I8, values)
-        # Lanes behind the run may equal the best one, but come after the first that does.
+        # Lanes after the run may equal the best one, but come after the first that does.
         bits = values.equals(best.splat(width)).mask_bits()
         return code.call("llvm.cttz.i64", I64, bits.unsigned(I64), code.constant(I1, 1))
 

@@ -32,7 +32,7 @@ def make_product(isa: Isa, rows: int = 1) -> Primitive:
     Parameters
     ----------
     rows
-        States, each `pitch` bytes behind the one before, as are the rows of `target`.
+        States, each `pitch` bytes after the one before, as are the rows of `target`.
     """
     line_bytes = PANEL * isa.vector_bytes
     # As many sums at once as do not wait for each other, and as registers hold with operands.
@@ -207,7 +207,7 @@ def make_update(isa: Isa, cell: str, names: tuple[str, ...]) -> Primitive:
     Parameters
     ----------
     cell
-        "GRU_AFTER" resets behind the product, "LSTM_COUPLED" forgets one minus what it takes in.
+        "GRU_AFTER" resets after the product, "LSTM_COUPLED" forgets one minus what it takes in.
     names
         Of functions, as `armpy.ops.RecurrentCell` has them.
     """

@@ -10,7 +10,7 @@ from armpy_reference.workload import ReferenceWorkload
 
 
 class BatchToSpaceNdWorkload(ReferenceWorkload[BatchToSpaceNd]):
-    """Move block rows and columns from the batch behind the spatial axes, then crop."""
+    """Move block rows and columns from the batch after the spatial axes, then crop."""
 
     def compute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Copy; any data type."""

@@ -257,7 +257,7 @@ def _activations(b: Builder) -> Value:
 
 
 def _dense_chain(b: Builder) -> Value:
-    """Four fully connected layers, with and without an activation behind."""
+    """Four fully connected layers, with and without an activation at the end."""
     x = b.activate(b.dense(b.input(4, 12), 10))
     x = b.dense(b.dense(x, 9), 8)
     return b.softmax(b.dense(b.activate(x), 5))

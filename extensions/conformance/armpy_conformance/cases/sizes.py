@@ -88,7 +88,7 @@ def case_templates() -> Iterator[CaseTemplate]:
 
 
 def _one_peak(rng: np.random.Generator, info: TensorInfo) -> Array:
-    """Elements of the lower half, and one larger one behind the first 65,536."""
+    """Elements of the lower half, and one larger one after the first 65,536."""
     made = np.minimum(anything(rng, info), np.zeros((), info.data_type.dtype))
     made.reshape(-1)[-3] = 5
     return made

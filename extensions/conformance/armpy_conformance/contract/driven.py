@@ -239,7 +239,7 @@ class ExecutionTensors:
 
     @property
     def are_guards_whole(self) -> bool:
-        """Return whether nobody has written behind the tensors in the host's arena."""
+        """Return whether the bytes after the tensors in the host's arena are unchanged."""
         host = self._host
         return host is None or all((host[guard] == POISON).all() for guard in self._guards)
 

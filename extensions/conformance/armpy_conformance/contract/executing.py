@@ -50,7 +50,7 @@ STOP_S = 0.06
 """Within what an execution stops: 10 ms, and 50 for a machine that has other things to do."""
 
 _FAR_TOO_LATE_S = 2.0
-"""Whoever still runs so long behind a cancellation has not seen it, whatever the machine does."""
+"""An execution that runs so long after a cancellation has not seen it on any machine."""
 
 _MOST_S = 10 * LONG_S
 """Executions that take longer are stopped only where there are no shorter ones to stop."""

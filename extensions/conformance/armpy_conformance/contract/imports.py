@@ -37,7 +37,7 @@ _TIMES = 50
 
 
 class LentMemory:
-    """Memory that a tensor may lie in, with guards in front of it and behind its padding.
+    """Memory that a tensor may lie in, with guards in front of it and after its padding.
 
     Parameters
     ----------

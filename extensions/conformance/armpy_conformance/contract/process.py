@@ -36,7 +36,7 @@ from armpy_conformance.process_state import ProcessState, captured_output
 _FORK_LIMIT_S = 30.0
 _MOST_BYTES = 4000
 _END = "\0"
-"""Stands in front of what a child says in the end, and behind where it was before."""
+"""Stands in front of what a child says in the end, and after where it was before."""
 
 _FORKS = 2
 """Children that must fail one after the other: the machine may have other things to do."""

@@ -144,7 +144,7 @@ def large_inputs(scene: Scene, _: Announce) -> str:
 
 
 def zero_sized_inputs(scene: Scene, _: Announce) -> str:
-    """A batch of no images, where the backend takes that, and a batch of some behind it."""
+    """A batch of no images, where the backend takes that, and a batch of some after it."""
     (expectation,) = scene.expectations_of(ZERO)
     runtime = scene.runtime()
     with suppress(FailureError):  # it may say that it does not take these

@@ -169,7 +169,7 @@ def _gelu_factor(operation: Activation, x: Numbers) -> Numbers:
 
 
 def clamped(operation: Any, values: Numbers) -> tuple[Numbers]:  # Any: what has an activation
-    """The only output, behind the operation's fused activation."""
+    """The only output, after the operation's fused activation."""
     return (np.clip(values, *_BOUNDS[operation.activation]),)
 
 

@@ -48,7 +48,7 @@ class LayerDifference:
     operation: str
     inputs: str  # what it reads: types and shapes
     tensor: str  # name of the output that differs
-    how: str  # whether the layer is wrong on the right inputs, or only behind the layers before it
+    how: str  # whether the layer is wrong on the right inputs, or only after the layers before it
     difference: Difference  # worst element, and how many elements leave the tolerance
     # Where the layer ran on either side; what a backend refuses runs elsewhere.
     backend: BackendId
@@ -107,7 +107,7 @@ def first_difference(
         Of these numbers.
     exact : bool
         Whether elements have to be equal, but for what is computed in floating point and what
-        is behind that (`behind_floats`).
+        is after that (`behind_floats`).
     runtime_options : RuntimeOptions, optional
         Where backends are found, and their options.
 

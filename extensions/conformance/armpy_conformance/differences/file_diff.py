@@ -75,7 +75,7 @@ def first_file_difference(
 
     Notes
     -----
-    A layer is right if the other file has its output, or that of a layer behind it: what one file
+    A layer is right if the other file has its output, or that of a layer after it: what one file
     writes as several layers is one in the other. The first that is not, in order of execution, is
     named.
 
@@ -114,7 +114,7 @@ _TRIALS = 4
 
 
 def _first_wrong(graph: Graph, made: Mapping[int, str | None]) -> Layer:
-    """The first layer of whose output, and of all behind it, the other file has none."""
+    """The first layer of whose output, and of all after it, the other file has none."""
     right: set[int] = set()
     wrong = graph.layers[-1]
     for layer in reversed(graph.layers):

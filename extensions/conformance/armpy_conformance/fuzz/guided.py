@@ -80,7 +80,7 @@ def explore(search: Search, seed: int, count: int | None, seconds: float | None)
         numbers = [int(a or b) for a, b in _EXECUTED.findall(text)]
         problem = ""
         if not found and process.exitcode != 0 and current.exists():
-            found = (current.read_bytes(),)  # that ended the process behind libFuzzer's back
+            found = (current.read_bytes(),)  # that ended the process without libFuzzer's knowledge
         elif not found and (process.exitcode != 0 or not is_over):
             end = f"code {process.exitcode}" if is_over else "no end in time"
             problem = f"atheris ended with {end}: {text.strip()[-500:]}"

@@ -179,7 +179,7 @@ def run_random_graphs(
     count : int
         Number of models.
     seed : int
-        Of the first model; the others have the numbers behind it.
+        Of the first model; the others have the numbers after it.
     runtime_options : RuntimeOptions, optional
         Where backends are found, and their options; `backends` and `registry` do not count.
     jobs : int, optional

@@ -65,5 +65,5 @@ class Draw:
         return self.size(rank - 1, -rank)
 
     def pairs(self, count: int, most: int = 3) -> tuple[tuple[int, int], ...]:
-        """Numbers of elements in front of axes and behind them."""
+        """Numbers of elements in front of axes and after them."""
         return tuple((self.size(most, 0), self.size(most, 0)) for _ in range(count))

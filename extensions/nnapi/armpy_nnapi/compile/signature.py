@@ -186,7 +186,7 @@ def check_length(
         len(data) > 0, "the buffer has no bytes", where=where, fix="Pass None for no value"
     )
     # Of an output whose dimensions are not known the buffer may have any length; whether the
-    # result fits is seen behind the execution (OUTPUT_INSUFFICIENT_SIZE).
+    # result fits is seen after the execution (OUTPUT_INSUFFICIENT_SIZE).
     size = replace(operand, dimensions=dimensions).size_bytes
     is_free = size == 0 or operand.type == OperandCode.OEM_SCALAR
     require_data(
@@ -221,7 +221,7 @@ class ExecutionSignature:
 
     def settle(self, infos: Sequence[TensorInfo]) -> bool:
         """Take the shapes of all results; returns whether arrays can be written in place."""
-        # A list and no generator: every slot has to take its shape, also behind one that cannot.
+        # A list and no generator: every slot has to take its shape, also after one that cannot.
         return all([slot.settle(info) for slot, info in zip(self.outputs, infos, strict=True)])
 
     def read(self, values: Sequence[object], where: str) -> list[Array | None]:

@@ -101,7 +101,7 @@ class Operand:
 
     @property
     def element_shape(self) -> tuple[int, ...]:
-        """Axes behind the dimensions that one element takes in the core's tensor.
+        """Axes after the dimensions that one element takes in the core's tensor.
 
         Notes
         -----

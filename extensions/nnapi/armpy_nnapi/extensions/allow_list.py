@@ -38,7 +38,7 @@ class AllowList:
 
         Notes
         -----
-        A ``#`` at the start of a line, or behind a blank, begins a comment. A byte order mark is
+        A ``#`` at the start of a line, or after a blank, begins a comment. A byte order mark is
         none of the first entry.
         """
         where = os.fspath(path)

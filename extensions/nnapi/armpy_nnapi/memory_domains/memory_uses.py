@@ -103,7 +103,7 @@ class MemoryUses:
         except ArmpyError as error:
             if not self.may_copy(error, where):
                 raise
-        # Behind the except block, so that an error of this run does not show the first as its
+        # After the except block, so that an error of this run does not show the first as its
         # cause.
         return run(network, self.copied(arrays), None)
 
@@ -179,7 +179,7 @@ class MemoryUses:
             _log.info("%s: elements are copied, as memory cannot be shared: %s", where, error)
             vlog("memory", "%s: elements are copied: %s", where, error)
             return True
-        # Devices that the application chose are not replaced by others behind its back.
+        # Devices that the application chose are not replaced by others without its knowledge.
         if not self._may_fall_back or not isinstance(error, (BackendError, MemoryLimitError)):
             return False
         # Only the device that failed could have told the size of what it writes.

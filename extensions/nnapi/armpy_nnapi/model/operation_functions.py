@@ -91,7 +91,7 @@ def _arguments(definition: OperationDefinition) -> list[Argument]:
 def _leading_names(definition: OperationDefinition) -> list[str]:
     """Names of the arguments that all forms begin with and nobody may leave out."""
     names = []
-    # Up to the end of the shortest form: behind it nothing is in all of them.
+    # Up to the end of the shortest form: after it nothing is in all of them.
     for arguments in zip(*(form.inputs for form in definition.forms), strict=False):
         first = arguments[0]
         if len({argument.name for argument in arguments}) > 1 or _may_be_missing(first):

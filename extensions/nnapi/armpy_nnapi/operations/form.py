@@ -94,7 +94,7 @@ def forms(
     """
     made = [Form(tuple(inputs), tuple(outputs), feature_level)]
     for level, group in trailing:
-        # One behind the other: a model gives arguments by position, and cannot skip a group.
+        # One after the other: a model gives arguments by position, and cannot skip a group.
         last = made[-1]
         made.append(replace(last, inputs=(*last.inputs, *group), feature_level=level))
     return tuple(made)

@@ -51,7 +51,7 @@ DEFINITIONS: tuple[OperationDefinition, ...] = (
         _FLOATS,
         lambda lower: add_by_name(
             lower,
-            # NNAPI shifts the memory behind the output, TFLite in front of it.
+            # NNAPI shifts the memory after the output, TFLite in front of it.
             Svdf(lower.integer("rank"), recurrent_activation(lower), shifts_state_first=False),
         ),
     ),

@@ -43,7 +43,7 @@ def _lower_reduction(lower: LoweringContext, kind: ReduceOperation) -> Value:
         vector(lower, "axes"),
         # MEAN has an integer here, of which only numbers above 0 mean yes.
         lower.number("keep_dims") > 0,
-        # NNAPI's reference averages stored integers, and skips the product behind a zero.
+        # NNAPI's reference averages stored integers, and skips the product after a zero.
         rounds_down=kind is ReduceOperation.MEAN,
         zero_absorbs=kind is ReduceOperation.PROD,
     )

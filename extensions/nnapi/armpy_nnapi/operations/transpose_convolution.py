@@ -89,11 +89,11 @@ def _implicit_padding(
 
 
 def _padding_for(padding: Padding, size: int, kernel: int, step: int) -> tuple[int, int]:
-    """Padding along one axis from the output's size; below 0 behind if windows end before it."""
+    """Padding along one axis from the output's size; its end is below 0 if windows end earlier."""
     if padding is Padding.VALID:
         return 0, 0
     total = (-(-size // step) - 1) * step + kernel - size
-    # The odd element goes behind, as TFLite's padding puts it.
+    # The odd element goes to the end, as TFLite's padding puts it.
     before = max(total, 0) // 2
     return before, total - before
 

@@ -47,7 +47,7 @@ def window_forms(
     Parameters
     ----------
     tensors, scalars : tuple of Argument
-        What comes before and behind the padding.
+        What comes before and after the padding.
     *trailing : tuple of (int, tuple of Argument)
         As for `forms`.
     """

@@ -459,7 +459,7 @@ class Execution:
 
     def close(self) -> None:
         """Compute no more, and give back what is prepared; BAD_STATE while it is under way."""
-        # The turn is taken for good, so that nobody computes behind this.
+        # The turn is taken for good, so that nobody computes after this.
         if not self._turn.take() and self._state is ExecutionState.STARTED:
             raise self._not_free("Execution.close")
         self._is_closed = True

@@ -10,9 +10,9 @@ from armpy.tensor import Shape, format_shape, shapes_agree
 from armpy_nnapi.codes import OperandCode, OperationCode, is_extension
 from armpy_nnapi.description.model_description import Operand, OperationNode, Subgraph
 
-# Behind the condition and the two models.
+# After the condition and the two models.
 _IF_FIRST_INPUT = 3
-# Behind the model of the condition and the body.
+# After the model of the condition and the body.
 _WHILE_FIRST_INPUT = 2
 
 

@@ -89,7 +89,7 @@ def integer_product(
 
     Notes
     -----
-    Zero points that are not constant are taken off behind: ``(a - p) (b - q)`` is
+    Zero points that are not constant are taken off afterwards: ``(a - p) (b - q)`` is
     ``a b - p sum(b) - sum(a) q + depth p q``.
     """
     known_a, known_b = (_known_point(node, point) for point in (a_point, b_point))

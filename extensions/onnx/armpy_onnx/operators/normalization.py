@@ -167,7 +167,7 @@ def _adjusted(node: Node, value: Value) -> Value:
 
 
 def _sizes_behind_channels(node: Node) -> tuple[int, ...]:
-    """Sizes of the axes behind batch and channels."""
+    """Sizes of the axes after batch and channels."""
     if node.rank(0) < 2:
         raise node.error("the input has the wrong rank", expected="2 or more", actual=node.shape(0))
     return node.shape(0)[2:]
@@ -254,7 +254,7 @@ def _local_response_normalization(node: Node) -> Value:
     if size % 2:
         operation = Normalization((size - 1) // 2, alpha / size, beta, bias)
         return _channels_back(node, node.layer(operation, rows), sizes)
-    # With one neighbour more behind than before.
+    # With one neighbour more at the end than at the start.
     reach, lines = min(size // 2, channels), math.prod(rows.info.known_shape[:-1])
     squares = reshaped(node, _square(node, rows), (lines, 1, channels, 1))
     pads = ((0, 0), (0, 0), (min(reach, (size - 1) // 2), reach), (0, 0))

@@ -76,7 +76,7 @@ def _convolved(
     output: TensorInfo,
     activation: FusedActivation = FusedActivation.NONE,
 ) -> Value:
-    """Convolve a quantised image, its channels behind the batch.
+    """Convolve a quantised image, its channels after the batch.
 
     Notes
     -----

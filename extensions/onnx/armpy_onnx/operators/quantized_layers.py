@@ -39,7 +39,7 @@ _FLOAT = TensorInfo(None, DataType.FLOAT32)
 
 
 def _given(node: Node, index: int) -> Value:
-    """A tensor with its scale and zero point behind it."""
+    """A tensor with its scale and zero point after it."""
     check_bytes(node, index)
     return as_quantized(node, node.value(index), tensor_quantization(node, index + 1, index + 2))
 

@@ -171,7 +171,7 @@ def _regrouped(node: Node, windows: WindowAttributes, groups: int) -> Value:
 
 
 def _with_gaps(node: Node, image: Value, stride: Sequence[int]) -> Value:
-    """An image with its channels last, and zeros behind every element."""
+    """An image with its channels last, and zeros after every element."""
     if max(stride) == 1:
         return image
     batch, *sizes, channels = image.info.known_shape

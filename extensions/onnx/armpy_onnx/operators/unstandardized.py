@@ -37,7 +37,7 @@ def _image_scaler(node: Node) -> Value:
 
 
 def _crop(node: Node) -> Value:
-    """An image without its borders, or a part of given size behind the first two."""
+    """An image without its borders, or a part of given size after the first two."""
     _, _, height, width = _image_shape(node)
     border, size = node.integers("border"), node.integers("scale", ())
     if len(border) != 4 or len(size) not in (0, 2):

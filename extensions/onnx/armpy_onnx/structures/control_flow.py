@@ -547,7 +547,7 @@ class ControlFlowNode(Composite):
 
     data: NodeData
     forms: tuple[Form, ...]  # of its inputs
-    names: tuple[str, ...]  # of what its graphs read, which are inputs behind its own
+    names: tuple[str, ...]  # of what its graphs read, which are inputs after its own
     scope: Scope  # where the graphs are read; without values
     functions: Functions
     types: tuple[DataType, ...]  # of its outputs

@@ -16,7 +16,7 @@ _MODES = ("batch", "direct")
 
 @dataclass(frozen=True, slots=True)
 class BatcherArguments:
-    """Arguments of `armpy_serving.Batcher` behind the model, checked."""
+    """Arguments of `armpy_serving.Batcher` after the model, checked."""
 
     max_batch: int
     max_wait_s: float

@@ -90,12 +90,12 @@ class WaitingItems:
         Notes
         -----
         Who fills a batch runs it, as another thread would have to wake up for it first. `done` is
-        to be called then as behind `next_batch`.
+        to be called then as after `next_batch`.
         """
         with self._changed:
             self._check_open()
-            # Who comes now waits behind those outside, even if there is room: first come, first
-            # served.
+            # A caller that comes now waits after those outside, even if there is room: first come,
+            # first served.
             if len(self._items) < self._max_waiting and not self._outside:
                 self._enter(item)
                 if leads and self._is_full(item.key) and self._num_running < self._workers:
@@ -173,7 +173,7 @@ class WaitingItems:
 
         Notes
         -----
-        `done` is to be called behind each.
+        `done` is to be called after each.
         """
         with self._changed:
             while True:

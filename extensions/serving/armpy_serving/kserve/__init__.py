@@ -1,4 +1,4 @@
-"""Serving with KServe: models of armpy behind its server, over HTTP and gRPC.
+"""Serving with KServe: models of armpy in its server, over HTTP and gRPC.
 
 `ArmpyModel` is a model for every server of KServe's. `ArmpyModelServer`, which
 ``python -m armpy_serving.kserve`` starts, answers inferences by routes of its own: KServe makes

@@ -67,7 +67,7 @@ def add_routes(app: Starlette, repository: ArmpyModelRepository) -> None:
 
 
 class _ModelRoute(Route):
-    """A route for models of armpy; KServe's, behind it, are for all others."""
+    """A route for models of armpy; KServe's own routes, after it, are for all others."""
 
     def __init__(self, repository: ArmpyModelRepository, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)  # Any: Starlette's

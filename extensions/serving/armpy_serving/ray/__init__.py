@@ -1,4 +1,4 @@
-"""Ray: models in batch jobs of Ray Data and behind Ray Serve. Needs the extra ``ray``."""
+"""Ray: models in batch jobs of Ray Data and in Ray Serve. Needs the extra ``ray``."""
 
 from armpy.core.lazy import offer
 

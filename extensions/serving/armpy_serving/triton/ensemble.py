@@ -34,7 +34,7 @@ class EnsembleOptions:
     """
 
     def names(self, name: str) -> list[str]:
-        """Names of the ensemble, the model, and the steps in front of it and behind it."""
+        """Names of the ensemble, the model, and the steps in front of it and after it."""
         return [name, f"{name}_model", f"{name}_preprocess", f"{name}_postprocess"]
 
 
@@ -90,7 +90,7 @@ def _front(
 def _back(
     ensemble: EnsembleOptions, options: TritonOptions, outputs: Sequence[TensorSpec]
 ) -> EnsemblePart:
-    """The step behind the model."""
+    """The step after the model."""
     settings = StepSettings(tuple(outputs), top=ensemble.top)
     config = model_config(options, outputs, outputs)
     if ensemble.top:

@@ -42,7 +42,7 @@ class TritonExport:
     options: TritonOptions
     settings: InstanceSettings = field(default_factory=lambda: InstanceSettings(MODEL_FILE))
     """Those that say how it is loaded; the name of its file is the export's own."""
-    ensemble: EnsembleOptions | None = None  # steps before and behind the model
+    ensemble: EnsembleOptions | None = None  # steps before and after the model
     targets: Sequence[str] = ()  # machines that it is compiled for, as for `Model.save`
     sign: Callable[[bytes], FileSignature] | None = None  # as for `Model.save`
     force: bool = False

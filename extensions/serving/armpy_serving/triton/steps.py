@@ -1,4 +1,4 @@
-"""Steps of an ensemble, which Triton's Python backend calls: in front of a model, and behind it."""
+"""Steps of an ensemble, which Triton's Python backend calls: in front of a model, and after it."""
 
 from __future__ import annotations
 

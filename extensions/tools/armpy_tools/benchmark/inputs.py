@@ -72,7 +72,7 @@ def usual_shape(shape: Shape) -> tuple[int, ...]:
 
 
 def _open_sides(shape: Shape) -> tuple[int, ...]:
-    """Axes of height and width: those behind the batch that are open, channels are not."""
+    """Axes of height and width: those after the batch that are open, channels are not."""
     return tuple(axis for axis in (1, 2, 3) if shape[axis] is None)
 
 

@@ -20,7 +20,7 @@ def measure_layers(subject: Subject, seed: int, runs: int) -> list[LayerCost]:
     subject : Subject
         On armpy.
     runs : int
-        Behind one that does not count.
+        After one that does not count.
 
     Returns
     -------

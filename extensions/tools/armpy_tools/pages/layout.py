@@ -82,7 +82,7 @@ def lay_out(sizes: Sequence[tuple[float, float]], edges: Sequence[tuple[int, int
 
 
 def _rows_of(num_nodes: int, edges: Iterable[tuple[int, int]]) -> list[int]:
-    """Row of each node: behind all that it reads; what reads nothing, just before its reader."""
+    """Row of each node: after all that it reads; what reads nothing, just before its reader."""
     rows = [0] * num_nodes
     inputs: list[list[int]] = [[] for _ in range(num_nodes)]
     outputs: list[list[int]] = [[] for _ in range(num_nodes)]

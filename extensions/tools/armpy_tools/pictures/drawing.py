@@ -104,7 +104,7 @@ def colour_of(index: int) -> Colour:
 
 
 def _left_alone(read: ReadOutputs) -> int | None:
-    """The class that is no thing but what is behind all things; None if there is none."""
+    """The class of the background; None if there is none."""
     for labels in read.labels.values():
         name = labels.name(0).lower()
         return 0 if not name or name == BACKGROUND else None
@@ -213,7 +213,7 @@ class _Painter:
             self._pen.ellipse(corners, fill=_PAPER, outline=_INK)
 
     def with_legend(self, lines: Sequence[tuple[Colour | None, float, str]]) -> Image.Image:
-        """The picture with lines of text below it, each behind its colour or a bar."""
+        """The picture with lines of text below it, each after its colour or a bar."""
         height = round(1.5 * self._text_size)
         margin = height // 3
         whole = Image.new(

@@ -62,7 +62,7 @@ def _percentile(found: Range, counts: _Numbers, percentile: float) -> Range:
 
     Notes
     -----
-    On a side where the elements end at 0, as behind a RELU, nothing is cut off.
+    On a side where the elements end at 0, as after a RELU, nothing is cut off.
     """
     width = (found.high - found.low) / len(counts)
     below = np.cumsum(counts) / counts.sum()
@@ -90,7 +90,7 @@ def _divergence(tried: Range, centres: _Numbers, counts: _Numbers, steps: int) -
     Notes
     -----
     What is clamped counts at the ends of the real distribution, and not at all in the other. The
-    part that holds 0 is left out: behind a RELU it is most of all, and exact in any case.
+    part that holds 0 is left out: after a RELU it is most of all, and exact in any case.
     """
     counts = counts.copy()
     counts[np.argmin(np.abs(centres))] = 0

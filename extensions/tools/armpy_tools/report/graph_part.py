@@ -176,7 +176,7 @@ def _error(group: Sequence[LayerRow]) -> float | None:
 
 
 def _total_error(group: Sequence[LayerRow]) -> float | None:
-    """The error behind the last layer."""
+    """The error after the last layer."""
     return next((r.total_error for r in reversed(group) if r.total_error is not None), None)
 
 

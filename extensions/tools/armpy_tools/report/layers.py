@@ -117,7 +117,7 @@ class LayerRows:
 
 
 def _path(layer: LayerFacts, name: str) -> str:
-    """A name behind those of the control flow that it lies in, as profiles have it."""
+    """A name after those of the control flow that it lies in, as profiles have it."""
     return f"{layer.inside}/{name}" if layer.inside else name
 
 

@@ -125,7 +125,7 @@ def _plain(code: str, table: str = "") -> Emit:
 
 
 def _moving(code: str, name: str, table: str = "", operand: str = "") -> Emit:
-    """An operator with one constant behind its input."""
+    """An operator with one constant after its input."""
 
     def emit(writer: TfliteWriter, layer: Layer, attributes: Attributes) -> None:
         how = _operand(writer, layer, name, attributes[name], operand)

@@ -25,7 +25,7 @@ class Extras:
 
     # By name: normalisation and names of tensors in ``TFLITE_METADATA``.
     metadata: Mapping[str, bytes] = field(default_factory=dict)
-    files: Mapping[str, bytes] = field(default_factory=dict)  # packed behind it: labels
+    files: Mapping[str, bytes] = field(default_factory=dict)  # packed after it: labels
 
 
 def read_extras(path: str | os.PathLike[str]) -> Extras:

@@ -79,7 +79,7 @@ def test_folders_tell_how_often_the_model_is_right(
 ) -> None:
     code, out, _ = run(capsys, str(folders), "--truth", "folders")
     assert code == 1
-    # Of equal scores the first counts: behind the eight come 0, 1, 2 and 3.
+    # Of equal scores the first counts: after the eight come 0, 1, 2 and 3.
     assert "top-1 66.7% (2 of 3), top-5 100.0% (3 of 3)" in out
     place = out.index("Confusion")
     table = [line.split() for line in out[place:].splitlines()[1:4]]

@@ -5,7 +5,7 @@ Notes
 A unit has eight tiles of up to 16 rows of 64 bytes. A configuration of 64 bytes says what each has:
 byte 0 is 1 (the palette), from byte 16 on the bytes of each tile's rows in 16 bits, from byte 48 on
 the number of its rows. The configuration is a thread's: nothing else works before `configure` and
-behind `release`.
+after `release`.
 
 References
 ----------

@@ -330,7 +330,7 @@ class _Visitor:
             is_there = execution.differs(0)
 
             def wake() -> list[CodeValue]:
-                # Behind the call the execution may end at any time.
+                # After the call the execution may end at any time.
                 following = execution.load(I64, _NEXT)
                 release.called(I64, execution.load(I64, _TURN))
                 return [following]

@@ -30,7 +30,7 @@ MOST_COMMANDS = 1 << 22
 make."""
 
 END = -1
-"""Published behind the last command."""
+"""Published after the last command."""
 
 
 @inlined

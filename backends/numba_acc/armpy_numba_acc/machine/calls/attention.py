@@ -20,10 +20,10 @@ class Attention(Call):
     parameters = ("mask_kind", "num_vectors", "is_bounded", "is_capped")
 
     # Elements of the mask, and whether all queries have the same ones. Otherwise those of a block
-    # of queries lie side by side, and `mask_row` bytes behind them those of the next key.
+    # of queries lie side by side, and `mask_row` bytes after them those of the next key.
     mask_kind: str
     num_vectors: int  # vectors of queries in a block
-    is_bounded: int  # whether a query sees only keys from `low` to `high` behind its own position
+    is_bounded: int  # whether a query sees only keys from `low` to `high` after its own position
     is_capped: int  # whether `cap` limits scores
     query: Pointer
     key: Pointer

@@ -68,7 +68,7 @@ class MoveElements(Call):
     """Move elements between where indices along an axis say, and their own order.
 
     `indexed` has `size` elements along the axis, `ordered` and `indices` have `count`; `outers`
-    stand in front, `inner` behind. If `writes` is 1, elements go from `ordered` to `indexed`,
+    stand in front, `inner` after. If `writes` is 1, elements go from `ordered` to `indexed`,
     else the other way. Indices are `least` or more; those below 0 count from the end.
     """
 
@@ -106,7 +106,7 @@ class PutRun(Call):
 class OneHot(Call):
     """Mark the positions along an axis that indices name; an index that names none marks none.
 
-    The axis of `depth` positions stands behind `outers` and in front of `inner` indices; `on` and
+    The axis of `depth` positions stands after `outers` and in front of `inner` indices; `on` and
     `off` have one element each.
     """
 

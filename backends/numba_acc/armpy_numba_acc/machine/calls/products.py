@@ -84,7 +84,7 @@ class ConvolutionF32(ProductCall):
     high: float
     residual: Pointer  # what is added, if anything, and bytes from one pixel to the next
     residual_pitch: int
-    half_vectors: int  # halves of registers of columns behind the whole ones
+    half_vectors: int  # halves of registers of columns after the whole ones
     has_residual: int
 
 
@@ -105,7 +105,7 @@ class ConvolutionBf16(ProductCall):
     high: float
     residual: Pointer
     residual_pitch: int
-    is_odd: int  # whether each tap has one more element behind its pairs
+    is_odd: int  # whether each tap has one more element after its pairs
     residual_format: str  # how elements are stored; empty where there is no residual
     output_format: str
 
@@ -147,7 +147,7 @@ class ConvolutionBf16Pairs(ProductCall):
     high: float
     residual: Pointer
     residual_pitch: int
-    rest: int  # how many elements each tap has behind its steps
+    rest: int  # how many elements each tap has after its steps
     residual_format: str  # as of `ConvolutionBf16`
     output_format: str
 

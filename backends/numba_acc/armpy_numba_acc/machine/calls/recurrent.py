@@ -85,7 +85,7 @@ class RecurrentSequence(Call):
 
     parameters = ("cell", "functions")
 
-    # "GRU_AFTER" resets behind the product, "LSTM_COUPLED" forgets one minus what it takes in.
+    # "GRU_AFTER" resets after the product, "LSTM_COUPLED" forgets one minus what it takes in.
     cell: str
     functions: str  # names of `armpy.ops.GateFunction`, with blanks between
     # What the inputs add to the gates: a row for each batch and time, of `width` elements for every

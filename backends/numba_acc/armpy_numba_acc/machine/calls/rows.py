@@ -63,7 +63,7 @@ class ArgExtreme(Call):
     form: str
     source: Pointer
     target: Pointer
-    outer: int  # sizes in front of the axis, along it, and behind it
+    outer: int  # sizes in front of the axis, along it, and after it
     axis: int
     inner: int
     block: int  # two int32 for each element of a block of the inner ones, per thread

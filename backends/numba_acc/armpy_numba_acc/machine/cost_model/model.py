@@ -55,7 +55,7 @@ class Width:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A level of the cache, or the memory behind the last one."""
+    """A level of the cache, or the memory after the last one."""
 
     size_bytes: int  # that one thread may count on; of the memory, none
     bytes_per_ns: float  # that one thread reads
@@ -70,7 +70,7 @@ class FinishCost:
     register_ns: float  # of a register of sums
     row_ns: float = 0.0  # of a pixel
     lone_row_ns: float = 0.0  # more of a pixel whose sums are one register
-    # More of a register of the pixels behind the first ones, whose addresses fit no registers.
+    # More of a register of the pixels after the first ones, whose addresses fit no registers.
     far_ns: float = 0.0
     near_rows: int = 0
     # Of a register of sums, even where all else is done while the next tile is computed.

@@ -48,7 +48,7 @@ _MACOS = {
     "i8mm": "arm.FEAT_I8MM",
     "bf16": "arm.FEAT_BF16",
 }
-"""Behind ``hw.optional.``, by LLVM's name."""
+"""After ``hw.optional.``, by LLVM's name."""
 
 
 def arm_features() -> frozenset[str]:

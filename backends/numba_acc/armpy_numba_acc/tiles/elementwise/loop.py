@@ -31,7 +31,7 @@ def elementwise_definition(isa: Isa, name: str, formats: Sequence[str], patterns
     """Write the function that computes rows of neighbouring elements.
 
     The output may be the same memory as an input of elements of the same size. Nothing
-    behind the elements is read.
+    after the elements is read.
 
     Parameters
     ----------

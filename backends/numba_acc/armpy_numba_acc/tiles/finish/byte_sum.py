@@ -15,7 +15,7 @@ NAME = "armpy_byte_sum"
 def byte_sum_definition(isa: Isa) -> Definition:
     """The function `NAME` of an address and a count: the sum of so many unsigned bytes.
 
-    Nothing behind them is read.
+    Nothing after them is read.
     """
     return Definition(NAME, 2, partial(_write, isa), returns=True)
 

@@ -37,7 +37,7 @@ class BytePacker:
         )
 
     def elements(self, steps: Sequence[CodeValue]) -> CodeValue:
-        """Bytes of up to four vectors of int32, one behind the other in one vector.
+        """Bytes of up to four vectors of int32, one after the other in one vector.
 
         Returns
         -------
@@ -123,7 +123,7 @@ class ByteStore:
             size //= 2
 
     def _store_piece(self, place: CodeValue, size: int) -> None:
-        """Store so many bytes, if they are in the sum, behind the larger powers of two."""
+        """Store so many bytes, if they are in the sum, after the larger powers of two."""
 
         def store() -> list[CodeValue]:
             done = self._count & (-2 * size)

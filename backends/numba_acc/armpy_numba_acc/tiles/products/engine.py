@@ -65,7 +65,7 @@ class Shape:
 
     @classmethod
     def of(cls, isa: Isa, rows: int, vectors: int, half_vectors: int = 0) -> Shape:
-        """Rows by whole registers, and behind them halves of registers."""
+        """Rows by whole registers, and after them halves of registers."""
         return cls(rows, (isa.lanes,) * vectors + (isa.lanes // 2,) * half_vectors)
 
     @property
@@ -89,7 +89,7 @@ class Tile:
     shape: Shape
     address: CodeValue  # of the first row of the source, or of a table with the address of each
     room: CodeValue  # address of `ROOM_BYTES` for each row, which a finish has filled
-    # Number of the first pixel, and how many rows are wanted: at least one. Those behind are
+    # Number of the first pixel, and how many rows are wanted: at least one. Those after are
     # computed as if they were the last one.
     pixel: CodeValue
     count: CodeValue
@@ -150,7 +150,7 @@ class Products(ABC):
     step_bytes : int
         Of a row's elements that a step multiplies.
     has_rest : bool
-        Whether something is left of a tap behind its steps.
+        Whether something is left of a tap after its steps.
     steps_at_once : int
         Steps whose elements are loaded together, as long as there are so many.
     """
@@ -181,7 +181,7 @@ class Products(ABC):
         raise NotImplementedError
 
     def last_spread(self, place: CodeValue, lanes: int) -> Any:
-        """The same of what is left of a tap behind its steps, if `has_rest`."""
+        """The same of what is left of a tap after its steps, if `has_rest`."""
         raise NotImplementedError
 
     @abstractmethod
@@ -386,7 +386,7 @@ def _sources(call: CallFields, address: CodeValue, count: CodeValue, rows: int) 
 def rows_in_line(
     first: CodeValue, pitch: CodeValue, count: CodeValue, rows: int
 ) -> list[CodeValue]:
-    """Addresses of rows at one distance from each other; those behind the last repeat it."""
+    """Addresses of rows at one distance from each other; those after the last repeat it."""
     if rows == 1:
         return [first]
 

@@ -15,13 +15,13 @@ from armpy_numba_acc.machine.processors.matrix_unit import CONFIGURATION_BYTES
 _NAME = "armpy_gather_rows"
 
 gather_rows = linked(_NAME, 3)
-"""``(args, table, target)`` copies rows, whose addresses are in a table, behind each other."""
+"""``(args, table, target)`` copies rows, whose addresses are in a table, after each other."""
 
 
 def gather_definition(isa: Isa, record: type[ProductCall]) -> Definition:
     """The function `gather_rows`.
 
-    Nothing is read that belongs to no tap. What is behind a tap, up to where the next one begins or
+    Nothing is read that belongs to no tap. What is after a tap, up to where the next one begins or
     the row ends, becomes zeros: anything may lie there in memory, also NaN.
     """
     return Definition(_NAME, 3, partial(_write, isa, record))

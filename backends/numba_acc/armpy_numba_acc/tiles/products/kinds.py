@@ -44,7 +44,7 @@ class Bfloat16Products(Products):
     Parameters
     ----------
     is_odd : bool
-        Whether each tap has one more element behind its pairs.
+        Whether each tap has one more element after its pairs.
     """
 
     def __init__(self, isa: Isa, *, is_odd: bool) -> None:
@@ -60,7 +60,7 @@ class Bfloat16Products(Products):
         return place.load(I32, align=2).splat(lanes)
 
     def last_spread(self, place: CodeValue, lanes: int) -> CodeValue:
-        """One element: what lies behind it may be anything, also NaN."""
+        """One element: what lies after it may be anything, also NaN."""
         return place.load(I16).unsigned(I32).splat(lanes)
 
     def add(self, total: CodeValue, elements: CodeValue, weights: CodeValue) -> CodeValue:

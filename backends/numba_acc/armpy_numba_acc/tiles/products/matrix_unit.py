@@ -213,7 +213,7 @@ class MatrixProduct:
             tile = Tile(self.isa, code, call, self.shape, place, at_room, *rows, [])
             totals, last = [], some - 1
             for row in range(tile.rows):
-                # Rows behind the last one are computed as if they were that one.
+                # Rows after the last one are computed as if they were that one.
                 at_row = place + smaller(last.like(row), last) * ROW_PITCH
                 totals += [at_row.load(kind, j) for j in range(len(tile.shape.widths))]
             if not self.finish.begins_with_bias:

@@ -49,7 +49,7 @@ def _next_run(call: ProductCall, walk: MatrixWalk, position: int, end: int) -> t
     position
         The first one, which may lie beside the output; as many as `end` if there is none.
     end
-        Behind the last one.
+        After the last one.
     """
     if walk.line_positions == 0:
         return position, position, end - position
@@ -61,7 +61,7 @@ def _next_run(call: ProductCall, walk: MatrixWalk, position: int, end: int) -> t
         if y >= call.out_height:
             position = (image + 1) * walk.image_positions
         elif x >= call.out_width:
-            # A next row may begin behind the next image, whose last rows no stride reaches.
+            # A next row may begin after the next image, whose last rows no stride reaches.
             following = position + walk.line_positions - x
             position = min(following, (image + 1) * walk.image_positions)
         else:

@@ -25,7 +25,7 @@ class PairedProducts(Products):
     """Products of unsigned and signed bytes, added up exactly in int32.
 
     Weights: for each column eight signed bytes. Sums are in the instruction's order while they are
-    added up, and row by row before and behind that.
+    added up, and row by row before and after that.
     """
 
     step_bytes = _HALF
@@ -44,7 +44,7 @@ class PairedProducts(Products):
         return total.code.call(name, total.kind, total, elements, weights)
 
     def without_others(self, elements: CodeValue) -> CodeValue:
-        """Elements of the last step of a tap with zeros behind those that are its own."""
+        """Elements of the last step of a tap with zeros after those that are its own."""
         raise NotImplementedError  # others have weights of 0
 
     def sums(self, tile: Tile, line: CodeValue, totals: list[CodeValue]) -> list[CodeValue]:
@@ -88,7 +88,7 @@ class PairedBfloat16Products(PairedProducts):
     Parameters
     ----------
     rest : int
-        Elements that each tap has behind its last four.
+        Elements that each tap has after its last four.
     """
 
     def __init__(self, rest: int) -> None:

@@ -35,7 +35,7 @@ def position_of(pixel: int, out_height: int, out_width: int) -> tuple[int, int, 
 def moved_on(
     x: int, y: int, image: int, step: int, out_height: int, out_width: int
 ) -> tuple[int, int, int]:
-    """Position `step` pixels on; behind the end of a row, where the next one starts."""
+    """Position `step` pixels on; after the end of a row, where the next one starts."""
     x += step
     if x >= out_width:
         x = 0
@@ -61,7 +61,7 @@ def place_rows(call: ProductCall, table: int, count: int, pixel: int) -> None:
     table
         Where the addresses are written.
     count
-        How many of the tile's rows there are: those behind repeat the last one.
+        How many of the tile's rows there are: those after repeat the last one.
     pixel
         Number of the first one.
     """

@@ -31,7 +31,7 @@ def make_short_dot(formats: tuple[str, str], lanes: int) -> Callable[[Pointer, P
     -------
     callable
         ``dot(first, second, count)`` for code that Numba compiles: addresses, and the number of
-        elements, behind which nothing is read. Gives an int32, which wraps.
+        elements, after which nothing is read. Gives an int32, which wraps.
     """
 
     @primitive(types.int32, WORD, WORD, WORD)

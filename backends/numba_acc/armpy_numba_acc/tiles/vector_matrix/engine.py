@@ -3,7 +3,7 @@
 Notes
 -----
 Weights are laid out by columns, a vector's lanes side by side for each step (an element of the
-input, or four bytes, that is the same in every lane), or by rows: one output's weights behind each
+input, or four bytes, that is the same in every lane), or by rows: one output's weights after each
 other, and every lane adds up products of its own until they are summed in the end. The second way
 suits few outputs of integers; floats are added up in the order of their products with many rows.
 
@@ -79,7 +79,7 @@ class VectorProducts(ABC):
         raise NotImplementedError
 
     def last_elements(self, place: CodeValue, count: CodeValue) -> Any:
-        """The same of the last `count` steps: weights behind them are 0."""
+        """The same of the last `count` steps: weights after them are 0."""
         raise NotImplementedError
 
     @abstractmethod
@@ -258,7 +258,7 @@ def _panel_sums(
 def _sums_side_by_side(
     products: VectorProducts, matrix: CallFields, number: CodeValue
 ) -> list[CodeValue]:
-    """Sums of `TOGETHER` vectors of columns, each with weights of its own behind its bias."""
+    """Sums of `TOGETHER` vectors of columns, each with weights of its own after its bias."""
     heads = [matrix.weights + (number + j) * matrix.pitch for j in range(TOGETHER)]
     lines = [head + products.isa.vector_bytes for head in heads]
 

@@ -41,7 +41,7 @@ class VectorByteProducts(VectorProducts):
         return self._changed(place.load(self.kind, align=1))
 
     def last_elements(self, place: CodeValue, count: CodeValue) -> Any:
-        """Whatever is behind them."""
+        """Whatever is after them."""
         return self.elements(place)
 
     def weights(self, line: CodeValue, j: int) -> Any:

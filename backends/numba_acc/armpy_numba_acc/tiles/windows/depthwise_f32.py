@@ -94,7 +94,7 @@ class _RealSums:
                     totals[at] = value.times_plus(factors[tap, k], totals[at])
 
     def _element(self, slot: Number) -> CodeValue:
-        """The input's elements behind an address of the table."""
+        """The input's elements after an address of the table."""
         tile, address = self._tile, self._table.load(I64, slot)
         if tile.is_single:
             return load_elements(address, tile.input_kind, 0, 1).at(0).splat(tile.lanes)

@@ -118,7 +118,7 @@ def product_tile(isa: Isa, rows: int, vectors: int) -> Primitive:
 
     `rows` lines of `depth` values, `pitch` bytes from each other, times weights of which there are
     `vectors` for each value; the sums are written `product_pitch` bytes from each other. Meanwhile
-    `ahead_bytes` behind `ahead` are brought nearer for each value.
+    `ahead_bytes` after `ahead` are brought nearer for each value.
     """
     kind = vector(F32, isa.lanes)
 

@@ -63,7 +63,7 @@ def backends_to_try(
         return [backend], []
     with closing(BackendRegistry.discover(options.plugin_options())) as registry:
         ids = [backend.get_id() for backend in registry.available()]
-        # A duplicate stands back behind one that is tried.
+        # A duplicate yields to one that is tried.
         fine = (CandidateStatus.REGISTERED, CandidateStatus.DUPLICATE)
         unusable = [
             f"{candidate.label}: {candidate.reason}"

@@ -77,7 +77,7 @@ def cases(
 
 
 def _list(ids: Mapping[str, Sequence[str]]) -> None:
-    """Print the ids of cases, behind the backend's if there are several backends."""
+    """Print the ids of cases, after the backend's if there are several backends."""
     for name, found in ids.items():
         for case in found:
             click.echo(case if len(ids) == 1 else f"{name}  {case}")

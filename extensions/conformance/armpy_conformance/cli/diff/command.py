@@ -45,6 +45,6 @@ def command() -> None:
     Exit code 1 if there is a difference, or if the backend runs none of the layers.
 
     With OTHER, another file of the same network in any format, both run on CpuRef, and the layer
-    is named behind which the files no longer compute the same numbers. Inputs of the same names
+    is named at which the files no longer compute the same numbers. Inputs of the same names
     are the same; with other names they are the same by order. --input names those of MODEL.
     """

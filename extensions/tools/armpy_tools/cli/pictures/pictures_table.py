@@ -143,7 +143,7 @@ def _ordinal(number: int) -> str:
 
 
 def _classes(classes: Sequence[ClassScore]) -> list[object]:
-    """Cells of the best class, and of those behind it."""
+    """Cells of the best class, and of those after it."""
     best, *others = classes
     more = [f"{one.label or one.index} {one.score:.4f}" for one in others]
     return [best.index, f"{best.score:.4f}", best.label, *more]

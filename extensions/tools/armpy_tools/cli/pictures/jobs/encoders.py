@@ -76,7 +76,7 @@ class TableEncoder:
         return self._release(("figures", 0)) if self._layout is None else b""
 
     def _release(self, decided: Layout | None) -> bytes:
-        """Rows of all that is held, behind the heading if that is decided now."""
+        """Rows of all that is held, after the heading if that is decided now."""
         text = io.StringIO(newline="")
         writer = csv.writer(text)
         truth = ("truth", "right") if self._has_truth else ()
