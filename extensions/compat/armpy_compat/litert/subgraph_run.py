@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,6 +46,8 @@ class SubgraphRun:
         self._model: armpy.Model | None = None
         self._output_names: dict[int, str] = {}
         self._computed: dict[str, Array] = {}
+        counts = Counter(tensor.name for tensor in self.subgraph.tensors)
+        self._unique_names = {name for name, count in counts.items() if count == 1}
         self._has_run = False
 
     def resize(self, index: int, shape: Any, strict: bool) -> None:  # Any: as callers give it
@@ -126,8 +129,9 @@ class SubgraphRun:
         return array.view(dtype)
 
     def _keep(self, value: armpy.DebugValue) -> None:
-        """Keep a tensor that a layer has computed."""
-        self._computed[value.tensor] = value.values
+        """Keep a tensor that a layer has computed, if no other has its name."""
+        if value.tensor in self._unique_names:
+            self._computed[value.tensor] = value.values
 
     def invoke(self) -> None:
         """Run.

@@ -5,14 +5,14 @@ from __future__ import annotations
 from tests.support.tflite_writer import TfliteModel
 
 
-def doubling(*, is_open: bool = False) -> bytes:
+def doubling(*, is_open: bool = False, middle: str = "sum") -> bytes:
     """y = x + x of shape (1, 2), between two additions; the first size may be open."""
     model = TfliteModel()
     graph = model.subgraph()
     signature = (-1, 2) if is_open else None
     x, sum_, y = (
         graph.tensor(name, (1, 2), "FLOAT32", shape_signature=signature)
-        for name in ("x", "sum", "y")
+        for name in ("x", middle, "y")
     )
     one = graph.tensor("one", (1, 2), "FLOAT32", data=[1.0, 1.0])
     graph.operator("ADD", [x, one], [sum_])
