@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -65,6 +66,7 @@ def read_model(file: ModelFile) -> onnx.ModelProto:
         If the file is damaged, or its operator set not supported.
     """
     model = load_model(file)
+    sort_nodes(model.graph)
     try:
         onnx.checker.check_model(_without_harmless(model))
     except Exception as error:  # whatever the library raises, the file is the cause
@@ -79,6 +81,28 @@ def read_model(file: ModelFile) -> onnx.ModelProto:
             fix="Convert it with onnx.version_converter, or install a newer onnx package",
         )
     return model
+
+
+def sort_nodes(graph: onnx.GraphProto) -> None:
+    """Put each node of a graph after those whose outputs it reads, as ONNX Runtime does.
+
+    Notes
+    -----
+    ONNX wants files to be sorted, and some exporters' are not. Nodes of a sorted graph, and of one
+    with a circle, keep their places.
+    """
+    writers = {name: number for number, node in enumerate(graph.node) for name in node.output}
+    sources = [{writers[n] for n in names_read(node) if n in writers} for node in graph.node]
+    if all(max(of, default=-1) < number for number, of in enumerate(sources)):
+        return
+    order = TopologicalSorter(dict(enumerate(sources)))
+    try:
+        nodes = [graph.node[number] for number in order.static_order()]
+    except CycleError:
+        return  # the checker names what is wrong
+    copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
+    del graph.node[:]
+    graph.node.extend(copies)
 
 
 def describe(file: ModelFile) -> Mapping[str, str]:

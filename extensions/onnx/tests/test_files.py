@@ -249,6 +249,24 @@ def _in_form_3(model: onnx.ModelProto) -> None:
     model.graph.initializer.append(onnx.numpy_helper.from_array(np.ones(1, np.float32), "more"))
 
 
+def test_nodes_in_another_order_than_they_are_computed_in() -> None:
+    """Exporters of scikit-learn's models write such files, and ONNX Runtime sorts them."""
+    text = "graph (float[2, 5] x) => (float[2, 5] z) { y = Neg (x) z = Add (y, x) }"
+    model = onnx.parser.parse_model(HEAD + text)
+    last, first = (onnx.NodeProto.FromString(n.SerializeToString()) for n in model.graph.node[::-1])
+    del model.graph.node[:]
+    model.graph.node.extend([last, first])
+    with armpy.load(model.SerializeToString(), backends=["CpuRef"]) as loaded:
+        np.testing.assert_array_equal(loaded(X), X * 0)
+
+
+def test_nodes_in_a_circle_are_refused() -> None:
+    text = "graph (float[2, 5] x) => (float[2, 5] z) { y = Add (z, x) z = Neg (y) }"
+    model = onnx.parser.parse_model(HEAD + text)
+    with pytest.raises(ParserError, match="Nodes in a graph must be topologically sorted"):
+        armpy.load(model.SerializeToString(), backends=["CpuRef"])
+
+
 @pytest.mark.parametrize(
     "change", [_newer, _without_name, _without_types, _without_rank, _in_form_3]
 )
