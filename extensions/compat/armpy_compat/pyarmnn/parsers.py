@@ -8,6 +8,8 @@ from typing import NoReturn
 
 from armpy.graph import Graph
 from armpy.plugins.hooks import FileOutline
+from armpy_compat.armnn_format.bindings import read_bindings
+from armpy_compat.pyarmnn.conversion import runtime_errors
 from armpy_compat.pyarmnn.fields import flag
 from armpy_compat.pyarmnn.network import INetwork
 from armpy_compat.pyarmnn.parsed_model import ParsedModel, existing_file, positions
@@ -175,7 +177,10 @@ class IDeserializer(SwigObject):
         path = existing_file(graphFile, "IDeserializer_CreateNetworkFromBinary")
         if not Path(path).exists():
             raise RuntimeError(f"Cannot read the file {path}")
-        self._model = ParsedModel.read(path, positions)
+        with runtime_errors():
+            bindings = read_bindings(path)
+        ids = [[one.binding_id for one in side] for side in (bindings.inputs, bindings.outputs)]
+        self._model = ParsedModel.read(path, lambda *_: (ids[0], ids[1]))
         return INetwork.of_model(self._model)
 
     def GetNetworkInputBindingInfo(self, layerId: int, name: str) -> Binding:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 import armpy
 import armpy_compat.pyarmnn as ann
+from tests.support.armnn_texts import armnn_file
 
 _DIGITS = Path(__file__).parents[4] / "examples" / "digits" / "digits_int8.tflite"
 
@@ -183,3 +185,65 @@ def test_the_drawing_has_layers_and_shapes(loaded: _Loaded, tmp_path: Path) -> N
     assert "BackendID : CpuRef" in drawing
     with pytest.raises(RuntimeError, match="Failed to open dot file"):
         loaded.optimized.SerializeToDot(str(tmp_path / "none" / "net.dot"))
+
+
+_FLOOR = """{
+    inputIds: [4], outputIds: [6],
+    featureVersions: { bindingIdsScheme: 1, weightsLayoutScheme: 1, constantTensorsAsInputs: 1 },
+    layers: [
+        { layer_type: "InputLayer", layer: { base: { layerBindingId: 4, base: {
+            index: 0, layerName: "x", layerType: "Input",
+            outputSlots: [{ index: 0,
+                tensorInfo: { dimensions: [2], dataType: "Float32" } }] } } } },
+        { layer_type: "FloorLayer", layer: { base: {
+            index: 1, layerName: "floor", layerType: "Floor",
+            inputSlots: [{ index: 0, connection: { sourceLayerIndex: 0, outputSlotIndex: 0 } }],
+            outputSlots: [{ index: 0, tensorInfo: { dimensions: [2], dataType: "Float32" } }] } } },
+        { layer_type: "OutputLayer", layer: { base: { layerBindingId: 6, base: {
+            index: 2, layerName: "y", layerType: "Output",
+            inputSlots: [{ index: 0, connection: { sourceLayerIndex: 1, outputSlotIndex: 0 } }]
+        } } } }
+    ] }"""
+
+
+def test_an_armnn_file_has_the_ids_that_it_says(tmp_path: Path) -> None:
+    if not any(entry.name == "armnn" for entry in entry_points(group="armpy.front_ends")):
+        pytest.skip("armpy-compat is not installed, so that armpy does not know .armnn files")
+    path = tmp_path / "floor.armnn"
+    path.write_bytes(armnn_file(_FLOOR))
+    parser = ann.IDeserializer()
+    network = parser.CreateNetworkFromBinary(str(path))
+    inputs = [parser.GetNetworkInputBindingInfo(0, "x")]
+    outputs = [parser.GetNetworkOutputBindingInfo(99, "y")]
+    assert (inputs[0][0], outputs[0][0]) == (4, 6)
+    runtime = ann.IRuntime(ann.CreationOptions())
+    optimized, _ = ann.Optimize(network, _CPU_REF, runtime.GetDeviceSpec())
+    network_id, _ = runtime.LoadNetwork(optimized)
+    results = ann.make_output_tensors(outputs)
+    data = [np.array([1.5, -0.5], np.float32)]
+    runtime.EnqueueWorkload(network_id, ann.make_input_tensors(inputs, data), results)
+    assert results[0][1].get_memory_area().tolist() == [1.0, -1.0]
+    with pytest.raises(RuntimeError, match="No output binding found for layer:x"):
+        parser.GetNetworkOutputBindingInfo(0, "x")
+
+
+def test_an_onnx_file_has_places_as_ids(tmp_path: Path) -> None:
+    parser_of_text = pytest.importorskip("onnx.parser")
+    text = """<ir_version: 8, opset_import: ["": 17]>
+        g (float[2, 3] a, float[2, 3] b) => (float[2, 3] c) { c = Sub(a, b) }"""
+    path = tmp_path / "model.onnx"
+    path.write_bytes(parser_of_text.parse_model(text).SerializeToString())
+    parser = ann.IOnnxParser()
+    network = parser.CreateNetworkFromBinaryFile(str(path))
+    inputs = [parser.GetNetworkInputBindingInfo(name) for name in ("a", "b")]
+    output = parser.GetNetworkOutputBindingInfo("c")
+    assert [binding_id for binding_id, _ in (*inputs, output)] == [0, 1, 0]
+    runtime = ann.IRuntime(ann.CreationOptions())
+    optimized, _ = ann.Optimize(network, _CPU_REF, runtime.GetDeviceSpec())
+    network_id, _ = runtime.LoadNetwork(optimized)
+    arrays = [np.full((2, 3), value, np.float32) for value in (5, 3)]
+    results = ann.make_output_tensors([output])
+    runtime.EnqueueWorkload(network_id, ann.make_input_tensors(inputs, arrays), results)
+    assert ann.workload_tensors_to_ndarray(results)[0].tolist() == [[2.0] * 3] * 2
+    with pytest.raises(RuntimeError, match="The input layer 'z' does not exist"):
+        parser.GetNetworkInputBindingInfo("z")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from armpy import ops
 from armpy.graph import Value
-from armpy.types import DataLayout
+from armpy.types import DataLayout, DataType
 from armpy_compat.pyarmnn.lowering.lowered_layer import LoweredLayer, Lowering
 
 _TO_CHANNELS_LAST = (0, 2, 3, 1)
@@ -29,6 +29,11 @@ def _padding(descriptor: object) -> tuple[tuple[int, int], tuple[int, int]]:
     return (sides["Top"], sides["Bottom"]), (sides["Left"], sides["Right"])
 
 
+def _rounds_once(lowered: LoweredLayer) -> bool:
+    """True if sums are rounded once, as Arm NN's are, which only those of 8 bits can be."""
+    return lowered.inputs[0].info.data_type in (DataType.QASYMM_U8, DataType.QASYMM_S8)
+
+
 def _convolution2d(lowered: LoweredLayer) -> Sequence[Value]:
     d = lowered.descriptor
     layout = DataLayout(d.m_DataLayout)
@@ -40,6 +45,7 @@ def _convolution2d(lowered: LoweredLayer) -> Sequence[Value]:
         dilation=(d.m_DilationY, d.m_DilationX),
         padding=_padding(d),
         data_layout=layout,
+        rounds_once=_rounds_once(lowered),
     )
     return lowered.result(operation, lowered.inputs[0], weights, bias)
 
@@ -60,6 +66,7 @@ def _depthwise_convolution2d(lowered: LoweredLayer) -> Sequence[Value]:
         dilation=(d.m_DilationY, d.m_DilationX),
         padding=_padding(d),
         data_layout=layout,
+        rounds_once=_rounds_once(lowered),
     )
     return lowered.result(operation, lowered.inputs[0], weights, bias)
 

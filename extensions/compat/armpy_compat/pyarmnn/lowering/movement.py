@@ -78,17 +78,22 @@ def _gather_nd(lowered: LoweredLayer) -> Sequence[Value]:
 
 def _fill(lowered: LoweredLayer) -> Sequence[Value]:
     value = lowered.network.constant(np.float32(lowered.descriptor.m_Value))
-    output = lowered.inferred()
-    if output is not None and output.data_type is not value.info.data_type:
-        value = lowered.network.add(ops.Cast(), value, output=output)
-    return lowered.result(ops.Fill(), value, lowered.inputs[0])
+    output = lowered.outputs[0]
+    if output is None:
+        return lowered.result(ops.Fill(), value, lowered.inputs[0])
+    if output.data_type is not value.info.data_type:
+        value = lowered.network.add(ops.Cast(), value, output=lowered.inferred())
+    return lowered.result(ops.Fill(output.known_shape), value)
 
 
 def _pad(lowered: LoweredLayer) -> Sequence[Value]:
     d = lowered.descriptor
     mode = ops.PaddingMode(d.m_PaddingMode)
-    operation = ops.Pad(tuple(d.m_PadList), d.m_PadValue, mode)
-    return lowered.result(operation, *lowered.inputs)
+    value, quantization = d.m_PadValue, lowered.inputs[0].info.quantization
+    if quantization is not None:
+        # Arm NN's is the stored integer, armpy's the real number.
+        value = quantization.scale * (round(value) - quantization.zero_point)
+    return lowered.result(ops.Pad(tuple(d.m_PadList), value, mode), *lowered.inputs)
 
 
 def _permute(lowered: LoweredLayer) -> Sequence[Value]:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from armpy import OptimizedNetwork
-from armpy.graph import Value
+from armpy.graph import Graph, Value
 from armpy_compat.pyarmnn.running.device_spec import arm_nn_id
 
 
-def dot_lines(optimized: OptimizedNetwork) -> Iterator[str]:
-    """Lines of the file: layers are nodes, and edges carry shapes."""
-    graph = optimized.source
+def dot_lines(graph: Graph, backends: Mapping[int, str]) -> Iterator[str]:
+    """Lines of the file: layers are nodes, and edges carry shapes.
+
+    Parameters
+    ----------
+    backends : mapping of int to str
+        By layer id.
+    """
     yield "digraph Optimized {"
     yield '    node [shape="record"];'
     yield '    edge [fontsize=8 fontcolor="blue" fontname="arial-bold"];'
@@ -23,7 +27,8 @@ def dot_lines(optimized: OptimizedNetwork) -> Iterator[str]:
     for layer in graph.layers:
         nodes.update(dict.fromkeys(layer.outputs, number))
         rows = {key: str(value) for key, value in layer.operation.attributes().items()}
-        rows["BackendID"] = arm_nn_id(optimized.assignment[layer.id])
+        if layer.id in backends:
+            rows["BackendID"] = arm_nn_id(backends[layer.id])
         yield _node(number, layer.operation.name, layer.name, rows)
         for source in layer.inputs:
             if source in nodes and source is not None:

@@ -39,7 +39,7 @@ class LoadedModel:
         self._parts, self._details = parts, details
         self._plain_id = self._id = self._load(None)
         self._profiled_id: int | None = None
-        graph = parts.optimized.source
+        graph = parts.graph
         infos = [value.info for value in graph.inputs]
         self._input_infos = dict(zip(parts.input_ids, infos, strict=True))
         self._output_infos = dict(zip(parts.output_ids, graph.output_infos, strict=True))
@@ -50,7 +50,7 @@ class LoadedModel:
     def _load(self, shares_state_with: int | None) -> int:
         with runtime_errors():
             return self._parts.runtime.load_network(
-                self._parts.optimized,
+                self._parts.network,
                 NetworkProperties(
                     profiling=shares_state_with is not None, profiling_details=self._details
                 ),
@@ -136,9 +136,11 @@ def _arrays(slots: _Slots, pairs: Iterable[tuple[int, TensorMemory]]) -> dict[st
         if binding_id not in slots:
             continue
         name, shape = slots[binding_id]
-        memory = tensor.get_memory_area()
+        memory = tensor.shaped
         if shape is None:
             shape = tuple(tensor.GetShape())
+        if memory is None:
+            raise TypeError("the tensor has no memory")
         if memory.shape != shape:
             try:
                 memory = memory.reshape(shape)

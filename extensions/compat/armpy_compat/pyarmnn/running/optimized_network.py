@@ -21,20 +21,31 @@ from armpy_compat.pyarmnn.swig import SwigObject, wrong_arguments
 
 @dataclass(frozen=True, slots=True)
 class NetworkParts:
-    """An optimised network of armpy, and the runtime that loads it.
+    """A network of armpy, and the runtime that loads it.
 
     Parameters
     ----------
     runtime : Runtime
-    optimized : OptimizedNetwork
+    network : OptimizedNetwork or Graph
+        A graph if shapes depend on the elements of inputs: it is optimised in each call.
     input_ids, output_ids : mapping of str to int
         By name.
     """
 
     runtime: armpy.Runtime
-    optimized: armpy.OptimizedNetwork
+    network: armpy.OptimizedNetwork | Graph
     input_ids: Mapping[str, int]
     output_ids: Mapping[str, int]
+
+    @property
+    def graph(self) -> Graph:
+        """The layers, before backends have compiled them."""
+        return self.network if isinstance(self.network, Graph) else self.network.source
+
+    @property
+    def backends(self) -> Mapping[int, str]:
+        """The backend of each layer by the layer's id, as far as they are known."""
+        return {} if isinstance(self.network, Graph) else self.network.assignment
 
 
 class IOptimizedNetwork(SwigObject):
@@ -53,7 +64,9 @@ class IOptimizedNetwork(SwigObject):
         """
         try:
             with open(fileName, "w", encoding="utf-8") as file:
-                file.writelines(f"{line}\n" for line in dot_lines(self.parts.optimized))
+                file.writelines(
+                    f"{line}\n" for line in dot_lines(self.parts.graph, self.parts.backends)
+                )
         except OSError as error:
             raise RuntimeError("Failed to open dot file") from error
 
@@ -112,18 +125,21 @@ def Optimize(
             f" provides {_listed(deviceSpec.supported)}"
         )
     source = network.parsed or lower_network(network.layers)
+    chosen = armpy.OptimizerOptions(reduce_fp32_to_fp16=options.m_ReduceFp32ToFp16)
+    optimized: armpy.OptimizedNetwork | Graph
+    messages: tuple[str, ...] = ()
     with runtime_errors():
         runtime = deviceSpec.runtime(backends, _num_threads(options.m_ModelOptions))
         try:
-            optimized = runtime.optimize_network(
-                source.graph,
-                armpy.OptimizerOptions(reduce_fp32_to_fp16=options.m_ReduceFp32ToFp16),
-            )
+            optimized = runtime.optimize_network(source.graph, chosen)
+            refusals = optimized.placement.refusals
+            messages = tuple(_warning(one, optimized.source) for one in refusals)
         except BackendCapabilityError as error:
             raise RuntimeError(f"Failed to assign a backend to each layer: {error}") from error
+        except armpy.UnimplementedError:
+            optimized = source.graph  # its shapes depend on the elements of inputs
     parts = NetworkParts(runtime, optimized, source.input_ids, source.output_ids)
-    messages = [_warning(one, optimized.source) for one in optimized.placement.refusals]
-    return IOptimizedNetwork(parts), tuple(messages)
+    return IOptimizedNetwork(parts), messages
 
 
 def _num_threads(options: Sequence[BackendOptions]) -> int | None:

@@ -27,9 +27,11 @@ class Tensor(TensorMemory):
             kind = NUMPY_TYPES.get(args[0].GetDataType())
             if kind is None:
                 raise ValueError("The data type provided for this Tensor is not supported.")
-            super().__init__(args[0], np.empty((args[0].GetNumElements(),), kind))
+            shaped = np.empty(tuple(args[0].GetShape()) or (0,), kind)
+            # Arrays that own their memory are written by calls without a look for overlaps.
+            super().__init__(args[0], shaped.reshape(-1), shaped)
         elif isinstance(args[0], Tensor):
-            super().__init__(args[0].GetInfo(), args[0].get_memory_area())
+            super().__init__(args[0].GetInfo(), args[0].get_memory_area(), args[0].shaped)
         else:
             raise ValueError(
                 "Incorrect number of arguments or type of arguments provided to create Tensor."

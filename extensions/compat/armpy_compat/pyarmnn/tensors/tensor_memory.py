@@ -32,10 +32,17 @@ NUMPY_TYPES: Mapping[int, type[np.generic]] = {
 class TensorMemory(SwigObject):
     """An array and what it holds."""
 
-    def __init__(self, info: TensorInfo | None, memory_area: MemoryArea | None) -> None:
+    def __init__(
+        self,
+        info: TensorInfo | None,
+        memory_area: MemoryArea | None,
+        shaped: MemoryArea | None = None,
+    ) -> None:
         self._info = TensorInfo() if info is None else TensorInfo(info)
         self._info.thisown = False
         self._memory_area = memory_area
+        self.shaped = memory_area if shaped is None else shaped
+        """The same memory as an array of the shape that calls probably need."""
 
     def get_memory_area(self) -> MemoryArea:
         """Return the array itself; None of a tensor without memory."""
