@@ -9,6 +9,7 @@ _MODULES = {
     "ArmnnBinding": "bindings",
     "ArmnnBindings": "bindings",
     "read_bindings": "bindings",
+    "write": "writer",
 }
 
 

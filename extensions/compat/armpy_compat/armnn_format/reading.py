@@ -48,7 +48,9 @@ class FileLayer:
     index: int
     """Its number in the file, by which connections refer to it."""
     name: str
-    """Unique; made of the kind and of the binding id or index where the file has none."""
+    """Unique among inputs, outputs or other layers; made of the kind and of the binding id or index
+    where the file has none.
+    """
     table: TableReader
     base: TableReader
     sources: tuple[tuple[int, int], ...]
@@ -77,7 +79,7 @@ def read_contents(data: memoryview) -> FileContents:
     """
     root = _root(data)
     layers: dict[int, FileLayer] = {}
-    names: set[str] = set()
+    names: set[tuple[str, str]] = set()
     for number, item in enumerate(root.tables("layers", "layer")):
         layer = _read_layer(item, number, names)
         if layer.index in layers:
@@ -148,8 +150,10 @@ def in_topological_order(layers: Mapping[int, FileLayer]) -> list[FileLayer]:
             if not waiting[reader]:
                 ready.append(reader)
     if len(ordered) < len(layers):
-        index = next(index for index, count in waiting.items() if count)
-        raise layers[index].base.error("the layers form a cycle")
+        # Outputs wait, too, without being part of the cycle.
+        left = [layers[index] for index, count in waiting.items() if count]
+        left.sort(key=lambda layer: layer.kind == "Output")
+        raise left[0].base.error("the layers form a cycle")
     return ordered
 
 
@@ -180,7 +184,7 @@ def _versions(root: TableReader) -> Versions:
     )
 
 
-def _read_layer(item: TableReader, number: int, names: set[str]) -> FileLayer:
+def _read_layer(item: TableReader, number: int, names: set[tuple[str, str]]) -> FileLayer:
     """Read what all kinds of layers have."""
     union = item.union_kind("layer")
     if not union:
@@ -196,9 +200,10 @@ def _read_layer(item: TableReader, number: int, names: set[str]) -> FileLayer:
     index, own_name = base.integer("index"), base.text("layerName")
     number_in_name = binding_id if kind in _BINDABLE else index
     name = own_name[:_LARGEST_NAME] or f"{kind.lower()}_{number_in_name}"
-    if name in names:
+    group = kind if kind in _BINDABLE else ""
+    if (group, name) in names:
         name = f"{name}:{index}"
-    names.add(name)
+    names.add((group, name))
     for part in (table, base):
         part.where = f"layer {number} {kind} '{name}'"
     sources = tuple(_source(slot, base) for slot in base.tables("inputSlots", "input slot"))

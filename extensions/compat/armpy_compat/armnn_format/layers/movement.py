@@ -168,7 +168,9 @@ def _fill(layer: ArmnnLayer) -> Sequence[Value]:
 
 def _shape(layer: ArmnnLayer) -> Sequence[Value]:
     layer.expect_inputs(1)
-    return (layer.add(ops.Shape(), layer.inputs[0], output=TensorInfo(None, DataType.SIGNED32)),)
+    layer.expect_outputs(1)
+    operation = ops.Shape(layer.outputs[0].data_type)
+    return (layer.add(operation, layer.inputs[0]),)
 
 
 def _rank(layer: ArmnnLayer) -> Sequence[Value]:

@@ -15,7 +15,7 @@ _ACTIVATIONS: Mapping[int, RecurrentActivation] = {
 }
 
 
-def _parameter_name(operand: str) -> str:
+def parameter_name(operand: str) -> str:
     """The format's name of an operand: ``inputToInputWeights`` for ``input_to_input_weights``."""
     first, *others = operand.split("_")
     return first + "".join(word.capitalize() for word in others)
@@ -58,7 +58,7 @@ def _operands(
     parameters.where = layer.table.where
     found: list[Value | None] = []
     for operand in operation.inputs:
-        field = _parameter_name(operand.name)
+        field = parameter_name(operand.name)
         value = connected.get(operand.name)
         is_stored = value is None and _is_used(operand.name, flags)
         is_left_out = operand.optional and parameters.leaves_out(field) if is_stored else True

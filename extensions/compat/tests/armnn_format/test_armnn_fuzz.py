@@ -1,0 +1,91 @@
+"""No .armnn file, however damaged, does anything but load or raise a `ParserError`.
+
+What loads and is small is also run: then any `ArmpyError` is allowed, and nothing else.
+
+300 damaged files are tried; the environment variable ``ARMPY_ARMNN_FUZZ_COUNT`` says how many,
+and ``ARMPY_FUZZ_START`` at which number to begin. A failure names the number of the file, which
+always gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from functools import cache
+
+import numpy as np
+import pytest
+
+import armpy
+from armpy.errors import ArmpyError, ParserError, UnimplementedError
+from armpy.model import Model
+from armpy_compat.armnn_format import write
+from armpy_compat.armnn_format.writer import EMITTERS
+from armpy_conformance.cases import operation_cases
+from tests.support.armnn_networks import OLD_FILES, network_texts
+from tests.support.mutations import mutated
+
+COUNT = int(os.environ.get("ARMPY_ARMNN_FUZZ_COUNT", "300"))
+START = int(os.environ.get("ARMPY_FUZZ_START", "0"))
+MEMORY_LIMIT_BYTES = 64 << 20
+LARGEST_RUN_BYTES = 1 << 20
+TIME_LIMIT_S = 5.0
+PARTS = 3
+
+RUNTIME = armpy.Runtime(
+    armpy.RuntimeOptions(backends=["CpuRef"], memory_limit_bytes=MEMORY_LIMIT_BYTES)
+)
+
+
+@cache
+def _seeds() -> tuple[bytes, ...]:
+    """A file of each operation that the writer takes, and files of old versions."""
+    files: dict[str, bytes] = {}
+    for case in operation_cases():
+        name = case.operation.name
+        if name in EMITTERS and name not in files:
+            with contextlib.suppress(UnimplementedError):
+                files[name] = write(case.graph())
+    return (*files.values(), *network_texts(OLD_FILES))
+
+
+def _try_one(data: bytes) -> str:
+    """Load a file and run it if it is small; what is wrong with the outcome, or nothing."""
+    started = time.perf_counter()
+    try:
+        with armpy.load(
+            data, front_end="armnn", memory_limit_bytes=MEMORY_LIMIT_BYTES, runtime=RUNTIME
+        ) as model:
+            duration = time.perf_counter() - started
+            _run_if_small(model)
+    except ParserError as error:
+        duration = time.perf_counter() - started
+        if not error.where:
+            return "an error without a place"
+    except armpy.BackendCapabilityError as error:
+        # StandIn layers have no backend; the file is not damaged.
+        return "" if "StandIn" in str(error) else str(error)
+    except Exception as error:  # noqa: BLE001  # any other error is what is looked for
+        return f"{type(error).__name__}: {error}"
+    return "" if duration < TIME_LIMIT_S else f"it took {duration:.1f} s"
+
+
+def _run_if_small(model: Model) -> None:
+    """Run a model on ones; whatever is wrong with it has to be an `ArmpyError`."""
+    infos = [spec.info for spec in model.inputs]
+    if any(info.shape is None for info in infos):
+        return
+    shapes = [tuple(2 if dim is None else dim for dim in info.shape or ()) for info in infos]
+    if sum(int(np.prod(shape, dtype=float)) for shape in shapes) * 8 > LARGEST_RUN_BYTES:
+        return
+    pairs = zip(infos, shapes, strict=True)
+    with contextlib.suppress(ArmpyError), np.errstate(all="ignore"):
+        model(*(np.ones(shape, info.data_type.dtype) for info, shape in pairs))
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_damaged_file_loads_or_raises_a_parser_error(part: int) -> None:
+    numbers = range(START + part, START + COUNT, PARTS)
+    outcomes = {number: _try_one(mutated(_seeds(), number)) for number in numbers}
+    assert {number: outcome for number, outcome in outcomes.items() if outcome} == {}
