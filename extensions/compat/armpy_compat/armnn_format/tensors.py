@@ -152,12 +152,14 @@ def _shape(table: TableReader) -> Shape | None:
 
 def _quantization(table: TableReader, data_type: DataType) -> Quantization | None:
     """Scales and zero points, where the type has any."""
+    is_integer = data_type is DataType.SIGNED32
+    if not data_type.is_quantized and not is_integer:
+        return None
     scales: list[float] = table.numbers("quantizationScales")
     if len(scales) > 1:
         return Quantization.per_axis(scales, table.integer("quantizationDim"))
     scale = scales[0] if scales else table.real("quantizationScale")
     offset = table.integer("quantizationOffset")
-    is_plain = not data_type.is_quantized
-    if is_plain and (data_type is not DataType.SIGNED32 or (scale in _UNSCALED and not offset)):
+    if is_integer and scale in _UNSCALED and not offset:
         return None
     return Quantization.per_tensor(scale or 1.0, offset)

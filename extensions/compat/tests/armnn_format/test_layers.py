@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import armpy
 from armpy import DataType
+from armpy.cli.__main__ import main as armpy_main
 from armpy.errors import ParserError
 from armpy.ops.operation import Array
 from armpy_compat.armnn_format import read_bindings
@@ -282,3 +284,25 @@ def test_elements_that_do_not_fit_their_description_are_refused() -> None:
     )
     with pytest.raises(ParserError, match=r"Constant 'in1'.*Expected 3 of 4 bytes; got 2 of 4"):
         run(file, floats(1, 2, 3))
+
+
+def test_floats_have_no_scales_whatever_the_file_says() -> None:
+    scaled = {"quantizationScales": [0.5, 0.25], "quantizationDim": 0}
+    origins = {"numViews": 1, "numDimensions": 1, "viewOrigins": [{"data": [0]}]}
+    file = OneLayer("Concat", [tensor([2], **scaled)], [tensor([2])], origins)
+    (result,) = run(file, floats(1, 2))
+    np.testing.assert_array_equal(result, [1, 2])
+
+
+def test_commands_take_the_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "old.armnn"
+    path.write_bytes(OLD["Rsqrt"].data())
+    np.save(tmp_path / "x.npy", floats(4, 16))
+    assert armpy_main(["inspect", str(path)]) == 0
+    text = capsys.readouterr().out
+    assert "Arm NN" in text
+    assert "Rsqrt" in text
+    assert armpy_main(["run", str(path), "--input", f"in0={tmp_path / 'x.npy'}"]) == 0
+    assert "0.25" in capsys.readouterr().out
+    assert armpy_main(["report", str(path), "--output", str(tmp_path / "report.html")]) == 0
+    assert "Rsqrt" in (tmp_path / "report.html").read_text(encoding="utf-8")
