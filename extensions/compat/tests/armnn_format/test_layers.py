@@ -287,9 +287,8 @@ def test_elements_that_do_not_fit_their_description_are_refused() -> None:
 
 
 def test_floats_have_no_scales_whatever_the_file_says() -> None:
-    scaled = {"quantizationScales": [0.5, 0.25], "quantizationDim": 0}
     origins = {"numViews": 1, "numDimensions": 1, "viewOrigins": [{"data": [0]}]}
-    file = OneLayer("Concat", [tensor([2], **scaled)], [tensor([2])], origins)
+    file = OneLayer("Concat", [tensor([2], quantizationScales=[0.5, 0.25])], [tensor([2])], origins)
     (result,) = run(file, floats(1, 2))
     np.testing.assert_array_equal(result, [1, 2])
 

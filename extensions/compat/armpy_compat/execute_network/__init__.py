@@ -1,0 +1,1 @@
+"""Arm NN's command ExecuteNetwork, run by armpy."""
