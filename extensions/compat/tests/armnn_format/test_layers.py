@@ -305,3 +305,27 @@ def test_commands_take_the_files(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "0.25" in capsys.readouterr().out
     assert armpy_main(["report", str(path), "--output", str(tmp_path / "report.html")]) == 0
     assert "Rsqrt" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"), [(0, 4), (1, 0.5), (2, 2), (3, np.exp(4)), (4, -4), (6, np.log(4))]
+)
+def test_unary_functions_have_the_numbers_of_the_format(number: int, expected: float) -> None:
+    descriptor = {"operation": number}
+    (result,) = run(
+        OneLayer("ElementwiseUnary", [tensor([1])], [tensor([1])], descriptor), floats(4)
+    )
+    np.testing.assert_allclose(result, [expected], rtol=1e-6)
+
+
+def test_a_reduction_without_axes_is_one_of_all() -> None:
+    file = OneLayer("Reduce", [tensor([2, 2])], [tensor([1])], {"reduceOperation": "Max"})
+    (result,) = run(file, floats(1, 4, 2, 3, shape=(2, 2)))
+    np.testing.assert_array_equal(result, [4])
+
+
+def test_the_size_of_a_neighbourhood_is_that_of_both_sides() -> None:
+    descriptor = {"normSize": 3, "alpha": 1.0, "beta": 1.0, "k": 0.0, "dataLayout": "NHWC"}
+    file = OneLayer("Normalization", [tensor([1, 1, 1, 4])], [tensor([1, 1, 1, 4])], descriptor)
+    (result,) = run(file, np.ones((1, 1, 1, 4), np.float32))
+    np.testing.assert_allclose(result.reshape(-1), [1 / 2, 1 / 3, 1 / 3, 1 / 2], rtol=1e-6)
