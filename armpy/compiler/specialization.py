@@ -8,7 +8,12 @@ from functools import partial
 from typing import TypeAlias
 
 from armpy import compiler  # folding of sizes: imported when some are traced
-from armpy.compiler.folding.constants import Evaluator, folding_allowance, is_small
+from armpy.compiler.folding.constants import (
+    EXPANSION_GROWTH,
+    Evaluator,
+    folding_allowance,
+    is_small,
+)
 from armpy.core.symbolic import is_traced
 from armpy.errors import ArmpyError
 from armpy.graph import Graph, Layer, Rewriter, SizesValue, Value, graphs_of
@@ -70,7 +75,9 @@ class _Specializer:
         self._evaluator = evaluator
         # Each loop is looked at once, however often it lies in others.
         self._loops = loops
-        self._allowed_bytes = folding_allowance(graph)
+        self._allowed_bytes = self._expansion_bytes = folding_allowance(graph)
+        # Constants that the expansion under way has folded, and that no layer reads yet.
+        self._unread: dict[Value, int] | None = None
         self._rewriter = Rewriter(graph)
         self.constant = self._rewriter.constant
         self._live = live_layers(graph)
@@ -113,7 +120,7 @@ class _Specializer:
         if isinstance(operation, Composite) and operation.is_ready(inputs):
             # Numbered in order of expansion, so that names are the same whenever it is expanded.
             build = OperatorBuilder(partial(self.add, layer), self.typed_constant, layer.name)
-            made = operation.expand(build, inputs)
+            made = self._expanded(lambda: operation.expand(build, inputs))
         elif isinstance(operation, If) and (branch := _chosen(operation, inputs)) is not None:
             made = self._inlined(layer, branch, inputs[1:])
         else:
@@ -124,6 +131,20 @@ class _Specializer:
             made = self.add(layer, operation, inputs, declared)
         for old, new in zip(layer.outputs, made, strict=True):
             self._rewriter.alias(old, new)
+
+    def _expanded(self, expand: Callable[[], Sequence[Value]]) -> Sequence[Value]:
+        """Expand a composite; constants on the way to others do not count in the end.
+
+        Weights that are shifted, cast and scaled take a multiple of their size on the way, and
+        once their size in the network.
+        """
+        outer, self._unread = self._unread, {}
+        made = expand()
+        for value in made:
+            self._unread.pop(value, None)
+        self._allowed_bytes += sum(self._unread.values())
+        self._unread = outer
+        return made
 
     def add(
         self,
@@ -152,10 +173,17 @@ class _Specializer:
         if folded is None:
             folded = self._folded(operation, inputs, outputs)
         if folded is not None:
-            return [
+            constants = [
                 self.constant(data, info, output)
                 for output, info, data in zip(names, outputs, folded, strict=True)
             ]
+            if self._unread is not None:
+                self._unread.update(
+                    (value, array.nbytes) for value, array in zip(constants, folded, strict=True)
+                )
+            return constants
+        for value in inputs if self._unread else ():
+            self._unread.pop(value, None)
         inputs = [None if value is None else self._plain(value) for value in inputs]
         if name:
             origins = (layer.name,)
@@ -179,7 +207,10 @@ class _Specializer:
         # A table is cut to a traced size while the network runs: folded, it would fix the size.
         if any(is_traced(*info.shape or ()) for info in outputs):
             return None
-        folded = self._evaluator.fold(operation, inputs, outputs, self._allowed_bytes)
+        allowed_bytes = self._allowed_bytes
+        if self._unread is not None:
+            allowed_bytes += EXPANSION_GROWTH * self._expansion_bytes
+        folded = self._evaluator.fold(operation, inputs, outputs, allowed_bytes)
         # One allowance for the graph: many small constants are as large as a few large ones.
         self._allowed_bytes -= sum(array.nbytes for array in folded or ())
         return folded

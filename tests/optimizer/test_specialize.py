@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +22,7 @@ from armpy.ops import (
     Shape,
     Transpose,
 )
+from armpy.ops.composite import Composite, LayerBuilder
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from tests.support.fake_backends import FakeBackend
@@ -308,3 +311,40 @@ def test_what_comes_to_be_too_large_is_left_to_the_execution(evaluator: Evaluato
     marked = net.constant(np.ones((1, 1, 1, 1, 1, 1, 1 << 16), np.bool_))
     net.output("y", net.add(NonZero(), marked, name="search"))
     assert layer_names(specialize(net.build(), [], evaluator=evaluator)) == ["search"]
+
+
+@dataclass(frozen=True, slots=True)
+class Steps(Composite):
+    """So many activations one after the other, of which only the last one is read."""
+
+    count: int
+
+    def decides(self, index: int) -> bool:
+        return False
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[tuple[int, ...] | None, ...]:
+        return (None,)
+
+    def expand(self, build: LayerBuilder, inputs: Sequence[Any]) -> Sequence[Any]:
+        (value,) = inputs
+        for number in range(self.count):
+            (value,) = build.add_layer(RELU, [value], name=f"step_{number}")
+        return [value]
+
+
+def test_constants_on_the_way_through_a_composite_count_only_there(evaluator: Evaluator) -> None:
+    # A graph of 1.6 MB may grow by 7.4 MB, and by twice as much within an expansion.
+    net = Network()
+    weights = net.constant(np.zeros(400_000, np.float32))
+    for number in range(4):
+        net.output(f"y_{number}", net.add(Steps(10), weights, name=f"steps_{number}"))
+    graph = specialize(net.build(), evaluator=evaluator)
+    assert graph.layers == ()
+
+
+def test_an_expansion_whose_constants_take_too_much_keeps_layers(evaluator: Evaluator) -> None:
+    net = Network()
+    weights = net.constant(np.zeros(400_000, np.float32))
+    net.output("y", net.add(Steps(20), weights, name="steps"))
+    graph = specialize(net.build(), evaluator=evaluator)
+    assert 0 < len(graph.layers) < 20

@@ -28,6 +28,9 @@ LARGEST_GROWTH = 4
 """All that is folded together may take `FREE_FOLDING_BYTES` and this multiple of the graph's own
 constants: a small file must not become a large network."""
 
+EXPANSION_GROWTH = 2
+"""While one composite is expanded, its constants may take this multiple of what all may take."""
+
 
 class Evaluator:
     """Evaluates operations on constants with one backend's workloads.
