@@ -8,12 +8,15 @@ Usage::
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 
+import click
 from documenting import write_or_check
 
+from armpy.cli.app import app
 from armpy.model.load_options import OPTIONS, OptionInfo
 
-HEAD = """# Options of loading
+HEAD = """# Options of loading, and inputs of commands
 
 Made from `armpy/model/load_options.py` by `scripts/document_load_options.py`; do not edit.
 
@@ -30,6 +33,30 @@ are refused. The last two columns say what becomes of them where a model is not 
 
 """
 
+INPUTS_HEAD = """
+## Inputs of commands
+
+Made from the commands' options. Each command takes inputs by the same names; where an option is
+missing, the last column says why. Without inputs, commands take random numbers (`--seed`).
+
+"""
+
+INPUTS = ("--image", "--input", "--shape", "--size", "--batch", "--seed")
+
+WHY_NOT = {
+    "benchmark": "times do not depend on pictures; `--shape` says the size",
+    "compile": "runs nothing; `--shape` may be repeated for several sets of shapes",
+    "diff": "compares on arrays; shapes are the model's or those of the arrays",
+    "export-triton": "runs nothing; `--max-batch` is the server's limit",
+    "inspect": "runs nothing",
+    "pictures": "reads pictures, whose shape is their size",
+    "profile model": "measures one execution at a time: the batch is part of `--shape`",
+    "quantize": "calibrates on the data that it is given",
+    "report": "measures one execution at a time: the batch is part of `--shape`",
+    "run": "runs once: the batch is part of `--shape`",
+}
+"""Of each command that takes inputs: why it lacks the other options."""
+
 CACHE = {"key": "part of the key", "any": "any value", "never": "not kept"}
 
 
@@ -39,8 +66,31 @@ def main() -> int:
     rows = [_cells(names), "|---|---|---|---|---|---|"]
     rows += [_row(name, info) for name, info in OPTIONS.items()]
     description = __doc__.splitlines()[0] if __doc__ else ""
-    page = HEAD + "\n".join(rows) + "\n"
+    page = HEAD + "\n".join(rows) + "\n" + INPUTS_HEAD + "\n".join(_input_rows()) + "\n"
     return write_or_check("load_options.md", page, "document_load_options.py", description)
+
+
+def _input_rows() -> list[str]:
+    """Return the table of commands that take inputs; a command without a reason is a KeyError."""
+    rows = [_cells(("command", *(f"`{option}`" for option in INPUTS), "without the others, as it"))]
+    rows.append("|---" * (len(INPUTS) + 2) + "|")
+    for name, flags in sorted(_commands(app)):
+        if flags & set(INPUTS[:-1]):
+            marks = ("yes" if option in flags else "" for option in INPUTS)
+            rows.append(_cells((f"`armpy {name}`", *marks, WHY_NOT[name])))
+    return rows
+
+
+def _commands(group: click.Group, prefix: str = "") -> Iterator[tuple[str, frozenset[str]]]:
+    """Return the full names of commands, with the flags of their options."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        _, command, _ = group.resolve_command(context, [name])  # imports it
+        if isinstance(command, click.Group):
+            yield from _commands(command, f"{prefix}{name} ")
+        elif command is not None:
+            options = (flag for parameter in command.params for flag in parameter.opts)
+            yield f"{prefix}{name}", frozenset(options)
 
 
 def _row(name: str, info: OptionInfo) -> str:

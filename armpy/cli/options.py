@@ -91,6 +91,8 @@ SECONDS = ("--seconds", "--time")
 SHAPES = ("--shapes", "--shape")
 THREADS = OPTIONS["num_threads"].flags
 
+RANDOM_SHAPES = "Shape of a random input; once per input."
+
 size_option = click.option(
     "--size",
     metavar="HxW",

@@ -156,6 +156,8 @@ def test_outputs_are_those_of_the_first_run_where_there_is_state() -> None:
         ({"picture": PictureOptions(value_range=(0, 1))}, "need --image"),
         ({"picture": PictureOptions(std=(0, 1))}, "need --image"),
         ({"inputs": ("b",), "picture": PictureOptions((1, 1))}, "--size does not go with --input"),
+        ({"inputs": ("b",), "shapes": {"x": (1,)}}, "--shape is for random inputs"),
+        ({"picture": PictureOptions((1, 1)), "shapes": {"x": (1,)}}, "--shape is for random"),
     ],
 )
 def test_options_that_do_not_go_together_are_rejected(
@@ -163,6 +165,16 @@ def test_options_that_do_not_go_together_are_rejected(
 ) -> None:
     with pytest.raises(InvalidArgumentError, match=message):
         RunRequest(**options)  # type: ignore[arg-type]  # checked by the test itself
+
+
+def test_random_inputs_have_the_shapes_that_are_given() -> None:
+    net = Network("open")
+    net.output("y", net.add(ADD, net.input("x", f32(None, 2)), net.constant(np.ones(2, "f4"))))
+    model = Model(net)
+    (output,) = run_model(model, RunRequest(shapes={"x": (5, 2)})).outputs
+    assert output.shape == (5, 2)
+    with pytest.raises(InvalidArgumentError, match=r"--shape: .*no input 'X'. Expected x; got|'x'"):
+        run_model(model, RunRequest(shapes={"X": (5, 2)}))
 
 
 def test_ways_to_normalise_that_do_not_go_together_are_rejected() -> None:

@@ -14,7 +14,7 @@ from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.options import check_outputs
 from armpy.cli.pictures.image_layout import sized_shapes
 from armpy.cli.printer import print_json
-from armpy.cli.values import Shapes
+from armpy.cli.values import Shapes, only_shapes
 from armpy.errors import UnsupportedOperatorError
 from armpy.model import Model
 from armpy.model.load_request import begins_prepared
@@ -55,9 +55,7 @@ def chosen_shapes(
         raise click.UsageError(
             f"{option}: a compiled model is shown with the shapes that it is for."
         )
-    if len(shape_sets) > 1:
-        raise click.UsageError("--shape: an input is named twice.")
-    return shape_sets[0] if shape_sets else {}
+    return only_shapes(shape_sets)
 
 
 def inspected(

@@ -15,6 +15,7 @@ from armpy.cli.printer import Printer, print_json
 from armpy.cli.profile_report import ProfileReport, print_comparison, print_profile
 from armpy.cli.run.report import show_hints
 from armpy.cli.run.run_model import RunRequest, run_model
+from armpy.cli.values import Shapes, only_shapes
 from armpy.profiling import compare_summaries, read_summary
 
 
@@ -22,6 +23,7 @@ def profile(
     load_request: CliLoadRequest,
     runs: int,
     size: tuple[int, int] | None,
+    shape_sets: list[Shapes],
     top: int,
     output: str | None,
     as_json: bool,
@@ -30,7 +32,13 @@ def profile(
     """Run MODEL and show where the time of its executions goes."""
     arrays = [text.rpartition("=")[2] for text in given["inputs"]]
     check_outputs({"--output": output}, [load_request.model, given["image"], *arrays])
-    request = RunRequest(repeat=runs, picture=PictureOptions(size), trace=output or "", **given)
+    request = RunRequest(
+        repeat=runs,
+        picture=PictureOptions(size),
+        shapes=only_shapes(shape_sets),
+        trace=output or "",
+        **given,
+    )
     with load_model(load_request, profiling=True) as model:
         report = run_model(model, request)
     if report.profile is None:

@@ -11,10 +11,12 @@ from armpy.cli.command_group import imported_when_run
 from armpy.cli.options import (
     MODEL_FILE,
     OUTPUT,
+    RANDOM_SHAPES,
     RUNS,
     json_option,
     model_options,
     seed_option,
+    shapes_option,
     verbosity_options,
 )
 from armpy.cli.pictures.options import picture_options
@@ -83,6 +85,7 @@ def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command("run")
 @run_options
+@shapes_option(RANDOM_SHAPES)
 @click.option(
     *OUTPUT,
     type=click.Path(writable=True),

@@ -14,7 +14,7 @@ from armpy.cli.pictures.labels import read_labels
 from armpy.cli.pictures.options import PictureOptions
 from armpy.cli.placement_table import PlacementReport
 from armpy.cli.run.results import Array, OutputReader, OutputReport, ReadOutputs
-from armpy.errors import InvalidArgumentError, LayerValidationError
+from armpy.errors import InvalidArgumentError, LayerValidationError, did_you_mean
 from armpy.profiling.quartiles import quartiles_of
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
@@ -37,6 +37,8 @@ class RunRequest:
 
     image: str | None = None  # path of a picture
     inputs: tuple[str, ...] = ()  # each ``name=file.npy``
+    # Of random inputs, by name.
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     labels: str | None = None  # path of a label file; the labels in the model's file if left out
     top: int = 5  # how many classes to list
     output: str | None = None  # folder for the outputs
@@ -52,6 +54,10 @@ class RunRequest:
             raise InvalidArgumentError("--image and --input do not go together")
         if self.inputs and self.picture.size:
             raise InvalidArgumentError("--size does not go with --input")
+        if self.shapes and (self.inputs or self.image is not None or self.picture.size):
+            raise InvalidArgumentError(
+                "--shape is for random inputs: it does not go with --input, --image or --size"
+            )
         if self.image is None and self.picture.is_normalizing:
             raise InvalidArgumentError("--range, --mean and --std need --image")
 
@@ -173,9 +179,11 @@ def _run(model: Model, arrays: dict[str, Array], request: RunRequest) -> dict[st
     try:
         return model.run(arrays)
     except LayerValidationError as error:
-        is_guessed = not (request.image or request.inputs or request.picture.size)
-        if is_guessed and any(not spec.info.is_fully_shaped for spec in model.inputs):
-            error.fix = error.fix or "The model takes several sizes; choose one with --size HxW"
+        is_chosen = request.image or request.inputs or request.picture.size or request.shapes
+        if not is_chosen and any(not spec.info.is_fully_shaped for spec in model.inputs):
+            error.fix = error.fix or (
+                "The model takes several sizes; choose one with --size HxW or --shape NAME=SIZES"
+            )
         raise
 
 
@@ -202,16 +210,36 @@ def prepare_inputs(
                     fix="Quantise them with --quantize-inputs",
                 )
         return arrays, ", ".join(request.inputs), []
-    arrays = random_inputs(model, request.seed, request.picture.size)
+    arrays = random_inputs(model, request.seed, request.picture.size, request.shapes)
     return arrays, f"random numbers, seed {request.seed}", []
 
 
-def random_inputs(model: Model, seed: int, size: tuple[int, int] | None = None) -> dict[str, Array]:
+def random_inputs(
+    model: Model,
+    seed: int,
+    size: tuple[int, int] | None = None,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+) -> dict[str, Array]:
     """Random numbers for every input.
 
-    Images whose size is open get `size`, height and width; other open dimensions the model's
-    default, or 1.
+    Inputs get their shape of `shapes`. Images whose size is open get `size`, height and width;
+    other open dimensions the model's default, or 1.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If `shapes` names an input that the model does not have.
     """
+    shapes = shapes or {}
+    names = [spec.name for spec in model.inputs]
+    for name in shapes:
+        if name not in names:
+            raise InvalidArgumentError(
+                f"the model has no input '{name}'",
+                where="--shape",
+                expected=", ".join(names),
+                fix=did_you_mean(name, names),
+            )
     generator = np.random.default_rng(seed)
     sized: dict[str, tuple[int, ...]] = {}
     if size is not None:
@@ -225,7 +253,8 @@ def random_inputs(model: Model, seed: int, size: tuple[int, int] | None = None) 
         spec.name: _random(
             generator,
             spec.info,
-            sized.get(spec.name)
+            shapes.get(spec.name)
+            or sized.get(spec.name)
             or default
             or tuple(1 if dim is None else dim for dim in spec.shape or ()),
         )

@@ -14,6 +14,7 @@ from armpy.cli.printer import print_json
 from armpy.cli.run.command import DEFAULT_TOP
 from armpy.cli.run.report import print_run, run_document, show_hints
 from armpy.cli.run.run_model import RunRequest, run_model
+from armpy.cli.values import Shapes, only_shapes
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.model import Model
 from armpy.plugins.extensions import COMMANDS, install_command
@@ -32,6 +33,7 @@ def run(
     top: int | None,
     as_json: bool,
     compile: str | None,
+    shape_sets: list[Shapes],
     **options: Any,  # Any: click hands over the fields of RunRequest by name
 ) -> None:
     """Run MODEL on a picture, on arrays, or on random numbers."""
@@ -44,7 +46,13 @@ def run(
         is_chosen = load_request.options.backends is not None or load_request.backend_options
         is_other = as_json or measures or output is not None or is_chosen
         compile = compile_choice(is_answer=not is_other)
-    request = RunRequest(image=picture, trace=profile, top=top or DEFAULT_TOP, **options)
+    request = RunRequest(
+        image=picture,
+        shapes=only_shapes(shape_sets),
+        trace=profile,
+        top=top or DEFAULT_TOP,
+        **options,
+    )
     with load_model(
         load_request.with_options(compile=compile),
         quantize_inputs=quantize_inputs,
