@@ -640,7 +640,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--check", action="store_true", help="fail where a count left its ceiling")
-    what.add_argument("--lower", action="store_true", help="write lower counts down as ceilings")
+    what.add_argument("--lower", action="store_true", help="write lower counts down as ceilings, and check")
     what.add_argument("--show", choices=sorted(RULES), help="list what this rule counts")
     options = parser.parse_args(arguments)
     settings, tree = Settings.read(), Tree(ROOT)
@@ -651,16 +651,16 @@ def main(arguments: list[str] | None = None) -> int:
     if options.lower:
         text = CEILINGS.read_text(encoding="utf-8")
         CEILINGS.write_text(lower(counts, text), encoding="utf-8")
-        return 0
+        settings = Settings.read()
     for rule, (about, _) in RULES.items():
         ceiling, aim = settings.ceilings[rule], settings.aims[rule]
         print(f"{counts[rule]:5d}  ceiling {ceiling:4d}  aim {aim:3d}  {about}")
-    if not options.check:
+    if not (options.check or options.lower):
         titles = ("files", "lines", "code", "docstrings", "classes", "comments/100")
         print(f"\n{'room':24s}", *(f"{title:>10s}" for title in titles))
         for name, room in rooms(tree).items():
             print(f"{name:24s} {room}")
-    problems = judge(counts, settings.ceilings) if options.check else []
+    problems = judge(counts, settings.ceilings) if options.check or options.lower else []
     print("\n".join(problems), file=sys.stderr, end="\n" if problems else "")
     return 1 if problems else 0
 
