@@ -182,8 +182,10 @@ class _Specializer:
                     (value, array.nbytes) for value, array in zip(constants, folded, strict=True)
                 )
             return constants
-        for value in inputs if self._unread else ():
-            self._unread.pop(value, None)
+        if self._unread:
+            for value in inputs:
+                if value is not None:
+                    self._unread.pop(value, None)
         inputs = [None if value is None else self._plain(value) for value in inputs]
         if name:
             origins = (layer.name,)
