@@ -22,14 +22,18 @@ def interpreter_module(backend_id: str) -> ModuleType:
     Raises
     ------
     BackendUnavailableError
-        If no package has it; the text names them.
+        If no package has it, or another module is under its name; the text names them.
     """
     failures = []
     for name in MODULES:
         try:
-            return importlib.import_module(name)
+            module = importlib.import_module(name)
         except ImportError as error:
             failures.append(str(error))
+        else:
+            if module.__name__ == name:
+                return module
+            failures.append(f"{name} is {module.__name__} in this process")
     raise BackendUnavailableError(
         f"no interpreter can be imported ({'; '.join(failures)})",
         where=backend_id,

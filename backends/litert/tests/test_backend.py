@@ -131,3 +131,16 @@ def test_a_delegate_that_refuses_is_named_with_its_reason(add_delegate: Path) ->
     options = OPTIONS | {"delegate": str(add_delegate), "delegate_options": '{"fail": "1"}'}
     with pytest.raises(BackendUnavailableError, match="the device is asleep"):
         LiteRtBackend().create_backend_context(options)
+
+
+def test_another_module_in_place_of_the_engine_is_named() -> None:
+    pytest.importorskip("armpy_compat")
+    program = (
+        "import armpy_compat\n"
+        "armpy_compat.install_as_tflite_runtime()\n"
+        "from armpy_litert.engine import interpreter_module\n"
+        "interpreter_module('LiteRt')\n"
+    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "tflite_runtime.interpreter is armpy_compat.litert.interpreter" in done.stderr

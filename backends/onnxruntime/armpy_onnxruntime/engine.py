@@ -48,10 +48,11 @@ def require(
     Raises
     ------
     ArmpyError
-        Of the given type, if it is not installed or cannot be imported; it names the package.
+        Of the given type, if it is not installed, cannot be imported, or is another module under
+        this name, such as armpy's own in place of the engine.
     """
     try:
-        return importlib.import_module(module)
+        imported = importlib.import_module(module)
     except ImportError as error:
         package = module.partition(".")[0].replace("_", "-")
         raise error_type(
@@ -59,6 +60,13 @@ def require(
             where=where,
             fix=f"Install it: pip install {package}",
         ) from error
+    if imported.__name__ != module:
+        raise error_type(
+            f"the Python module '{module}' is {imported.__name__} in this process",
+            where=where,
+            fix="Use the backend in a process that imports the engine under its own name",
+        )
+    return imported
 
 
 def devices_of(provider: Provider, library: str) -> list[Any]:  # Any: OrtEpDevice

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -139,3 +140,16 @@ def test_the_backend_keeps_to_the_contract_and_agrees_with_the_reference() -> No
     with np.errstate(all="ignore"):
         result = run_conformance(BACKEND_ID)
     assert result.is_passed, (result.shortcomings, result.problems)
+
+
+def test_another_module_in_place_of_the_engine_is_named() -> None:
+    pytest.importorskip("armpy_compat")
+    program = (
+        "import armpy_compat\n"
+        "armpy_compat.install_as_onnxruntime()\n"
+        "from armpy_onnxruntime.engine import require\n"
+        "require('onnxruntime', 'OrtCpu')\n"
+    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "OrtCpu: the Python module 'onnxruntime' is armpy_compat.onnxruntime" in done.stderr
