@@ -640,7 +640,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--check", action="store_true", help="fail where a count left its ceiling")
-    what.add_argument("--lower", action="store_true", help="lower ceilings to the counts, and check")
+    what.add_argument(
+        "--lower", action="store_true", help="lower ceilings to the counts, and check"
+    )
     what.add_argument("--show", choices=sorted(RULES), help="list what this rule counts")
     options = parser.parse_args(arguments)
     settings, tree = Settings.read(), Tree(ROOT)
