@@ -53,7 +53,10 @@ def write(network: Network | Graph) -> bytes:
             fix=SAVE_INSTEAD,
         )
     if not graph.is_fully_shaped:
-        open_sizes = [tuple(dim or 1 for dim in value.info.shape or ()) for value in graph.inputs]
+        open_sizes = [
+            tuple(1 if dim is None else dim for dim in value.info.shape or ())
+            for value in graph.inputs
+        ]
         graph = specialize(graph, default_shapes(graph) or open_sizes)
     writer = ArmnnWriter()
     for value in graph.inputs:

@@ -129,7 +129,9 @@ class NetworkRun:
             )
         files = options.input_tensor_data
         arrays = {
-            name: np.zeros([dim or 1 for dim in info.shape or ()], info.data_type.dtype)
+            name: np.zeros(
+                [1 if dim is None else dim for dim in info.shape or ()], info.data_type.dtype
+            )
             for name, info in specs.items()
         }
         for number, name in enumerate(names if files else ()):

@@ -41,7 +41,7 @@ def type_name(data_type: DataType) -> str:
 
 def described(name: str, info: TensorInfo) -> str:
     """One line of the network's information."""
-    shape = ",".join(str(dim or 1) for dim in info.shape or ())
+    shape = ",".join(str(1 if dim is None else dim) for dim in info.shape or ())
     text = f"{name}, [{shape}], {type_name(info.data_type)}"
     quantization = info.quantization
     if quantization is None or not info.data_type.is_quantized:
@@ -94,7 +94,7 @@ def input_array(path: Path, info: TensorInfo, *, is_real: bool) -> Array:
         If there are more or fewer numbers than elements.
     """
     numbers = np.array(read_numbers(path), np.float64)
-    shape = tuple(dim or 1 for dim in info.shape or ())
+    shape = tuple(1 if dim is None else dim for dim in info.shape or ())
     count = int(np.prod(shape))
     if numbers.size != count:
         raise InvalidArgumentError(

@@ -42,7 +42,7 @@ def assert_round_trip(graph: Graph, feeds: dict[str, Array]) -> None:
     """Hold a graph against what is read of the file that is written of it."""
     again = reread(write(graph))
     assert [value.info.shape for value in again.inputs] == [
-        tuple(dim or 1 for dim in value.info.shape or ()) for value in graph.inputs
+        tuple(1 if dim is None else dim for dim in value.info.shape or ()) for value in graph.inputs
     ]
     expected, actual = outputs_of(graph, feeds), outputs_of(again, feeds)
     if isinstance(expected, str) or isinstance(actual, str):
@@ -152,7 +152,7 @@ def test_a_trained_model_survives_a_round_trip(model: str) -> None:
         rng = np.random.default_rng(0)
         feeds = {
             value.name: rng.integers(
-                -128, 128, [dim or 1 for dim in value.info.shape or ()]
+                -128, 128, [1 if dim is None else dim for dim in value.info.shape or ()]
             ).astype(value.info.data_type.dtype)
             for value in loaded.inputs
         }
