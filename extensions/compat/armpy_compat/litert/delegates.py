@@ -10,13 +10,19 @@ from armpy_compat.litert.delegate_options import DelegateOptions, read_delegate_
 _NAMES = ("armnn", "armpy")
 
 
+class DelegateLibraryError(OSError, ValueError):
+    """A delegate's library cannot be loaded: an OSError, as in LiteRT, and a ValueError."""
+
+
 class Delegate:
     """Arm NN's delegate: which of armpy's backends run the model; see `load_delegate`.
 
     Raises
     ------
+    DelegateLibraryError
+        If the library is another delegate's.
     ValueError
-        If the library is another delegate's, or an option cannot be used.
+        If an option cannot be used.
     """
 
     def __init__(
@@ -24,7 +30,7 @@ class Delegate:
     ) -> None:
         name = os.path.basename(os.fspath(library))
         if not any(part in name.lower() for part in _NAMES):
-            raise ValueError(
+            raise DelegateLibraryError(
                 f"{name} is not Arm NN's delegate, whose place armpy takes. Install a backend of"
                 " armpy for the device; every installed backend is used without a delegate"
             )
@@ -45,10 +51,14 @@ def load_delegate(
 
     Raises
     ------
+    DelegateLibraryError
+        If the library is another delegate's.
     ValueError
-        If the library is another delegate's, or an option is unknown or cannot be used.
+        If an option is unknown or cannot be used.
     """
     try:
         return Delegate(library, options)
+    except DelegateLibraryError as error:
+        raise DelegateLibraryError(f"Failed to load delegate from {library}\n{error}") from error
     except ValueError as error:
         raise ValueError(f"Failed to load delegate from {library}\n{error}") from error

@@ -27,6 +27,9 @@ __all__ = [
 
 _UNLENT_REFERENCES = 2  # the run's attribute, and the argument of getrefcount
 
+_MOST_THREADS = 256
+"""Most threads that armpy's backends take."""
+
 
 class Interpreter:
     """A model that is run tensor by tensor.
@@ -81,9 +84,17 @@ class Interpreter:
                 raise ValueError("num_threads should >= 1")
         if model_path and model_content:
             raise ValueError("Can't both provide `model_path` and `model_content`")
+        if isinstance(model_path, bytes):
+            model_path = os.fsdecode(model_path)
+        if not isinstance(model_path or "", str | os.PathLike):
+            raise TypeError(f"model_path: expected a path; got {model_path!r}")
+        if not isinstance(model_content or b"", bytes | bytearray | memoryview):
+            raise TypeError(f"model_content: expected bytes; got {type(model_content).__name__}")
         source = model_path or model_content
         if not source:
             raise ValueError("`model_path` or `model_content` must be specified.")
+        if num_threads is not None:  # more than there can be processors is no error in LiteRT
+            num_threads = min(int(num_threads), _MOST_THREADS)
         options: dict[str, Any] = {"num_threads": num_threads}  # Any: as `armpy.load` takes them
         if experimental_op_resolver_type is OpResolverType.BUILTIN_REF:
             options["backends"] = ["CpuRef"]

@@ -55,7 +55,7 @@ _AT_LOAD: tuple[tuple[type[ArmpyError], type[Exception]], ...] = (
 _AT_RUN: tuple[tuple[type[ArmpyError], type[Exception]], ...] = (
     (BackendError, EPFail),
     (InvalidArgumentError, InvalidArgument),
-    (ArmpyError, RuntimeException),
+    (ArmpyError, Fail),
 )
 """Kinds of armpy's errors while a model runs."""
 

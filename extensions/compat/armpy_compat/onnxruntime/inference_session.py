@@ -228,6 +228,9 @@ class Session:
     def _open(self, native: NativeSession) -> None:
         """Take a session beneath this one."""
         self._sess = native
+        # Programs read these beside the methods that return them.
+        self._inputs_meta, self._outputs_meta = native.inputs_meta, native.outputs_meta
+        self._model_meta, self._providers = native.model_meta, native.get_providers()
         self._output_names = [argument.name for argument in native.outputs_meta]
         self._required = frozenset(
             argument.name
@@ -272,6 +275,7 @@ class InferenceSession(Session):
         self._model: str | bytes = (
             path_or_bytes if isinstance(path_or_bytes, bytes) else os.fspath(path_or_bytes)
         )
+        self._model_path = self._model if isinstance(self._model, str) else None
         self._options = sess_options
         self._reads_config = (
             int(kwargs["read_config_from_model"]) == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -34,11 +35,13 @@ class SessionIOBinding:
     """
 
     def __init__(self, session: Any) -> None:  # Any: its class is made of this one
+        self.session = session
         self._inputs = {argument.name for argument in session.inputs_meta}
         self.input_arrays: dict[str, object] = {}
         self.output_arrays: dict[str, _Array | None] = {}
         self._bound_values: dict[str, OrtValue] = {}
         self._results: list[Any] = []
+        self._handed_out: dict[str, OrtValue] = {}
         self.num_runs = 0
         self.execution: Execution | None = None
 
@@ -79,12 +82,14 @@ class SessionIOBinding:
         """
         check_is_cpu(device)
         self._change()
+        self._handed_out.pop(name, None)
         self.output_arrays[name] = _array_at(device, *place) if place else None
 
     def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
         """Bind an output to a value, whose elements each run writes."""
         content = ortvalue.content()
         self._change()
+        self._handed_out.pop(name, None)
         self.output_arrays[name] = content if isinstance(content, np.ndarray) else None
         self._bound_values[name] = ortvalue
 
@@ -96,16 +101,20 @@ class SessionIOBinding:
         """Keep the outputs of a run, and write those that have to be copied."""
         self._results = results
         self.num_runs += 1
+        for name, result in zip(self.output_arrays, results, strict=True):
+            if name in self._handed_out and not _is_written(self._handed_out[name], result):
+                del self._handed_out[name]
         for array, result in zip(self.output_arrays.values(), results, strict=True):
             if array is not None and array is not result:
                 np.copyto(array, result)
 
     def get_outputs(self) -> OrtValueVector:
         """Return the outputs of the latest run in the order in which they were bound."""
-        return OrtValueVector(
-            self._bound_values.get(name) or OrtValue(result)
-            for name, result in zip(self.output_arrays, self._results, strict=False)
-        )
+        # Later runs write to the same values, as in ONNX Runtime.
+        for name, result in zip(self.output_arrays, self._results, strict=False):
+            if name not in self._handed_out:
+                self._handed_out[name] = self._bound_values.get(name) or OrtValue(result)
+        return OrtValueVector(self._handed_out[name] for name in self.output_arrays)
 
     def copy_outputs_to_cpu(self) -> list[Any]:
         """Return the outputs of the latest run as arrays."""
@@ -130,6 +139,7 @@ class SessionIOBinding:
         self._change()
         self.output_arrays.clear()
         self._bound_values.clear()
+        self._handed_out.clear()
         self._results = []
 
 
@@ -223,10 +233,33 @@ class IOBinding:
         return self._iobinding.get_outputs()
 
 
+def _is_written(value: OrtValue, result: object) -> bool:
+    """Write a run's result to a value of an earlier run; False if it does not fit."""
+    content = value.content()
+    if content is result:
+        return True
+    if not (isinstance(content, np.ndarray) and isinstance(result, np.ndarray)):
+        return False
+    if content.shape != result.shape or content.dtype != result.dtype:
+        return False
+    np.copyto(content, result)
+    return True
+
+
 def _array_at(device: OrtDevice, element_type: Any, shape: Sequence[int], address: int) -> _Array:
-    """An array over memory at an address."""
+    """An array over memory at an address.
+
+    Raises
+    ------
+    RuntimeError
+        If the device is not the processor, a dimension is negative, or the address is 0.
+    """
     check_is_cpu(device)
     dtype = numpy_type(element_type) if isinstance(element_type, int) else np.dtype(element_type)
     count = math.prod(shape)
+    if any(dim < 0 for dim in shape) or count * dtype.itemsize > sys.maxsize:
+        raise RuntimeError(f"shape must contain non-negative sizes of memory; got {list(shape)}")
+    if not address and count:
+        raise RuntimeError(f"the address of {count} elements of {dtype} is 0")
     buffer = (ctypes.c_char * (count * dtype.itemsize)).from_address(address)
     return np.ndarray(tuple(shape), dtype, memoryview(buffer))

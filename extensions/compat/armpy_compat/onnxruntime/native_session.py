@@ -8,6 +8,8 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 import armpy
 from armpy.backend import cancellable
 from armpy.errors import ArmpyError, ExecutionCancelledError
@@ -92,6 +94,7 @@ class NativeSession:
         inputs = [value for value in model.graph.input if value.name not in initial]
         self.inputs_meta: list[NodeArg] = arguments_of(inputs)
         self.outputs_meta: list[NodeArg] = arguments_of(self._source.outputs())
+        self._output_names = frozenset(argument.name for argument in self.outputs_meta)
         # Of older forms, initializers stand among the inputs without being any.
         values = model.graph.input if model.ir_version >= _LEAST_FORM_WITH_DEFAULTS else ()
         defaults = [value for value in values if value.name in initial]
@@ -169,6 +172,8 @@ class NativeSession:
         RuntimeException, EPFail, Fail
             If computing fails, or was terminated.
         """
+        if isinstance(output_names, str):
+            raise _wrong_names(output_names)
         try:
             if run_options is None:
                 results = self._run(feed)
@@ -180,10 +185,16 @@ class NativeSession:
         if self._labels:
             results = maps_of(results, self._labels)
         try:
-            return [results[name] for name in output_names]
+            outputs = [results[name] for name in output_names]
         except KeyError as error:
+            if not isinstance(error.args[0], str):
+                raise _wrong_names(output_names) from None
             text = f"Invalid output name:{error.args[0]}"
             raise status_error(InvalidArgument, text) from None
+        if len(outputs) > 1 and len({id(output) for output in outputs}) < len(outputs):
+            # An output that is asked for twice is two arrays.
+            return [np.array(one) if isinstance(one, np.ndarray) else one for one in outputs]
+        return outputs
 
     def _results(
         self, output_names: Sequence[str], feed: _Feed, run_options: RunOptions | None
@@ -261,9 +272,16 @@ class NativeSession:
 
         Raises
         ------
+        ValueError
+            If the binding is another session's.
         RuntimeError
             If something bound does not fit, or computing fails.
         """
+        if iobinding.session is not self:
+            raise ValueError("IOBinding must be used with the session that created it.")
+        unknown = iobinding.output_arrays.keys() - self._output_names
+        if unknown:
+            raise RuntimeError(f"Error in execution: Invalid output name: {min(unknown)}")
         if not iobinding.output_arrays:
             raise RuntimeError("Error in execution: At least one output should be requested.")
         names = [*iobinding.output_arrays]
@@ -345,6 +363,12 @@ class NativeSession:
 _LEAST_FORM_WITH_DEFAULTS = 4
 
 
+def _wrong_names(names: object) -> TypeError:
+    """The error for names of outputs that are not a list of texts."""
+    text = f"output_names: expected a list of str or None; got {names!r}"
+    return TypeError(f"run(): incompatible function arguments. {text}")
+
+
 def _call(
     run: Callable[..., _Results],
     feed: _Feed,
@@ -360,6 +384,8 @@ def _call(
     """
     if run_options is None:
         return run(feed)
+    if not isinstance(run_options, RunOptions):
+        raise TypeError(f"run_options: expected RunOptions or None; got {run_options!r}")
     names = output_names if run_options.only_execute_path_to_fetches else None
     try:
         with cancellable(run_options.cancellation) as cancellation:

@@ -14,6 +14,7 @@ import onnx
 from onnx.external_data_helper import load_external_data_for_model
 
 from armpy_compat.onnxruntime.errors import (
+    Fail,
     InvalidArgument,
     InvalidProtobuf,
     NoSuchFile,
@@ -35,8 +36,8 @@ class SessionSource:
 
     Raises
     ------
-    NoSuchFile, InvalidProtobuf, InvalidArgument
-        If there is no such file, it is damaged, or it holds no graph.
+    NoSuchFile, InvalidProtobuf, InvalidArgument, Fail
+        If there is no such file, it is damaged, it holds no graph, or its form is newer.
     """
 
     def __init__(self, path: str | None, data: bytes | None) -> None:
@@ -54,6 +55,11 @@ class SessionSource:
             raise status_error(InvalidProtobuf, text) from error
         if not self.model.HasField("graph"):
             raise status_error(InvalidArgument, f"{front}No graph was found in the protobuf.")
+        if self.model.ir_version > onnx.IR_VERSION:
+            text = (
+                f"Unsupported model IR version: {self.model.ir_version}, max supported IR version: "
+            )
+            raise status_error(Fail, f"{front}{text}{onnx.IR_VERSION}")
 
     @property
     def loadable(self) -> str | bytes:
@@ -110,6 +116,9 @@ class SessionSource:
             "session.optimized_model_external_initializers_min_size_in_bytes", "1024"
         )
         path = Path(options.optimized_model_filepath)
+        if not path.parent.is_dir():
+            text = f"SystemError : 2: there is no folder {path.parent} to write the model to"
+            raise status_error(InvalidArgument, text)
         model = self._self_contained()
         if location is not None:
             (path.parent / location).unlink(missing_ok=True)  # the package appends to it

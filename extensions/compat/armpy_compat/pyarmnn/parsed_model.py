@@ -28,16 +28,25 @@ class ParsedModel:
 
     @classmethod
     def read(
-        cls, path: str, binding_ids: BindingIds, options: Mapping[str, object] | None = None
+        cls,
+        path: str,
+        front_end: str,
+        binding_ids: BindingIds,
+        options: Mapping[str, object] | None = None,
     ) -> ParsedModel:
         """Parse a file; RuntimeError if it cannot be read or has what armpy does not.
 
-        `options` are the front-end's.
+        Parameters
+        ----------
+        front_end : str
+            Name of armpy's front-end: each of Arm NN's parsers reads files of one kind.
+        options : mapping of str to object, optional
+            The front-end's.
         """
         with runtime_errors():
             registry = armpy.BackendRegistry.discover()
             file = open_model_file(path)
-            origin = ModelOrigin.find(file, path, registry, options=options)
+            origin = ModelOrigin.find(file, path, registry, front_end, options=options)
             network = origin.parse(file, None)
             graph = network.build() if isinstance(network, armpy.Network) else network
             inputs, outputs = binding_ids(origin.outline(), graph)

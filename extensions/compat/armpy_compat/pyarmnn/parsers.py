@@ -58,7 +58,7 @@ class ITfLiteParser(SwigObject):
         if not Path(path).exists():
             raise RuntimeError(f"Cannot find the file ({path}) errorCode: generic:2")
         options = {"stand_in_for_unsupported": True} if self._stands_in else None
-        self._model = ParsedModel.read(path, _tensor_indexes, options)
+        self._model = ParsedModel.read(path, "tflite", _tensor_indexes, options)
         return INetwork.of_model(self._model)
 
     def GetSubgraphCount(self) -> int:
@@ -136,7 +136,7 @@ class IOnnxParser(SwigObject):
         path = existing_file(graphFile, "IOnnxParser_CreateNetworkFromBinaryFile")
         if not Path(path).exists():
             raise RuntimeError("Invalid (null) filename")
-        self._model = ParsedModel.read(path, positions)
+        self._model = ParsedModel.read(path, "onnx", positions)
         return INetwork.of_model(self._model)
 
     def GetNetworkInputBindingInfo(self, name: str) -> Binding:
@@ -180,7 +180,7 @@ class IDeserializer(SwigObject):
         with runtime_errors():
             bindings = read_bindings(path)
         ids = [[one.binding_id for one in side] for side in (bindings.inputs, bindings.outputs)]
-        self._model = ParsedModel.read(path, lambda *_: (ids[0], ids[1]))
+        self._model = ParsedModel.read(path, "armnn", lambda *_: (ids[0], ids[1]))
         return INetwork.of_model(self._model)
 
     def GetNetworkInputBindingInfo(self, layerId: int, name: str) -> Binding:

@@ -85,3 +85,9 @@ def test_delegates_that_cannot_be_had_are_value_errors(
 ) -> None:
     with pytest.raises(ValueError, match=f"Failed to load delegate from {library}\n.*{text}"):
         load_delegate(library, options)
+
+
+def test_another_library_is_an_os_error_as_well_as_a_value_error() -> None:
+    for kind in (OSError, ValueError):
+        with pytest.raises(kind, match="Failed to load delegate from libedgetpu"):
+            load_delegate("libedgetpu.so.1")

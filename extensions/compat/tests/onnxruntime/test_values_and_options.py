@@ -165,3 +165,51 @@ def test_programs_find_and_import_all_modules() -> None:
 def test_sessions_of_one_model_can_be_opened_twice() -> None:
     first, second = (ort.InferenceSession(TWICE, providers=CPU_REF) for _ in range(2))
     np.testing.assert_array_equal(first.run(["y"], {"x": X}), second.run(["y"], {"x": X}))
+
+
+def test_wrong_bindings_are_refused_as_by_the_engine() -> None:
+    session, other = opened(), opened()
+    binding = session.io_binding()
+    binding.bind_cpu_input("x", X)
+    with pytest.raises(ValueError, match="with the session that created it"):
+        other.run_with_iobinding(binding)
+    with pytest.raises(RuntimeError, match="the address of 6 elements of float32 is 0"):
+        binding.bind_input("x", "cpu", 0, np.float32, X.shape, 0)
+    with pytest.raises(RuntimeError, match=r"non-negative sizes of memory; got \[-2, 3\]"):
+        binding.bind_input("x", "cpu", 0, np.float32, (-2, 3), X.ctypes.data)
+    binding.bind_output("zz")
+    with pytest.raises(RuntimeError, match="Invalid output name: zz"):
+        session.run_with_iobinding(binding)
+
+
+def test_later_runs_write_to_the_values_of_a_binding() -> None:
+    session = opened()
+    binding = session.io_binding()
+    binding.bind_output("y")
+    binding.bind_cpu_input("x", X)
+    session.run_with_iobinding(binding)
+    value = binding.get_outputs()[0]
+    np.testing.assert_array_equal(value.numpy(), X + X)
+    binding.bind_cpu_input("x", 7 * X)
+    session.run_with_iobinding(binding)
+    np.testing.assert_array_equal(value.numpy(), 14 * X)
+    assert binding.get_outputs()[0] is value
+    binding.bind_cpu_input("x", X[:1].repeat(5, axis=0))
+    session.run_with_iobinding(binding)
+    assert binding.get_outputs()[0].shape() == [5, 2]
+    np.testing.assert_array_equal(value.numpy(), 14 * X)
+
+
+def test_an_output_that_is_asked_for_twice_is_two_arrays() -> None:
+    first, second = opened().run(["y", "y"], {"x": X})
+    first[:] = 0
+    np.testing.assert_array_equal(second, X + X)
+
+
+def test_arguments_of_other_types_are_type_errors() -> None:
+    session = opened()
+    for names in ("y", [None], [0]):
+        with pytest.raises(TypeError, match="incompatible function arguments"):
+            session.run(names, {"x": X})  # type: ignore[arg-type]  # that is the test
+    with pytest.raises(TypeError, match="expected RunOptions or None; got 5"):
+        session.run(None, {"x": X}, 5)  # type: ignore[arg-type]  # that is the test

@@ -247,3 +247,8 @@ def test_an_onnx_file_has_places_as_ids(tmp_path: Path) -> None:
     assert ann.workload_tensors_to_ndarray(results)[0].tolist() == [[2.0] * 3] * 2
     with pytest.raises(RuntimeError, match="The input layer 'z' does not exist"):
         parser.GetNetworkInputBindingInfo("z")
+
+
+def test_a_parser_reads_files_of_its_own_kind_alone() -> None:
+    with pytest.raises(RuntimeError, match="not a sound ONNX file"):
+        ann.IOnnxParser().CreateNetworkFromBinaryFile(str(_DIGITS))

@@ -2,7 +2,10 @@
 
 from armpy_compat.litert.tensorflow import lite
 
-__all__ = ["lite"]
+__all__ = ["__version__", "lite"]
+
+__version__ = "2.19.0"
+"""Version of TensorFlow whose `tf.lite.Interpreter` this follows, which programs compare."""
 
 
 def __getattr__(name: str) -> object:
