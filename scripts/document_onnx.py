@@ -67,7 +67,7 @@ lists plugins has to list `onnx`.
   path.
 - **Quantised models**: pairs of QuantizeLinear and DequantizeLinear, and the QOperator form.
 - **Classical models** (`ai.onnx.ml`): ensembles of trees, linear models, support vector
-  regression, preparation of features. Trees run on CpuRef. Labels of classes are numbers or
+  machines, preparation of features. Trees run on CpuRef. Labels of classes are numbers or
   strings, as in the file. The list of maps that a `ZipMap` makes is given as the tensor of its
   values, columns in the order of the keys, which `model.metadata.outputs[name].labels` has.
 - **Strings** run on CpuRef, as arrays of `str` objects. Letters change case by Unicode's rules,

@@ -190,35 +190,6 @@ def test_a_linear_classifier_with_one_score_has_two_classes(word: str) -> None:
     )
 
 
-@pytest.mark.parametrize("kernel", ["LINEAR", "POLY", "RBF", "SIGMOID"])
-def test_support_vector_regressors(kernel: str) -> None:
-    vectors = GENERATOR.normal(size=(4, 5))
-    check(
-        "SVMRegressor",
-        [ROWS],
-        [TensorProto.FLOAT],
-        kernel_type=kernel,
-        kernel_params=[0.3, 0.7, 2.0],
-        support_vectors=vectors.reshape(-1).tolist(),
-        coefficients=[0.5, -1.0, 2.0, 1.0],
-        rho=[0.2],
-        n_supports=4,
-    )
-
-
-def test_support_vector_machines_of_one_class() -> None:
-    check(
-        "SVMRegressor",
-        [ROWS],
-        [TensorProto.FLOAT],
-        kernel_type="LINEAR",
-        kernel_params=[0.0, 0.0, 0.0],
-        coefficients=[0.5, -1.0, 2.0, 1.0, 0.0],
-        rho=[0.2],
-        one_class=1,
-    )
-
-
 @pytest.mark.parametrize(
     ("kind", "inputs", "output", "attributes"),
     [

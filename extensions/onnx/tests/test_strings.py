@@ -21,7 +21,11 @@ INT64, FLOAT, STRING = TensorProto.INT64, TensorProto.FLOAT, TensorProto.STRING
 
 
 def model_of(
-    kind: str, inputs: Sequence[npt.NDArray[Any]], outputs: Sequence[int], **attributes: Any
+    kind: str,
+    inputs: Sequence[npt.NDArray[Any]],
+    outputs: Sequence[int],
+    version: int = 4,
+    **attributes: Any,
 ) -> bytes:
     """A model of one node; the domain is before its kind."""
     domain, _, name = kind.rpartition("/")
@@ -42,17 +46,21 @@ def model_of(
             for name, t in zip(results, outputs, strict=True)
         ],
     )
-    opsets = [helper.make_opsetid("", 20), helper.make_opsetid(ML, 4)]
+    opsets = [helper.make_opsetid("", 20), helper.make_opsetid(ML, version)]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
     return bytes(model.SerializeToString())
 
 
 def check(
-    kind: str, inputs: Sequence[npt.NDArray[Any]], outputs: Sequence[int], **attributes: Any
+    kind: str,
+    inputs: Sequence[npt.NDArray[Any]],
+    outputs: Sequence[int],
+    version: int = 4,
+    **attributes: Any,
 ) -> None:
     """Compare with ONNX Runtime: types, shapes, elements."""
     runtime = pytest.importorskip("onnxruntime")
-    content = model_of(kind, inputs, outputs, **attributes)
+    content = model_of(kind, inputs, outputs, version, **attributes)
     session = runtime.InferenceSession(content, providers=["CPUExecutionProvider"])
     feeds = {f"x{number}": array for number, array in enumerate(inputs)}
     expected = session.run(None, feeds)
@@ -91,8 +99,17 @@ def test_label_encoders_with_strings(name: str) -> None:
 
 
 @pytest.mark.parametrize(("given", "kind"), [(WORDS, INT64), (NUMBERS, STRING)])
+@pytest.mark.parametrize("defaults", [{}, {"default_int64": 7, "default_string": "-"}])
+def test_label_encoders_of_the_first_version(
+    given: npt.NDArray[Any], kind: int, defaults: dict[str, Any]
+) -> None:
+    classes = ["b", "a", "zwölf", "b"]
+    check(f"{ML}/LabelEncoder", [given], [kind], 1, classes_strings=classes, **defaults)
+
+
+@pytest.mark.parametrize(("given", "kind"), [(WORDS, INT64), (NUMBERS, STRING)])
 def test_category_mappers(given: npt.NDArray[Any], kind: int) -> None:
-    attributes = {"cats_strings": ["a", "b", "zwölf"], "cats_int64s": [1, 2, 3]}
+    attributes: dict[str, Any] = {"cats_strings": ["a", "b", "zwölf"], "cats_int64s": [1, 2, 3]}
     check(f"{ML}/CategoryMapper", [given], [kind], **attributes)
 
 

@@ -160,6 +160,9 @@ def _listed(node: Node, role: str) -> tuple[Value, DataType]:
 
 
 def _label_encoder(node: Node) -> Value:
+    if node.attribute("classes_strings") is not None:  # of the operator's first version
+        classes = node.strings("classes_strings")
+        return _category_lookup(node, classes, range(len(classes)))
     keys, _ = _listed(node, "keys")
     values, data_type = _listed(node, "values")
     count = keys.info.known_shape[0]
@@ -194,6 +197,11 @@ def _category_mapper(node: Node) -> Value:
     numbers, strings = node.integers("cats_int64s"), node.strings("cats_strings")
     if len(numbers) != len(strings):
         raise node.error("there is not one number for each string", expected=str(len(strings)))
+    return _category_lookup(node, strings, numbers)
+
+
+def _category_lookup(node: Node, strings: Sequence[str], numbers: Sequence[int]) -> Value:
+    """The number of each string, or the string of each number."""
     names = node.constant([*strings], DataType.STRING)
     codes = node.constant([*numbers], DataType.SIGNED64)
     if node.type(0).is_string:
@@ -204,7 +212,7 @@ def _category_mapper(node: Node) -> Value:
 
 
 def _mapped_type(data: NodeData, types: Sequence[DataType | None]) -> DataType:
-    """The type of a CategoryMapper's values."""
+    """Strings for numbers, and numbers for strings."""
     return DataType.SIGNED64 if types[0] is DataType.STRING else DataType.STRING
 
 
@@ -242,6 +250,8 @@ _DEFAULTS = {
 
 def _values_type(data: NodeData, types: Sequence[DataType | None]) -> DataType:
     """The type of a LabelEncoder's values."""
+    if data.attribute("classes_strings") is not None:
+        return _mapped_type(data, types)
     found = data.attribute("values_tensor")
     if isinstance(found, onnx.TensorProto):
         return data_type_of(found.data_type, data.label)

@@ -9,8 +9,7 @@ from armpy.ops.elementwise import BinaryOperation
 from armpy.ops.trees import TreeComparison
 from armpy.types import DataType
 from armpy_onnx.blocks import binary, reshaped, taken
-from armpy_onnx.node import Node, Operator, OperatorTable
-from armpy_onnx.scores import (
+from armpy_onnx.classical.scores import (
     Labels,
     best_labels,
     class_labels,
@@ -19,7 +18,7 @@ from armpy_onnx.scores import (
     transformed,
     with_other_class,
 )
-from armpy_onnx.trees import (
+from armpy_onnx.classical.trees import (
     MEMBER,
     Integers,
     Numbers,
@@ -30,6 +29,7 @@ from armpy_onnx.trees import (
     read_trees,
     reals,
 )
+from armpy_onnx.node import Node, Operator, OperatorTable
 
 _AGGREGATES = {name: name for name in ("SUM", "AVERAGE", "MIN", "MAX")}
 

@@ -99,7 +99,7 @@ def class_labels(node: Node, integers: str, strings: str) -> Labels:
 def best_labels(node: Node, scores: Value, labels: Labels) -> Value:
     """The label of each row's greatest score, (n,)."""
     best = node.layer(ArgMinMax(ArgMinMaxFunction.MAX, 1, DataType.SIGNED64), scores)
-    return _looked_up(node, best, labels)
+    return looked_up(node, best, labels)
 
 
 def labels_above(node: Node, scores: Value, limit: float, labels: Labels) -> Value:
@@ -108,7 +108,7 @@ def labels_above(node: Node, scores: Value, limit: float, labels: Labels) -> Val
     numbers = reduced(
         node, ReduceOperation.MAX, node.cast(is_above, DataType.SIGNED32), (1,), False
     )
-    return _looked_up(node, numbers, labels)
+    return looked_up(node, numbers, labels)
 
 
 def label_type(integers: str) -> Callable[[NodeData, Sequence[DataType | None]], DataType]:
@@ -120,7 +120,8 @@ def label_type(integers: str) -> Callable[[NodeData, Sequence[DataType | None]],
     return chosen
 
 
-def _looked_up(node: Node, numbers: Value, labels: Labels) -> Value:
+def looked_up(node: Node, numbers: Value, labels: Labels) -> Value:
+    """The labels of classes by their numbers."""
     is_text = isinstance(labels[0], str)
     constant = node.constant([*labels], DataType.STRING if is_text else DataType.SIGNED64)
     return gathered(node, constant, numbers)
