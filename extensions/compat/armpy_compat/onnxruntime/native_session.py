@@ -25,6 +25,7 @@ from armpy_compat.onnxruntime.errors import (
 )
 from armpy_compat.onnxruntime.feeds import check_names, converted
 from armpy_compat.onnxruntime.io_binding import SessionIOBinding
+from armpy_compat.onnxruntime.loops import has_loops, without_time_limit
 from armpy_compat.onnxruntime.node_arguments import (
     FileDescription,
     NodeArg,
@@ -154,7 +155,7 @@ class NativeSession:
             return
         self.model = self._load(self._source.loadable)
         self._labels = labels_of(model.graph.output, lambda: self.model.metadata)  # type: ignore[union-attr]
-        self._run = self.model.run
+        self._run = without_time_limit(self.model.run) if has_loops(model) else self.model.run
         known = {spec.name: spec.shape for spec in self.model.outputs if spec.shape is not None}
         self.outputs_meta = refined(self.outputs_meta, known)
 

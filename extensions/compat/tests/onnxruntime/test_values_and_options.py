@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -213,3 +214,24 @@ def test_arguments_of_other_types_are_type_errors() -> None:
             session.run(names, {"x": X})  # type: ignore[arg-type]  # that is the test
     with pytest.raises(TypeError, match="expected RunOptions or None; got 5"):
         session.run(None, {"x": X}, 5)  # type: ignore[arg-type]  # that is the test
+
+
+@pytest.mark.slow
+def test_loops_run_until_they_end() -> None:
+    # Longer than armpy's own limit of 2 seconds: the shape differs in each turn.
+    graph = """<ir_version: 9, opset_import: ["" : 17]>
+        g (int64 n, float[l] x) => (float[m] y) {
+            y = Loop (n, , x) <body = b (int64 i, bool c, float[k] v) => (bool d, float[j] w) {
+                d = Identity (c)
+                one = Constant <value_floats = [1.0]> ()
+                w = Concat <axis = 0> (v, one)
+            }>
+        }"""
+    model = onnx.parser.parse_model(graph).SerializeToString()
+    session = ort.InferenceSession(model, providers=CPU_REF)
+    feed = {"n": np.array(2000), "x": np.zeros(1, np.float32)}
+    started_s = time.perf_counter()
+    (made,) = session.run(None, feed)
+    took_s = time.perf_counter() - started_s
+    assert made.shape == (2001,)
+    assert took_s > 2, "too short to show anything"
