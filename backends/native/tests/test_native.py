@@ -33,6 +33,7 @@ from armpy.ops import (
 from armpy.plugins import BackendRegistry, CandidateKind, CandidateStatus
 from armpy.types import DataType
 from armpy_conformance import run_conformance
+from tests.support.effort import IS_FULL
 
 pytest.importorskip("armpy_native")
 if shutil.which("cc") is None:
@@ -615,7 +616,9 @@ def test_an_isolated_execution_that_ends_its_process_loses_nothing(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("isolation", "cases"), [(None, ""), ({"AcmeNpu": "process"}, "FullyConnected/")]
+    ("isolation", "cases"),
+    [(None, "" if IS_FULL else "FullyConnected/"), ({"AcmeNpu": "process"}, "FullyConnected/")],
+    ids=["in-process", "isolated"],
 )
 def test_the_library_keeps_to_the_contract_and_agrees_with_the_reference(
     sample: Path, isolation: dict[str, str] | None, cases: str, tmp_path: Path

@@ -16,6 +16,7 @@ from armpy_compat.armnn_format.parser import parse_file
 from armpy_compat.armnn_format.writer import EMITTERS
 from armpy_conformance.case import Case
 from armpy_conformance.cases import operation_cases
+from tests.support.effort import IS_FULL
 from tests.support.shared import shared_file
 
 RUNTIME = Runtime(RuntimeOptions(backends=["CpuRef"]))
@@ -82,7 +83,7 @@ def test_cases_of_operations_survive_a_round_trip(number: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", range(20))
+@pytest.mark.parametrize("number", range(0, 20, 1 if IS_FULL else 5))
 def test_every_case_survives_a_round_trip(number: int) -> None:
     for case in CASES[number::20]:
         if _writable(case):
