@@ -21,7 +21,7 @@ COMMANDS: Mapping[str, str] = {
 PLACEMENT = "armpy-tools"
 """Distribution that decides by cost where layers run."""
 
-SUFFIXES: Mapping[str, str] = {".onnx": "armpy-onnx"}
+SUFFIXES: Mapping[str, str] = {".armnn": "armpy-compat", ".onnx": "armpy-onnx"}
 """Distributions by the suffix of the files that they read; their front-ends are named after it."""
 
 

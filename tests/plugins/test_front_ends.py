@@ -156,7 +156,9 @@ def test_a_file_that_nobody_takes_names_who_is_there_and_who_is_left_out() -> No
     registry.plugins.register("odd", Plugin(3), "odd-plugin 1.0")  # type: ignore[arg-type]
     text = (
         r"not a \.tflite file\. Expected the identifier TFL3 at byte 4; got text\. "
-        r"Other front-ends are toy \(\.toy\)\. To read \.onnx files, run: pip install armpy-onnx "
+        r"Other front-ends are toy \(\.toy\)\. "
+        r"To read \.armnn files, run: pip install armpy-compat .* "
+        r"To read \.onnx files, run: pip install armpy-onnx "
         r".*\. Left out is armpy_register_front_end of plugin "
         r"'odd' from odd-plugin 1\.0: it returned 3\. Expected FrontEnd\."
     )

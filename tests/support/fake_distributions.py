@@ -28,7 +28,9 @@ class Backend(ReferenceBackend):
 """
 
 
-_EXTENSIONS = {f"armpy-{name}" for name in ("conformance", "nnapi", "onnx", "serving", "tools")}
+_EXTENSIONS = {
+    f"armpy-{name}" for name in ("compat", "conformance", "nnapi", "onnx", "serving", "tools")
+}
 
 
 def third_party(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:

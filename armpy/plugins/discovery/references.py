@@ -12,7 +12,7 @@ from importlib.machinery import ModuleSpec
 _REFERENCE = r"(?P<module>[\w.]+)\s*(?::\s*(?P<object>[\w.]+)\s*)?(?:\[.*\]\s*)?$"
 """May end in the names of extras, which do not matter here."""
 
-_EXTENSIONS = ("conformance", "nnapi", "onnx", "serving", "tools")
+_EXTENSIONS = ("compat", "conformance", "nnapi", "onnx", "serving", "tools")
 _OWN_PACKAGES = (
     *("armpy", "armpy_numba_acc", "armpy_reference"),
     *(f"armpy_{name}" for name in _EXTENSIONS),

@@ -31,7 +31,7 @@ def armpy_register_front_end() -> FrontEnd:
 
 
 def describe(file: ModelFile) -> dict[str, str]:
-    """What armpy inspect tells of a file."""
+    """What armpy inspect shows of a file."""
     return {"steps": str(len(read_steps(file)) - 1)}
 
 

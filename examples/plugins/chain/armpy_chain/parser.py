@@ -13,7 +13,7 @@ BEGINNING = b"chain 1\n"
 
 
 def read_steps(file: ModelFile) -> list[list[str]]:
-    """The words of each line behind the first."""
+    """The words of each line after the first."""
     try:
         lines = bytes(file.data).decode("ascii").splitlines()
     except UnicodeDecodeError as error:

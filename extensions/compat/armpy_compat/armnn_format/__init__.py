@@ -3,17 +3,7 @@
 `armpy.load` reads them when armpy-compat is installed.
 """
 
-from importlib import import_module
+from armpy_compat.armnn_format.bindings import ArmnnBinding, ArmnnBindings, read_bindings
+from armpy_compat.armnn_format.writer import write
 
-_MODULES = {
-    "ArmnnBinding": "bindings",
-    "ArmnnBindings": "bindings",
-    "read_bindings": "bindings",
-    "write": "writer",
-}
-
-
-def __getattr__(name: str) -> object:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+__all__ = ["ArmnnBinding", "ArmnnBindings", "read_bindings", "write"]
