@@ -1,10 +1,10 @@
-"""One layer of an .armnn file while layers of a network are made of it."""
+"""One of Arm NN's layers, of a file or of a program, while layers of a network are made of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TypeAlias, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -14,37 +14,79 @@ from armpy.graph import Value
 from armpy.ops import Operation
 from armpy.ops.data_movement import DataMovement
 from armpy.ops.operation import Array
-from armpy.plugins.hooks.flatbuffers import TableReader
-from armpy_compat.armnn_format.reading import Versions
-from armpy_compat.armnn_format.tensors import stored_tensor
 
 _Choice = TypeVar("_Choice")
 
 Converter: TypeAlias = Callable[["ArmnnLayer"], Sequence[Value]]
-"""Adds the layers for one layer of a file, and returns a value for each of its output slots."""
+"""Adds the layers for one of Arm NN's, and returns a value for each of its output slots."""
 
 IMAGE_LAYOUTS: Mapping[int, DataLayout] = {0: DataLayout.NHWC, 1: DataLayout.NCHW}
 VOLUME_LAYOUTS: Mapping[int, DataLayout] = {2: DataLayout.NDHWC, 3: DataLayout.NCDHW}
 """`IMAGE_LAYOUTS` and `VOLUME_LAYOUTS`: by the format's numbers, which are not those of Arm NN."""
 
 
+class LayerTable(Protocol):
+    """Attributes of a layer, by the names that .armnn files have for them."""
+
+    where: str
+
+    def table(self, field: str) -> LayerTable | None:
+        """A table that is an attribute; None if it is left out."""
+
+    def tables(self, field: str, kind: str) -> Iterable[LayerTable]:
+        """A list of tables; `kind` says what they are, for messages."""
+
+    def integer(self, field: str) -> int:
+        """A whole number."""
+
+    def real(self, field: str) -> float:
+        """A real number."""
+
+    def flag(self, field: str) -> bool:
+        """A truth value."""
+
+    def numbers(self, field: str) -> list[Any]:  # Any: whole or real
+        """A list of numbers."""
+
+    def choice(self, field: str, choices: Mapping[int, _Choice], kind: str) -> _Choice:
+        """The choice for an enumerator of the enumeration `kind`, by the format's numbers."""
+
+    def leaves_out(self, field: str) -> bool:
+        """Return whether there is no such attribute."""
+
+    def charge(self, num_bytes: int) -> None:
+        """Count memory that is made for it."""
+
+    def error(self, failed: str, *, expected: str = "", actual: str = "") -> ParserError:
+        """An error about the layer."""
+
+
 @dataclass(eq=False)
 class ArmnnLayer:
-    """One layer of a file, and the network that it is added to."""
+    """One of Arm NN's layers, and the network that it is added to."""
 
     network: Network
     kind: str
     name: str
-    table: TableReader
+    table: LayerTable
+    tensor_of: Callable[[LayerTable, str], tuple[Array, TensorInfo]]
+    """Reads a constant that is an attribute of a table; `ParserError` if it is left out."""
     inputs: Sequence[Value]
-    outputs: Sequence[TensorInfo]
-    """As the file declares them."""
-    versions: Versions
-    transposed: dict[tuple[Value, tuple[int, ...]], Value] = field(default_factory=dict)
-    """Weights that have been put into armpy's order, for all layers of the file."""
+    outputs: Sequence[TensorInfo | None]
+    """As they are declared; None where nothing is."""
+    transposed: dict[tuple[Value, tuple[int, ...]], Value]
+    """Weights that have been put into armpy's order, for all layers of the network."""
+    has_old_weights: bool = False
+    """Whether the weights of a depthwise convolution are (M, I, H, W)."""
+    rounds_once: bool = False
+    """Whether 8-bit sums of products are rounded once, as Arm NN's kernels do it."""
+    keeps_dimensions: bool = False
+    """Whether the output of a fully connected layer has the dimensions of its input."""
+    output_shape: tuple[int, ...] | None = None
+    """Shape that a transposed convolution gives; None if it follows from the input."""
 
     @property
-    def descriptor(self) -> TableReader:
+    def descriptor(self) -> LayerTable:
         """The table of the layer's attributes.
 
         Raises
@@ -80,22 +122,24 @@ class ArmnnLayer:
     def add(
         self, operation: Operation, *inputs: Value | None, output: TensorInfo | None = None
     ) -> Value:
-        """Add the layer that makes the file layer's only output.
+        """Add the layer that makes the only output.
 
         Parameters
         ----------
         output : TensorInfo, optional
-            Other type and quantisation than the file declares.
+            Other type and quantisation than is declared.
 
         Notes
         -----
-        Operations that move elements keep their quantisation. Where the file declares another,
+        Operations that move elements keep their quantisation. Where another is declared,
         the stored elements are read with that, as Arm NN's kernels copy bytes; other operations
         are followed by a Quantize layer.
         """
         if output is None:
             self.expect_outputs(1)
             output = self.outputs[0]
+        if output is None:
+            return self.network.add(operation, *inputs, name=self.name)
         declared = output.with_shape(None)
         first = inputs[0]
         if operation.requantizes or first is None or _same_elements(first.info, declared):
@@ -109,7 +153,7 @@ class ArmnnLayer:
         self, operation: Operation, *inputs: Value | None, output: TensorInfo | None = None
     ) -> Value:
         """Add a layer beside the main one, named after it and the operation."""
-        name = f"{self.name}/{operation.name}"
+        name = f"{self.name}/{operation.name}" if self.name else ""
         return self.network.add(operation, *inputs, name=name, output=output)
 
     def reinterpreted(self, value: Value, info: TensorInfo) -> Value:
@@ -126,8 +170,10 @@ class ArmnnLayer:
         operation = ops.Dequantize() if data_type.is_quantized else ops.Cast()
         return self.helper(operation, value, output=float32)
 
-    def encoded(self, value: Value, info: TensorInfo) -> Value:
-        """Real numbers in the type and quantisation of a tensor."""
+    def encoded(self, value: Value, info: TensorInfo | None) -> Value:
+        """Real numbers in the type and quantisation of a tensor, if there is one."""
+        if info is None:
+            return value
         declared = info.with_shape(None)
         if _same_elements(value.info, declared):
             return value
@@ -142,19 +188,22 @@ class ArmnnLayer:
             data, name=self.name, data_type=info.data_type, quantization=info.quantization
         )
 
-    def stored(self, field: str, parent: TableReader | None = None) -> Value:
-        """A constant that is a field of the layer.
+    def output(self, default: TensorInfo, index: int = 0) -> TensorInfo:
+        """What is declared of an output, or the default."""
+        return self.outputs[index] or default
+
+    def stored(self, field: str, parent: LayerTable | None = None) -> Value:
+        """A constant that is an attribute of the layer, or of one of its tables.
 
         Raises
         ------
         ParserError
-            If the file leaves it out.
+            If it is left out.
         """
-        source = parent or self.table
-        data, info = stored_tensor(source.table(field), self.table, field)
+        data, info = self.tensor_of(parent or self.table, field)
         return self.network.constant(
             data,
-            name=f"{self.name}/{field}",
+            name=f"{self.name}/{field}" if self.name else "",
             data_type=info.data_type,
             quantization=info.quantization,
         )

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from armpy import Network, TensorInfo, ops
 from armpy.errors import ParserError
 from armpy.graph import Value
-from armpy.ops.operation import located
+from armpy.ops.operation import Array, located
 from armpy.plugins.hooks import ModelFile, ParseSettings
+from armpy.plugins.hooks.flatbuffers import TableReader
 from armpy.tensor import format_shape
-from armpy_compat.armnn_format.layer import ArmnnLayer, Converter
+from armpy_compat.armnn_format.layer import ArmnnLayer, Converter, LayerTable
 from armpy_compat.armnn_format.layers import (
     elementwise,
     movement,
@@ -104,10 +105,11 @@ class _GraphParser:
                 layer.kind,
                 layer.name,
                 layer.table,
+                _tensor_of,
                 self._inputs(layer),
                 outputs,
-                self._contents.versions,
                 self._transposed,
+                has_old_weights=not self._contents.versions.weights_layout,
             )
             made = CONVERTERS[layer.kind](given)
             if len(made) != len(outputs):
@@ -171,6 +173,11 @@ class _GraphParser:
             operation = ops.BitCast(info.data_type)
             value = self._network.add(operation, value, name=f"{name}/BitCast", output=declared)
         return value
+
+
+def _tensor_of(table: LayerTable, field: str) -> tuple[Array, TensorInfo]:
+    assert isinstance(table, TableReader)
+    return stored_tensor(table.table(field), table, field)
 
 
 def _shaped(layer: ArmnnLayer, value: Value, declared: TensorInfo) -> Value:

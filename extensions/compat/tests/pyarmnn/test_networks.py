@@ -186,6 +186,23 @@ def test_every_kind_of_layer_has_a_lowering_or_a_reason() -> None:
     assert kinds - {*LOWERINGS} == {"Constant", "Input", "Merge", "Output", "StandIn", "Switch"}
 
 
+def test_adjoint_matrices_are_refused_as_in_files() -> None:
+    descriptor = ann.BatchMatMulDescriptor(False, False, True)
+    with pytest.raises(RuntimeError, match="BatchMatMul layer: adjoint matrices are not supported"):
+        _run(lambda n: n.AddBatchMatMulLayer(descriptor), [_A, _B], [_info(_A)])
+
+
+def test_numbers_of_two_scales_are_compared_as_real_numbers() -> None:
+    numbers = np.array([[10, 20]], np.uint8)
+    infos = [_info(numbers, 1.0), _info(numbers, 0.5)]
+    descriptor = ann.ComparisonDescriptor(ann.ComparisonOperation_Greater)
+    expected = np.array([[True, True]])
+    (result,) = _run(
+        lambda n: n.AddComparisonLayer(descriptor), [numbers, numbers], [_info(expected)], infos
+    )
+    np.testing.assert_array_equal(result, expected)
+
+
 @pytest.mark.parametrize("layout", [ann.DataLayout_NHWC, ann.DataLayout_NCHW])
 def test_weights_of_a_convolution_are_arguments_or_connected(layout: int) -> None:
     last = layout == ann.DataLayout_NHWC

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from armpy import DataType, TensorInfo, ops
+from armpy import DataType, ops
 from armpy.graph import Value
 from armpy.ops import (
     ActivationFunction,
@@ -133,7 +133,7 @@ def _dequantize(layer: ArmnnLayer) -> Sequence[Value]:
 
 def _stand_in(layer: ArmnnLayer) -> Sequence[Value]:
     """Keep a layer that none of Arm NN's own backends runs, for a backend that does."""
-    declared: Sequence[TensorInfo] = layer.outputs
+    declared = layer.outputs
     if not declared:
         raise layer.error("the layer has no output")
     operation = ops.StandIn(layer.kind, num_results=len(declared))

@@ -9,8 +9,7 @@ import numpy as np
 from armpy import DataLayout, DataType, TensorInfo, ops
 from armpy.graph import Value
 from armpy.ops import PaddingMode, ResizeMethod
-from armpy.plugins.hooks.flatbuffers import TableReader
-from armpy_compat.armnn_format.layer import ArmnnLayer, Converter, pairs
+from armpy_compat.armnn_format.layer import ArmnnLayer, Converter, LayerTable, pairs
 
 _PADDING_MODES: Mapping[int, PaddingMode] = {
     0: PaddingMode.CONSTANT,
@@ -129,7 +128,7 @@ def _resize_bilinear(layer: ArmnnLayer) -> Sequence[Value]:
 
 
 def _resized(
-    layer: ArmnnLayer, descriptor: TableReader, method: ResizeMethod, layout: DataLayout
+    layer: ArmnnLayer, descriptor: LayerTable, method: ResizeMethod, layout: DataLayout
 ) -> Sequence[Value]:
     layer.expect_inputs(1)
     operation = ops.Resize(
@@ -156,7 +155,7 @@ def _gather_nd(layer: ArmnnLayer) -> Sequence[Value]:
 def _fill(layer: ArmnnLayer) -> Sequence[Value]:
     layer.expect_inputs(1)
     layer.expect_outputs(1)
-    info: TensorInfo = layer.outputs[0]
+    info = layer.output(TensorInfo(None, DataType.FLOAT32))
     number = layer.descriptor.real("value")
     if info.data_type.dtype.kind in "iu":
         low, high = info.data_type.integer_range
@@ -169,7 +168,7 @@ def _fill(layer: ArmnnLayer) -> Sequence[Value]:
 def _shape(layer: ArmnnLayer) -> Sequence[Value]:
     layer.expect_inputs(1)
     layer.expect_outputs(1)
-    operation = ops.Shape(layer.outputs[0].data_type)
+    operation = ops.Shape(layer.output(TensorInfo(None, DataType.SIGNED32)).data_type)
     return (layer.add(operation, layer.inputs[0]),)
 
 

@@ -36,7 +36,7 @@ def _batch_normalization(layer: ArmnnLayer) -> Sequence[Value]:
     for function, parameter in ((BinaryOperation.MUL, factor), (BinaryOperation.ADD, addend)):
         number = layer.constant(np.ascontiguousarray(parameter.reshape(shape)))
         value = layer.helper(ops.ElementwiseBinary(function), value, number)
-    return (layer.encoded(value, layer.outputs[0]),)
+    return (layer.encoded(value, layer.output(layer.inputs[0].info)),)
 
 
 def _real_parameter(layer: ArmnnLayer, field: str) -> npt.NDArray[np.float32]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from armpy import TensorInfo, ops
+from armpy import DataType, TensorInfo, ops
 from armpy.graph import Value
 from armpy.ops import ArgMinMaxFunction, ReduceOperation
-from armpy.plugins.hooks.flatbuffers import TableReader
-from armpy_compat.armnn_format.layer import ArmnnLayer, Converter, signed
+from armpy_compat.armnn_format.layer import ArmnnLayer, Converter, LayerTable, signed
 
 _REDUCTIONS: Mapping[int, ReduceOperation] = {
     operation.value: operation for operation in ReduceOperation if not operation.is_logical
@@ -42,7 +41,7 @@ def _strided_slice(layer: ArmnnLayer) -> Sequence[Value]:
     return (layer.add(operation, layer.inputs[0]),)
 
 
-def _views(table: TableReader, field: str, layer: ArmnnLayer, count: int) -> list[tuple[int, ...]]:
+def _views(table: LayerTable, field: str, layer: ArmnnLayer, count: int) -> list[tuple[int, ...]]:
     """Coordinates of each view of a Concat or Splitter layer."""
     views = [tuple(view.numbers("data")) for view in table.tables(field, "view")]
     if len(views) != count or len(set(map(len, views))) > 1:
@@ -64,7 +63,7 @@ def _concat(layer: ArmnnLayer) -> Sequence[Value]:
         if origins[view][axis] != at or not size or size[0] is None:
             raise layer.error("the inputs do not follow each other along the axis", actual=origins)
         at += size[0]
-    inputs = [_requantized(layer, layer.inputs[view], layer.outputs[0]) for view in order]
+    inputs = [_requantized(layer, layer.inputs[view]) for view in order]
     return (layer.add(ops.Concat(axis), *inputs),)
 
 
@@ -79,9 +78,9 @@ def _joined_axis(layer: ArmnnLayer, origins: Sequence[tuple[int, ...]]) -> int:
     return axis
 
 
-def _requantized(layer: ArmnnLayer, value: Value, info: TensorInfo) -> Value:
+def _requantized(layer: ArmnnLayer, value: Value) -> Value:
     """A value in the quantisation of the output, for types whose Concat does not requantise."""
-    source = value.info
+    source, info = value.info, layer.output(layer.inputs[0].info)
     is_fitting = source.data_type is not info.data_type or not source.data_type.is_symmetric
     return value if is_fitting else layer.encoded(value, info)
 
@@ -103,7 +102,7 @@ def _splitter(layer: ArmnnLayer) -> Sequence[Value]:
     sizes = _views(descriptor, "viewSizes", layer, count)
     value = layer.inputs[0]
     axis = _split_axis(value.info, origins, sizes)
-    infos = [info.with_shape(None) for info in layer.outputs]
+    infos = [layer.output(value.info, index).with_shape(None) for index in range(count)]
     kept = [TensorInfo(None, info.data_type, value.info.quantization) for info in infos]
     if axis is not None:
         operation = ops.Splitter(None, axis, tuple(size[axis] for size in sizes))
@@ -167,7 +166,8 @@ def _arg_min_max(layer: ArmnnLayer) -> Sequence[Value]:
     layer.expect_outputs(1)
     descriptor = layer.descriptor
     function = descriptor.choice("argMinMaxFunction", _ARGUMENTS, "ArgMinMaxFunction")
-    operation = ops.ArgMinMax(function, descriptor.integer("axis"), layer.outputs[0].data_type)
+    data_type = layer.output(TensorInfo(None, DataType.SIGNED32)).data_type
+    operation = ops.ArgMinMax(function, descriptor.integer("axis"), data_type)
     return (layer.add(operation, layer.inputs[0]),)
 
 

@@ -8,8 +8,13 @@ from dataclasses import dataclass
 from armpy import DataLayout, ops
 from armpy.graph import Value
 from armpy.ops import Operation, PoolingAlgorithm
-from armpy.plugins.hooks.flatbuffers import TableReader
-from armpy_compat.armnn_format.layer import IMAGE_LAYOUTS, VOLUME_LAYOUTS, ArmnnLayer, Converter
+from armpy_compat.armnn_format.layer import (
+    IMAGE_LAYOUTS,
+    VOLUME_LAYOUTS,
+    ArmnnLayer,
+    Converter,
+    LayerTable,
+)
 from armpy_compat.armnn_format.layers.weighted import axes, image_pads, volume_pads
 
 _ALGORITHMS: Mapping[int, PoolingAlgorithm] = {
@@ -93,9 +98,8 @@ def _pooled(layer: ArmnnLayer, windows: _PoolWindows, extra: tuple[int, ...]) ->
     """Add the pooling, in float32 where squares of integers are wanted."""
     layer.expect_inputs(1)
     value = layer.inputs[0]
-    output = layer.outputs[0].with_shape(None) if layer.outputs else None
-    if output is None:
-        raise layer.error("the layer has no output")
+    layer.expect_outputs(1)
+    output = layer.output(value.info)
     in_floats = windows.algorithm is PoolingAlgorithm.L2 and value.info.data_type.is_quantized
     if in_floats:
         value = layer.decoded(value)
@@ -137,7 +141,7 @@ def _operation(windows: _PoolWindows, pads: tuple[tuple[int, int], ...]) -> Oper
 
 
 def _pooling2d(layer: ArmnnLayer) -> Sequence[Value]:
-    descriptor: TableReader = layer.descriptor
+    descriptor: LayerTable = layer.descriptor
     layer.expect_inputs(1)
     size = axes(descriptor, "poolHeight", "poolWidth")
     stride = axes(descriptor, "strideY", "strideX")
@@ -146,7 +150,7 @@ def _pooling2d(layer: ArmnnLayer) -> Sequence[Value]:
 
 
 def _pooling3d(layer: ArmnnLayer) -> Sequence[Value]:
-    descriptor: TableReader = layer.descriptor
+    descriptor: LayerTable = layer.descriptor
     layer.expect_inputs(1)
     size = axes(descriptor, "poolDepth", "poolHeight", "poolWidth")
     stride = axes(descriptor, "strideZ", "strideY", "strideX")

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from armpy import DataType, TensorInfo, ops
 from armpy.graph import Value
 from armpy.ops import Operation, RecurrentActivation
-from armpy.plugins.hooks.flatbuffers import TableReader
-from armpy_compat.armnn_format.layer import ArmnnLayer, Converter
+from armpy_compat.armnn_format.layer import ArmnnLayer, Converter, LayerTable
 
 _ACTIVATIONS: Mapping[int, RecurrentActivation] = {
     activation.value: activation for activation in RecurrentActivation
@@ -34,7 +33,7 @@ def _is_used(operand: str, flags: Mapping[str, bool]) -> bool:
     return flags["layer_norm"] if "layer_norm" in operand else True
 
 
-def _flags(descriptor: TableReader) -> Mapping[str, bool]:
+def _flags(descriptor: LayerTable) -> Mapping[str, bool]:
     return {
         "cifg": descriptor.flag("cifgEnabled"),
         "peephole": descriptor.flag("peepholeEnabled"),
@@ -96,8 +95,9 @@ def _added(
 ) -> Sequence[Value]:
     """Add the layer with all of its outputs."""
     layer.expect_outputs(operation.num_outputs)
-    declared = [info.with_shape(None) for info in layer.outputs]
-    outputs = [TensorInfo(None, DataType.FLOAT32)] * len(declared) if in_floats else declared
+    declared = [info and info.with_shape(None) for info in layer.outputs]
+    float32: list[TensorInfo | None] = [TensorInfo(None, DataType.FLOAT32)] * len(declared)
+    outputs = float32 if in_floats else declared
     made = layer.network.add_layer(operation, operands, name=layer.name, outputs=outputs).outputs
     if not in_floats:
         return made

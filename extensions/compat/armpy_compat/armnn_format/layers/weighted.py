@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from armpy import DataLayout, Quantization, TensorInfo, ops
 from armpy.graph import Value
 from armpy.ops.shapes import PaddingSpec
-from armpy.plugins.hooks.flatbuffers import TableReader
 from armpy_compat.armnn_format.layer import (
     IMAGE_LAYOUTS,
     VOLUME_LAYOUTS,
     ArmnnLayer,
     Converter,
+    LayerTable,
     permuted_quantization,
 )
 
@@ -23,7 +23,7 @@ _FROM_MIHW = (2, 3, 1, 0)
 _MATRIX_LAYOUTS: Mapping[int, DataLayout] = {**IMAGE_LAYOUTS, **VOLUME_LAYOUTS}
 
 
-def image_pads(descriptor: TableReader) -> tuple[tuple[int, int], tuple[int, int]]:
+def image_pads(descriptor: LayerTable) -> tuple[tuple[int, int], tuple[int, int]]:
     """((top, bottom), (left, right))."""
     return (
         (descriptor.integer("padTop"), descriptor.integer("padBottom")),
@@ -31,7 +31,7 @@ def image_pads(descriptor: TableReader) -> tuple[tuple[int, int], tuple[int, int
     )
 
 
-def volume_pads(descriptor: TableReader) -> tuple[tuple[int, int], ...]:
+def volume_pads(descriptor: LayerTable) -> tuple[tuple[int, int], ...]:
     """((front, back), (top, bottom), (left, right))."""
     return (
         (descriptor.integer("padFront"), descriptor.integer("padBack")),
@@ -39,7 +39,7 @@ def volume_pads(descriptor: TableReader) -> tuple[tuple[int, int], ...]:
     )
 
 
-def axes(descriptor: TableReader, *fields: str) -> tuple[int, ...]:
+def axes(descriptor: LayerTable, *fields: str) -> tuple[int, ...]:
     """Several fields, one for each spatial axis, outermost first."""
     return tuple(descriptor.integer(field) for field in fields)
 
@@ -59,11 +59,13 @@ def _convolution2d(layer: ArmnnLayer) -> Sequence[Value]:
     order = _FROM_OIHW if layout is DataLayout.NCHW else _CHANNELS_LAST
     padding: PaddingSpec = image_pads(descriptor)
     stride, dilation = _steps(descriptor)
-    operation = ops.Convolution2d(stride, dilation, padding, data_layout=layout)
+    operation = ops.Convolution2d(
+        stride, dilation, padding, data_layout=layout, rounds_once=layer.rounds_once
+    )
     return (layer.add(operation, layer.inputs[0], layer.in_order(weights, order), bias),)
 
 
-def _steps(descriptor: TableReader) -> tuple[tuple[int, int], tuple[int, int]]:
+def _steps(descriptor: LayerTable) -> tuple[tuple[int, int], tuple[int, int]]:
     """Stride and dilation, vertical and horizontal."""
     return (
         (descriptor.integer("strideY"), descriptor.integer("strideX")),
@@ -74,11 +76,15 @@ def _steps(descriptor: TableReader) -> tuple[tuple[int, int], tuple[int, int]]:
 def _depthwise_convolution2d(layer: ArmnnLayer) -> Sequence[Value]:
     descriptor, layout = layer.descriptor, layer.layout()
     weights, bias = _weights_and_bias(layer, has_bias=descriptor.flag("biasEnabled"))
-    if not layer.versions.weights_layout:
+    if layer.has_old_weights:
         weights = _from_old_layout(layer, weights)
     stride, dilation = _steps(descriptor)
     operation = ops.DepthwiseConvolution2d(
-        stride, dilation, image_pads(descriptor), data_layout=layout
+        stride,
+        dilation,
+        image_pads(descriptor),
+        data_layout=layout,
+        rounds_once=layer.rounds_once,
     )
     return (layer.add(operation, layer.inputs[0], weights, bias),)
 
@@ -123,6 +129,7 @@ def _transpose_convolution2d(layer: ArmnnLayer) -> Sequence[Value]:
         (descriptor.integer("strideY"), descriptor.integer("strideX")),
         image_pads(descriptor),
         data_layout=layout,
+        output_shape=layer.output_shape,
     )
     return (layer.add(operation, layer.inputs[0], layer.in_order(weights, order), bias),)
 
@@ -132,7 +139,8 @@ def _fully_connected(layer: ArmnnLayer) -> Sequence[Value]:
     weights, bias = _weights_and_bias(layer, has_bias=descriptor.flag("biasEnabled"))
     if not descriptor.flag("transposeWeightsMatrix"):
         weights = layer.in_order(weights, (1, 0))
-    return (layer.add(ops.FullyConnected(), layer.inputs[0], weights, bias),)
+    operation = ops.FullyConnected(keep_num_dims=layer.keeps_dimensions)
+    return (layer.add(operation, layer.inputs[0], weights, bias),)
 
 
 def _batch_mat_mul(layer: ArmnnLayer) -> Sequence[Value]:

@@ -7,25 +7,11 @@ from dataclasses import dataclass
 
 import armpy
 from armpy.graph import Graph, Value
+from armpy_compat.armnn_format.layer import ArmnnLayer, Converter
+from armpy_compat.armnn_format.parser import CONVERTERS
 from armpy_compat.pyarmnn.conversion import runtime_errors, to_armpy
 from armpy_compat.pyarmnn.layers import IConnectableLayer, IOutputSlot
-from armpy_compat.pyarmnn.lowering.composite_layers import COMPOSITE_LAYERS
-from armpy_compat.pyarmnn.lowering.convolutions import CONVOLUTIONS
-from armpy_compat.pyarmnn.lowering.elementwise import ELEMENTWISE
-from armpy_compat.pyarmnn.lowering.lowered_layer import LoweredLayer, Lowering
-from armpy_compat.pyarmnn.lowering.movement import MOVEMENT
-from armpy_compat.pyarmnn.lowering.normalizations import NORMALIZATIONS
-from armpy_compat.pyarmnn.lowering.pooling import POOLING
-
-LOWERINGS: Mapping[str, Lowering] = {
-    **COMPOSITE_LAYERS,
-    **CONVOLUTIONS,
-    **ELEMENTWISE,
-    **MOVEMENT,
-    **NORMALIZATIONS,
-    **POOLING,
-}
-"""How layers are made, by kind."""
+from armpy_compat.pyarmnn.lowering.connected_layer import connected_layer
 
 _REFUSED: Mapping[str, str] = {
     "Merge": "Use the operation If of armpy.Network.",
@@ -33,6 +19,11 @@ _REFUSED: Mapping[str, str] = {
     "Switch": "Use the operation If of armpy.Network.",
 }
 """What to do instead of layers that nothing runs, in Arm NN neither."""
+
+LOWERINGS: Mapping[str, Converter] = {
+    kind: converter for kind, converter in CONVERTERS.items() if kind not in _REFUSED
+}
+"""How layers are made, by kind: as those of .armnn files."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -58,6 +49,7 @@ def lower_network(layers: Sequence[IConnectableLayer]) -> LoweredNetwork:
     values: dict[IOutputSlot, Value] = {}
     input_ids: dict[str, int] = {}
     output_ids: dict[str, int] = {}
+    transposed: dict[tuple[Value, tuple[int, ...]], Value] = {}
     for layer in _ordered(layers):
         with runtime_errors():
             if layer.kind == "Input":
@@ -69,9 +61,10 @@ def lower_network(layers: Sequence[IConnectableLayer]) -> LoweredNetwork:
                 output_ids[name] = layer.binding_id
                 network.output(name, values[_source(layer, 0)])
             else:
-                lowered = _lowered(network, layer, values)
-                made = _made(lowered)
-                _check(lowered, made)
+                inputs = [values[_source(layer, index)] for index in range(len(layer.inputs))]
+                connected = connected_layer(network, layer, inputs, _infos(layer), transposed)
+                made = _made(connected)
+                _check(connected, made)
                 values.update(zip(layer.outputs, made, strict=True))
     with runtime_errors():
         return LoweredNetwork(network.build(), input_ids, output_ids)
@@ -123,46 +116,42 @@ def _input(network: armpy.Network, layer: IConnectableLayer, name: str) -> Value
     return network.input(name, to_armpy(slot.GetTensorInfo(), where=layer.where))
 
 
-def _lowered(
-    network: armpy.Network, layer: IConnectableLayer, values: Mapping[IOutputSlot, Value]
-) -> LoweredLayer:
-    inputs = [values[_source(layer, index)] for index in range(len(layer.inputs))]
-    infos = [
+def _infos(layer: IConnectableLayer) -> list[armpy.TensorInfo | None]:
+    """What the program has set of each output; None where nothing."""
+    return [
         to_armpy(slot.GetTensorInfo(), where=f"output {slot.index} of {layer.where}")
         if slot.IsTensorInfoSet()
         else None
         for slot in layer.outputs
     ]
-    return LoweredLayer(network, layer, inputs, infos)
 
 
-def _made(lowered: LoweredLayer) -> Sequence[Value]:
+def _made(layer: ArmnnLayer) -> Sequence[Value]:
     """The values of the layer's outputs."""
-    layer = lowered.layer
     if layer.kind == "Constant":
-        return [lowered.constant(layer.tensors["input"])]
+        return [layer.stored("input")]
     lowering = LOWERINGS.get(layer.kind)
     if lowering is None:
         raise RuntimeError(
-            f"{layer.where}: armpy runs no layer of this kind. {_REFUSED[layer.kind]}"
+            f"{layer.table.where}: armpy runs no layer of this kind. {_REFUSED[layer.kind]}"
         )
-    return lowering(lowered)
+    return lowering(layer)
 
 
-def _check(lowered: LoweredLayer, made: Sequence[Value]) -> None:
+def _check(layer: ArmnnLayer, made: Sequence[Value]) -> None:
     """Check that each output is what was set of it."""
-    for index, (value, info) in enumerate(zip(made, lowered.outputs, strict=True)):
+    for index, (value, info) in enumerate(zip(made, layer.outputs, strict=True)):
         if info is None or not value.info.is_fully_shaped:
             continue
         if info.known_shape != (value.info.known_shape or (1,)):
             raise RuntimeError(
-                f"{lowered.layer.kind}Layer: TensorShape set on OutputSlot[{index}] does not match"
+                f"{layer.kind}Layer: TensorShape set on OutputSlot[{index}] does not match"
                 f" the inferred shape. : {_sizes(info.known_shape)} !="
                 f" {_sizes(value.info.known_shape)}"
             )
         if info.data_type is not value.info.data_type:
             raise RuntimeError(
-                f"{lowered.layer.kind}Layer: the data type set on OutputSlot[{index}] is"
+                f"{layer.kind}Layer: the data type set on OutputSlot[{index}] is"
                 f" {info.data_type.name}, but the layer gives {value.info.data_type.name}"
             )
 
