@@ -85,10 +85,8 @@ def _value(token: tuple[str, str], tokens: Iterator[tuple[str, str]]) -> Json:
         return text
     if text in ("true", "false"):
         return text == "true"
-    try:
+    if re.fullmatch(r"[+-]?\d+", text):
         return int(text)
-    except ValueError:
-        pass
     try:
         return float(text)
     except ValueError:

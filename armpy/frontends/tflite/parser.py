@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from armpy.errors import ArmpyError, ParserError
+from armpy.errors import ParserError
 from armpy.frontends.tflite.composed import Expansion, composed
 from armpy.frontends.tflite.node import BoundOperator, Converter
 from armpy.frontends.tflite.operators import CONVERTERS
@@ -26,7 +25,7 @@ from armpy.frontends.tflite.tensors import Tensor
 from armpy.graph import Graph, Value
 from armpy.graph.network import Network
 from armpy.ops.operation import located
-from armpy.plugins.hooks.flatbuffers import TableReader
+from armpy.plugins.hooks.flatbuffers import TableReader, table_errors
 from armpy.plugins.hooks.model_file import ModelFile, ModelSource, open_model_file
 from armpy.tensor import Shape, TensorInfo, shapes_agree
 from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES
@@ -376,7 +375,7 @@ class _SubgraphParser:
         elif operator.name == "ASSIGN_VARIABLE":
             handle, source = two_inputs(table)
             _refuse_complex_state(self._tensors[source])
-            with _parser_errors(table):
+            with table_errors(table):
                 resources.assign(table, handle, self._value(source))
         else:
             if len(inputs) != 1 or len(outputs) != 1:
@@ -402,7 +401,7 @@ class _SubgraphParser:
                     "the number of inputs or outputs is wrong", expected=f"{expected} and 1"
                 )
             self._check_output(table, outputs[0], self._tensors[outputs[0]])
-            with _parser_errors(table):
+            with table_errors(table):
                 if is_find:
                     value = hashtables.find(table, inputs[0], *map(self._value, inputs[1:]))
                 else:
@@ -416,7 +415,7 @@ class _SubgraphParser:
 
         The operator's inputs are given as tensor indexes, too, for the variables among them.
         """
-        with _parser_errors(node.table):
+        with table_errors(node.table):
             if (expansion := self._model.custom.get(node.operator)) is not None:
                 options = node.table.vector("CustomOptions").tobytes()
                 made = composed(node, expansion, options=options)
@@ -503,20 +502,3 @@ def _stand_in(node: BoundOperator) -> Sequence[Value]:
     name = node.operator.removeprefix("custom '").removesuffix("'")
     options = node.table.vector("CustomOptions").tobytes()
     return node.layer(StandIn(name, options, len(node.outputs)), *node.inputs)
-
-
-@contextmanager
-def _parser_errors(table: TableReader) -> Iterator[None]:
-    """Raise errors of converting a file's operator as the file's fault."""
-    try:
-        yield
-    except ParserError:
-        raise
-    except ArmpyError as error:
-        raise ParserError(
-            error.failed,
-            where=table.where,
-            expected=error.expected,
-            actual=error.actual,
-            fix=error.fix,
-        ) from error

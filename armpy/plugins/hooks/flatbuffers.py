@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeAlias, TypeVar
@@ -24,7 +25,7 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from armpy.errors import ParserError
+from armpy.errors import ArmpyError, ParserError
 
 MAX_TEXT_BYTES = 65536
 """Longest name in a file; names get into messages, and one may serve many tensors."""
@@ -130,6 +131,29 @@ class Schema:
     def union_kinds(self, field: str) -> dict[int, str]:
         """Names of the tables that a union field may hold, by number."""
         return self.enumerators(self.unions.get(field, field))
+
+
+@contextmanager
+def table_errors(table: TableReader) -> Iterator[None]:
+    """Raise errors of armpy's that come of a table's contents as errors of the file.
+
+    Raises
+    ------
+    ParserError
+        With the place of the table.
+    """
+    try:
+        yield
+    except ParserError:
+        raise
+    except ArmpyError as error:
+        raise ParserError(
+            error.failed,
+            where=table.where,
+            expected=error.expected,
+            actual=error.actual,
+            fix=error.fix,
+        ) from error
 
 
 class TableReader:

@@ -10,27 +10,24 @@ which number to begin. A failure names the number of the file, which always give
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 from collections.abc import Callable
 
-import numpy as np
 import pytest
 
 pytest.importorskip("onnx")
 
 import armpy
-from armpy.errors import ArmpyError, ParserError
+from armpy.errors import ParserError
 from armpy.execution import Runtime, RuntimeOptions
-from armpy.model import Model
 from tests.support.mutations import mutated
 from tests.support.onnx_mutations import nested_models, node_models, odd_model
+from tests.support.small_runs import run_if_small
 
 COUNT = int(os.environ.get("ARMPY_ONNX_FUZZ_COUNT", "300"))
 START = int(os.environ.get("ARMPY_FUZZ_START", "0"))
 MEMORY_LIMIT_BYTES = 64 << 20
-LARGEST_RUN_BYTES = 1 << 20
 TIME_LIMIT_S = 5.0
 PARTS = 3
 
@@ -47,7 +44,7 @@ def _try_one(data: bytes) -> str:
             data, front_end="onnx", memory_limit_bytes=MEMORY_LIMIT_BYTES, runtime=RUNTIME
         ) as model:
             duration = time.perf_counter() - started
-            _run_if_small(model)
+            run_if_small(model)
     except ParserError as error:
         duration = time.perf_counter() - started
         if not str(error):
@@ -55,19 +52,6 @@ def _try_one(data: bytes) -> str:
     except Exception as error:  # noqa: BLE001  # any other error is what is looked for
         return f"{type(error).__name__}: {error}"
     return "" if duration < TIME_LIMIT_S else f"it took {duration:.1f} s"
-
-
-def _run_if_small(model: Model) -> None:
-    """Run a model on ones; whatever is wrong with it has to be an `ArmpyError`."""
-    infos = [spec.info for spec in model.inputs]
-    if any(info.shape is None for info in infos):
-        return
-    shapes = [tuple(2 if dim is None else dim for dim in info.shape or ()) for info in infos]
-    if sum(int(np.prod(shape, dtype=float)) for shape in shapes) * 8 > LARGEST_RUN_BYTES:
-        return
-    pairs = zip(infos, shapes, strict=True)
-    with contextlib.suppress(ArmpyError), np.errstate(all="ignore"):
-        model(*(np.ones(shape, info.data_type.dtype) for info, shape in pairs))
 
 
 def _failures(make: Callable[[int], bytes], part: int) -> dict[int, str]:

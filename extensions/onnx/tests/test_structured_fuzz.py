@@ -10,7 +10,6 @@ which always gives the same bytes.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import resource
 import subprocess
@@ -19,7 +18,6 @@ import tempfile
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 pytest.importorskip("onnx")
@@ -27,14 +25,13 @@ pytest.importorskip("onnx")
 import armpy
 from armpy.errors import ArmpyError
 from armpy.execution import Runtime, RuntimeOptions
-from armpy.model import Model
 from tests.support.effort import effort
 from tests.support.onnx_mutations import EXTERNAL_FILE, structured_model
+from tests.support.small_runs import run_if_small
 
 COUNT = effort(60, 200, "ARMPY_STRUCTURED_FUZZ_COUNT")
 START = int(os.environ.get("ARMPY_FUZZ_START", "0"))
 MEMORY_LIMIT_BYTES = 64 << 20
-LARGEST_RUN_BYTES = 1 << 20
 DATA_LIMIT_BYTES = 1 << 30
 TIME_LIMIT_S = 2.0
 
@@ -57,21 +54,6 @@ def try_one(number: int, folder: Path, runtime: Runtime) -> str:
         return f"! {type(error).__name__}: {error}"
     duration = time.process_time() - started
     return outcome if duration < TIME_LIMIT_S else f"! it took {duration:.1f} s, {outcome}"
-
-
-def run_if_small(model: Model) -> str:
-    """Run a model on ones; whatever is wrong with it has to be an `ArmpyError`."""
-    infos = [spec.info for spec in model.inputs]
-    if any(info.shape is None for info in infos):
-        return "loaded"
-    shapes = [tuple(2 if dim is None else dim for dim in info.shape or ()) for info in infos]
-    if sum(int(np.prod(shape, dtype=float)) for shape in shapes) * 8 > LARGEST_RUN_BYTES:
-        return "loaded"
-    pairs = zip(infos, shapes, strict=True)
-    with contextlib.suppress(ArmpyError), np.errstate(all="ignore"):
-        model(*(np.ones(shape, info.data_type.dtype) for info, shape in pairs))
-        return "ran"
-    return "failed"
 
 
 def main() -> None:

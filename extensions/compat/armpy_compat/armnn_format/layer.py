@@ -189,7 +189,7 @@ class ArmnnLayer:
         )
 
     def output(self, default: TensorInfo, index: int = 0) -> TensorInfo:
-        """What is declared of an output, or the default."""
+        """Return the description of an output, or the default."""
         return self.outputs[index] or default
 
     def stored(self, field: str, parent: LayerTable | None = None) -> Value:

@@ -9,7 +9,7 @@ from armpy.errors import ParserError
 from armpy.graph import Value
 from armpy.ops.operation import Array, located
 from armpy.plugins.hooks import ModelFile, ParseSettings
-from armpy.plugins.hooks.flatbuffers import TableReader
+from armpy.plugins.hooks.flatbuffers import TableReader, table_errors
 from armpy.tensor import format_shape
 from armpy_compat.armnn_format.layer import ArmnnLayer, Converter, LayerTable
 from armpy_compat.armnn_format.layers import (
@@ -24,7 +24,6 @@ from armpy_compat.armnn_format.layers import (
 from armpy_compat.armnn_format.reading import (
     FileContents,
     FileLayer,
-    file_errors,
     in_topological_order,
     read_contents,
 )
@@ -95,7 +94,7 @@ class _GraphParser:
         self._values[layer.index, 0] = self._network.input(layer.name, infos[0])
 
     def _add_layer(self, layer: FileLayer) -> None:
-        with file_errors(layer.table):
+        with table_errors(layer.table):
             if layer.kind == "Constant":
                 self._values[layer.index, 0] = self._constant(layer)
                 return

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from armpy.errors import ArmpyError, ParserError
+from armpy.errors import ParserError
 from armpy.plugins.hooks.flatbuffers import Ledger, Schema, TableReader
 from armpy_compat.armnn_format.schema import ARMNN_SCHEMA
 
@@ -105,23 +104,6 @@ def looks_like_armnn(data: memoryview) -> bool:
         return len(layers) > 1 and "" not in kinds and len(root.vector("outputIds")) > 0
     except ParserError:
         return False
-
-
-@contextmanager
-def file_errors(table: TableReader) -> Iterator[None]:
-    """Report errors of layers that a file asks for as errors of the file."""
-    try:
-        yield
-    except ParserError:
-        raise
-    except ArmpyError as error:
-        raise ParserError(
-            error.failed,
-            where=table.where,
-            expected=error.expected,
-            actual=error.actual,
-            fix=error.fix,
-        ) from error
 
 
 def in_topological_order(layers: Mapping[int, FileLayer]) -> list[FileLayer]:

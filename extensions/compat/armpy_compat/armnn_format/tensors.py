@@ -10,9 +10,8 @@ import numpy as np
 
 from armpy import DataType, Quantization, TensorInfo
 from armpy.ops.operation import Array
-from armpy.plugins.hooks.flatbuffers import TableReader
+from armpy.plugins.hooks.flatbuffers import TableReader, table_errors
 from armpy.tensor import Shape
-from armpy_compat.armnn_format.reading import file_errors
 
 DATA_TYPES: Mapping[int, DataType] = {
     0: DataType.FLOAT16,
@@ -55,7 +54,7 @@ def tensor_info(table: TableReader | None, parent: TableReader) -> TensorInfo:
         raise parent.error("the file does not describe a tensor of the layer")
     table.where = parent.where
     data_type = table.choice("dataType", DATA_TYPES, "DataType")
-    with file_errors(parent):
+    with table_errors(parent):
         return TensorInfo(_shape(table), data_type, _quantization(table, data_type))
 
 

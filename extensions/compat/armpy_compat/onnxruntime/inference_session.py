@@ -173,7 +173,7 @@ class Session:
         )
 
     def io_binding(self) -> IOBinding:
-        """Make a binding of this session."""
+        """Make a binding of inputs and outputs."""
         return IOBinding(self)
 
     def end_profiling(self) -> str:

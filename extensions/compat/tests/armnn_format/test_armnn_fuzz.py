@@ -14,22 +14,20 @@ import os
 import time
 from functools import cache
 
-import numpy as np
 import pytest
 
 import armpy
-from armpy.errors import ArmpyError, ParserError, UnimplementedError
-from armpy.model import Model
+from armpy.errors import ParserError, UnimplementedError
 from armpy_compat.armnn_format import write
 from armpy_compat.armnn_format.writer import EMITTERS
 from armpy_conformance.cases import operation_cases
 from tests.support.armnn_networks import OLD_FILES, network_texts
 from tests.support.mutations import mutated
+from tests.support.small_runs import run_if_small
 
 COUNT = int(os.environ.get("ARMPY_ARMNN_FUZZ_COUNT", "300"))
 START = int(os.environ.get("ARMPY_FUZZ_START", "0"))
 MEMORY_LIMIT_BYTES = 64 << 20
-LARGEST_RUN_BYTES = 1 << 20
 TIME_LIMIT_S = 5.0
 PARTS = 3
 
@@ -58,7 +56,7 @@ def _try_one(data: bytes) -> str:
             data, front_end="armnn", memory_limit_bytes=MEMORY_LIMIT_BYTES, runtime=RUNTIME
         ) as model:
             duration = time.perf_counter() - started
-            _run_if_small(model)
+            run_if_small(model)
     except ParserError as error:
         duration = time.perf_counter() - started
         if not error.where:
@@ -69,19 +67,6 @@ def _try_one(data: bytes) -> str:
     except Exception as error:  # noqa: BLE001  # any other error is what is looked for
         return f"{type(error).__name__}: {error}"
     return "" if duration < TIME_LIMIT_S else f"it took {duration:.1f} s"
-
-
-def _run_if_small(model: Model) -> None:
-    """Run a model on ones; whatever is wrong with it has to be an `ArmpyError`."""
-    infos = [spec.info for spec in model.inputs]
-    if any(info.shape is None for info in infos):
-        return
-    shapes = [tuple(2 if dim is None else dim for dim in info.shape or ()) for info in infos]
-    if sum(int(np.prod(shape, dtype=float)) for shape in shapes) * 8 > LARGEST_RUN_BYTES:
-        return
-    pairs = zip(infos, shapes, strict=True)
-    with contextlib.suppress(ArmpyError), np.errstate(all="ignore"):
-        model(*(np.ones(shape, info.data_type.dtype) for info, shape in pairs))
 
 
 @pytest.mark.parametrize("part", range(PARTS))

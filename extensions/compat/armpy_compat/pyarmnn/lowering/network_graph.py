@@ -117,7 +117,7 @@ def _input(network: armpy.Network, layer: IConnectableLayer, name: str) -> Value
 
 
 def _infos(layer: IConnectableLayer) -> list[armpy.TensorInfo | None]:
-    """What the program has set of each output; None where nothing."""
+    """Return the description that the program has set of each output, or None."""
     return [
         to_armpy(slot.GetTensorInfo(), where=f"output {slot.index} of {layer.where}")
         if slot.IsTensorInfoSet()
