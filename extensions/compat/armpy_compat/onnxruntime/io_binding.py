@@ -101,12 +101,17 @@ class SessionIOBinding:
         """Keep the outputs of a run, and write those that have to be copied."""
         self._results = results
         self.num_runs += 1
-        for name, result in zip(self.output_arrays, results, strict=True):
-            if name in self._handed_out and not _is_written(self._handed_out[name], result):
-                del self._handed_out[name]
         for array, result in zip(self.output_arrays.values(), results, strict=True):
             if array is not None and array is not result:
                 np.copyto(array, result)
+        if self._handed_out:
+            self._update_values(results)
+
+    def _update_values(self, results: list[Any]) -> None:
+        """Write the outputs of a run to the values that the program has of them."""
+        for name, result in zip(self.output_arrays, results, strict=True):
+            if name in self._handed_out and not _is_written(self._handed_out[name], result):
+                del self._handed_out[name]
 
     def get_outputs(self) -> OrtValueVector:
         """Return the outputs of the latest run in the order in which they were bound."""

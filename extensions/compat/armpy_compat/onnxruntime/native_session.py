@@ -280,11 +280,8 @@ class NativeSession:
         """
         if iobinding.session is not self:
             raise ValueError("IOBinding must be used with the session that created it.")
-        unknown = iobinding.output_arrays.keys() - self._output_names
-        if unknown:
-            raise RuntimeError(f"Error in execution: Invalid output name: {min(unknown)}")
-        if not iobinding.output_arrays:
-            raise RuntimeError("Error in execution: At least one output should be requested.")
+        if not iobinding.num_runs:  # since something was bound
+            self._check_outputs(iobinding)
         names = [*iobinding.output_arrays]
         results = None
         if run_options is None and self.model is not None and not self._labels:
@@ -295,6 +292,14 @@ class NativeSession:
             iobinding.set_results(results)
         except Exception as error:
             raise RuntimeError(f"Error in execution: {error}") from error
+
+    def _check_outputs(self, iobinding: SessionIOBinding) -> None:
+        """Check the names of bound outputs; raises RuntimeError."""
+        if not iobinding.output_arrays:
+            raise RuntimeError("Error in execution: At least one output should be requested.")
+        unknown = iobinding.output_arrays.keys() - self._output_names
+        if unknown:
+            raise RuntimeError(f"Error in execution: Invalid output name: {min(unknown)}")
 
     def _written(
         self, model: armpy.Model, names: Sequence[str], iobinding: SessionIOBinding
