@@ -18,6 +18,7 @@ import armpy
 from armpy import DebugValue, Model, OptimizerOptions, Runtime, RuntimeOptions
 from armpy.errors import InvalidArgumentError
 from armpy.ops.operation import Array
+from armpy_compat.backend_names import arm_nn_id, armpy_id
 from armpy_compat.execute_network.log_lines import log
 from armpy_compat.execute_network.tensor_texts import (
     byte_level_error,
@@ -26,9 +27,6 @@ from armpy_compat.execute_network.tensor_texts import (
     type_name,
     write_output,
 )
-
-BACKENDS = {"CpuAcc": "NumbaAcc"}
-"""armpy's backends by Arm NN's ids, where these differ."""
 
 _LAYER_FOLDER = "ArmNNIntermediateLayerOutputs"
 
@@ -179,17 +177,6 @@ class NetworkRun:
         print(json.dumps({"ArmNN": {"inference_measurements_#1": events}}, indent=4), flush=True)
 
 
-def armpy_id(backend: str) -> str:
-    """Armpy's id of a backend of Arm NN."""
-    return BACKENDS.get(backend, backend)
-
-
-def arm_nn_ids(backends: Sequence[str]) -> list[str]:
-    """Arm NN's ids of armpy's backends, where it has one."""
-    theirs = {ours: theirs for theirs, ours in BACKENDS.items()}
-    return [theirs.get(backend, backend) for backend in backends]
-
-
 def compared(options: argparse.Namespace, results: Results, others: Results) -> None:
     """Print how far the outputs of two runs are apart."""
     names = options.output_name or list(results[-1])
@@ -213,7 +200,7 @@ def _usable_backends(options: argparse.Namespace, compute: Sequence[str]) -> lis
     if not usable:
         raise InvalidArgumentError(
             f"None of the preferred backends [{' '.join(compute)} ] are supported. "
-            f"Current platform provides [{' '.join(arm_nn_ids(installed))} ]"
+            f"Current platform provides [{' '.join(map(arm_nn_id, installed))} ]"
         )
     return usable
 

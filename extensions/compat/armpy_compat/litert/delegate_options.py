@@ -7,9 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import armpy
-
-BACKENDS = {"CpuAcc": "NumbaAcc"}
-"""Arm NN's backends that armpy calls otherwise; further names are those of installed backends."""
+from armpy_compat.backend_names import armpy_id
 
 _CPU_BACKENDS = ("NumbaAcc", "CpuRef")
 _MOST_THREADS = 64
@@ -93,7 +91,7 @@ def _backends(name: str, text: str) -> tuple[str, ...]:
     ids = [part.strip() for part in text.split(",") if part.strip()]
     if not ids:
         raise _unusable(name, text, "ids such as CpuAcc,CpuRef")
-    return tuple(dict.fromkeys(BACKENDS.get(backend, backend) for backend in ids))
+    return tuple(dict.fromkeys(map(armpy_id, ids)))
 
 
 def _flag(name: str, text: str) -> bool:

@@ -6,19 +6,10 @@ from collections.abc import Sequence
 
 import armpy
 from armpy.plugins import PluginOptions
+from armpy_compat.backend_names import arm_nn_id, armpy_id
 from armpy_compat.pyarmnn.conversion import runtime_errors
 from armpy_compat.pyarmnn.options.backend_options import BackendId
 from armpy_compat.pyarmnn.swig import SwigReference
-
-ARMPY_IDS = {"CpuAcc": "NumbaAcc"}
-"""armpy's ids of backends that Arm NN calls otherwise."""
-
-_ARM_NN_IDS = {armpy_id: arm_nn_id for arm_nn_id, armpy_id in ARMPY_IDS.items()}
-
-
-def arm_nn_id(backend: str) -> str:
-    """Arm NN's id of a backend of armpy: CpuAcc for NumbaAcc, the same for the others."""
-    return _ARM_NN_IDS.get(backend, backend)
 
 
 class IDeviceSpec(SwigReference):
@@ -50,7 +41,7 @@ class IDeviceSpec(SwigReference):
 
     def armpy_ids(self, preferences: Sequence[str]) -> list[str]:
         """The preferred backends that can be used, by their ids in armpy."""
-        ids = [ARMPY_IDS.get(name, name) for name in preferences]
+        ids = [armpy_id(name) for name in preferences]
         return list(dict.fromkeys(filter(self._registry.is_registered, ids)))
 
     def runtime(self, backends: Sequence[str], num_threads: int | None) -> armpy.Runtime:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from armpy.graph import Graph, Value
-from armpy_compat.pyarmnn.running.device_spec import arm_nn_id
+from armpy_compat.backend_names import arm_nn_id
 
 
 def dot_lines(graph: Graph, backends: Mapping[int, str]) -> Iterator[str]:

@@ -9,12 +9,13 @@ import armpy
 from armpy.compiler import Refusal
 from armpy.errors import BackendCapabilityError
 from armpy.graph import Graph
+from armpy_compat.backend_names import arm_nn_id
 from armpy_compat.pyarmnn.conversion import runtime_errors
 from armpy_compat.pyarmnn.lowering import lower_network
 from armpy_compat.pyarmnn.network import INetwork
 from armpy_compat.pyarmnn.options.backend_options import BackendId, BackendOptions
 from armpy_compat.pyarmnn.options.optimizer_options import OptimizerOptions
-from armpy_compat.pyarmnn.running.device_spec import IDeviceSpec, arm_nn_id
+from armpy_compat.pyarmnn.running.device_spec import IDeviceSpec
 from armpy_compat.pyarmnn.running.dot_file import dot_lines
 from armpy_compat.pyarmnn.swig import SwigObject, wrong_arguments
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from armpy.profiling import EventKind, ProfilingEvent, to_armnn_json
-from armpy_compat.pyarmnn.running.device_spec import arm_nn_id
+from armpy_compat.backend_names import arm_nn_id
 from armpy_compat.pyarmnn.running.loaded_model import LoadedModel
 from armpy_compat.pyarmnn.swig import SwigReference
 
