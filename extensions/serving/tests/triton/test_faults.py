@@ -20,7 +20,7 @@ import pytest
 
 from armpy import DataType, Model, Network, TensorInfo, ops
 from armpy_serving.triton import InstanceSettings, TritonExport, TritonOptions, export_model
-from extensions.serving.tests.triton.clients import CLIENTS, Outcome, infer, load_it
+from extensions.serving.tests.triton.clients import CLIENTS, LEAST, Outcome, infer, load_it
 from extensions.serving.tests.triton.conftest import Start
 from tests.support.effort import effort
 
@@ -61,10 +61,15 @@ def doubles(client: Any, number: int, turn: int) -> bool:
     return bool(np.array_equal(answer, 2 * x))
 
 
-def assert_no_wrong(outcome: Outcome, least: int = 100) -> None:
-    """Nothing wrong, and something right."""
+def has_errors(outcome: Outcome) -> bool:
+    """Whether requests were refused, and enough others answered."""
+    return bool(outcome.errors) and outcome.right >= LEAST
+
+
+def assert_no_wrong(outcome: Outcome) -> None:
+    """No answer is wrong, and enough are right."""
     assert outcome.wrong == []
-    assert outcome.right >= least, outcome
+    assert outcome.right >= LEAST, outcome
 
 
 def test_killed_instance_loses_its_own_batches_until_it_is_loaded_again(
@@ -77,10 +82,12 @@ def test_killed_instance_loses_its_own_batches_until_it_is_loaded_again(
     server = start(repository, "--model-control-mode=explicit", "--load-model=m")
     seconds, loaded_after_s = max(SECONDS, 6.0), max(SECONDS, 6.0) / 2
     begin_s = time.monotonic()
+    loaded_s = 0.0
     did: list[str] = []
     with http.InferenceServerClient(server.http, network_timeout=60) as control:
 
         def kill() -> None:
+            nonlocal loaded_s
             time.sleep(0.5)
             if not did:
                 os.kill(server.instances()[0], signal.SIGKILL)
@@ -90,13 +97,14 @@ def test_killed_instance_loses_its_own_batches_until_it_is_loaded_again(
                 (repository / "m" / "1" / "model.py").touch()
                 control.load_model("m")
                 did.append("loaded")
+                loaded_s = time.monotonic() - begin_s
 
-        outcome = load_it(server.grpc, seconds, doubles, kill)
+        outcome = load_it(server.grpc, seconds, doubles, kill, lambda _: len(did) == 2)
     assert_no_wrong(outcome)
     assert did == ["killed", "loaded"]
     # The server never starts an instance again: it gives a dead one a batch a second, and says so
     # after that second. A load takes some seconds itself.
-    assert sum(outcome.errors.values()) <= 8 * (loaded_after_s + 10), outcome.errors
+    assert sum(outcome.errors.values()) <= 8 * (loaded_s + 10), outcome.errors
     assert all("is not healthy" in text for text in outcome.errors), outcome.errors
     assert not load_it(server.grpc, 2.0, doubles).errors
 
@@ -133,10 +141,9 @@ def test_replaced_model_loses_nothing(start: Start, tmp_path: Path, mode: str) -
             if mode == "explicit":
                 control.load_model("m")
 
-        outcome = load_it(server.grpc, max(SECONDS, 8.0), scaled, replace)
+        outcome = load_it(server.grpc, SECONDS, scaled, replace, lambda _: len(seen) > 1)
     assert_no_wrong(outcome)
     assert not outcome.errors, outcome.errors
-    assert len(seen) > 1, "no other model was seen"
 
 
 def wrong_requests() -> list[Any]:
@@ -194,7 +201,9 @@ def test_wrong_requests_leave_the_others_alone(start: Start, tmp_path: Path) -> 
             return True
         return False
 
-    outcome = load_it(server.grpc, SECONDS, ask)
+    outcome = load_it(
+        server.grpc, SECONDS, ask, is_enough=lambda it: it.right >= LEAST and len(refusals) >= 8
+    )
     assert_no_wrong(outcome)
     assert not outcome.errors, outcome.errors
     assert len(refusals) >= 8, refusals
@@ -210,7 +219,7 @@ def test_memory_limit_refuses_what_is_too_large_alone(start: Start, tmp_path: Pa
         x = np.full(1 << 21 if number % 8 == 0 else 100 + turn % 3, number, np.float32)
         return bool(np.array_equal(infer(client, "m", x), 2 * x))
 
-    outcome = load_it(server.grpc, SECONDS, ask)
+    outcome = load_it(server.grpc, SECONDS, ask, is_enough=has_errors)
     assert_no_wrong(outcome)
     assert outcome.errors
     assert all("memory" in text for text in outcome.errors), outcome.errors
@@ -251,7 +260,7 @@ def test_calls_that_are_cancelled_cost_the_others_nothing(start: Start, tmp_path
         answer = infer(client, "m", x, client_timeout=0.002)
         return bool(np.array_equal(answer, 2 * x))
 
-    outcome = load_it(server.grpc, SECONDS, ask)
+    outcome = load_it(server.grpc, SECONDS, ask, is_enough=has_errors)
     assert_no_wrong(outcome)
     if server.has_crashed():
         pytest.skip("the server has ended itself, as 2.51 does now and then if callers cancel")
@@ -275,7 +284,7 @@ def test_deadlines_that_pass_are_told(start: Start, tmp_path: Path) -> None:
         hasty = {"timeout": 300} if number % 2 else {}
         return bool(np.array_equal(infer(client, "m", x, **hasty), 2 * x))
 
-    outcome = load_it(server.grpc, SECONDS, ask)
+    outcome = load_it(server.grpc, SECONDS, ask, is_enough=has_errors)
     assert_no_wrong(outcome)
     texts = [text.lower() for text in outcome.errors]
     assert texts, "no deadline has passed"
@@ -311,7 +320,7 @@ def test_crash_of_an_isolated_backend_ends_its_own_requests(start: Start, tmp_pa
         return bool(np.array_equal(infer(client, "m", x), 2 * x))
 
     before = server.instances()
-    outcome = load_it(server.grpc, SECONDS, ask)
+    outcome = load_it(server.grpc, SECONDS, ask, is_enough=has_errors)
     assert_no_wrong(outcome)
     assert outcome.errors
     assert server.instances() == before, "the instance has gone with the backend"
