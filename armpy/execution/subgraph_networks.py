@@ -93,7 +93,7 @@ class SubgraphNetworks(Generic[NetworkT]):
         self._is_preparing = False
         self._num_ahead = 0
         # A proxy, as this holds the session.
-        self._host = host_session(weakref.proxy(self), settings.loop_timeout_s)
+        self._host = host_session(weakref.proxy(self))
         by_id = {backend.get_id(): backend for backend in self.backends}
         self.sessions = Sessions(self._host, partial(_open_session, by_id, settings))
         self._refusals: dict[BackendId, Support] = {}

@@ -326,7 +326,7 @@ class TestMemory:
         assert peak - before < 50_000
 
     def test_plans_of_a_growing_loop_are_kept_to_a_number(self) -> None:
-        model = Model(growing(60), runtime_of(plan_cache_size=3, loop_timeout_s=None))
+        model = Model(growing(60, is_read=True), runtime_of(plan_cache_size=3, loop_timeout_s=None))
         model(ints(0), floats(0))
         inner = _inner_networks(loaded(model), "", set())
         # The condition reads the counter only.
@@ -343,7 +343,7 @@ class TestMemory:
             return optimize_graph(*arguments)
 
         monkeypatch.setattr("armpy.execution.programs.planning.optimize_graph", optimize)
-        Model(growing(5), runtime_of())(ints(0), floats(0))
+        Model(growing(5, is_read=True), runtime_of())(ints(0), floats(0))
         # The loop itself, a condition that reads the counter only, and the bodies of five turns.
         assert sorted(told) == [False] * (1 + 1 + 2) + [True] * 3
 

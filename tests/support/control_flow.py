@@ -85,13 +85,14 @@ def doubling(num_levels: int) -> Graph:
     return inner
 
 
-def growing(limit: int, info: TensorInfo | None = None) -> Graph:
-    """A loop that appends its counter to a vector of float32, one element a turn."""
+def growing(limit: int, info: TensorInfo | None = None, *, is_read: bool = False) -> Graph:
+    """A loop that appends 1 to a vector of float32 in each turn, which also adds 0 if it reads."""
     vector = info or f32(None)
-    one = floats(1)
 
     def append(net: Network, _: Value, values: Value) -> tuple[Value, ...]:
-        return (net.add(Concat(0), values, net.constant(one), name="append"),)
+        if is_read:
+            values = net.add(ADD, values, net.constant(floats(0)))
+        return (net.add(Concat(0), values, net.constant(floats(1)), name="append"),)
 
     operation = While(below(limit, vector), counting(vector, body=append))
     return graph_of(

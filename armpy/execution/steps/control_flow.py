@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from armpy.backend import (
     Cancellation,
@@ -29,10 +29,14 @@ from armpy.backend.control_flow import (
     for_one_turn,
 )
 from armpy.errors import ArmpyError, ExecutionTimeoutError
+from armpy.execution.steps.appending import AppendedElements, find_appends
 from armpy.graph import Graph, graphs_of
 from armpy.ops.control_flow import If, While
 from armpy.ops.operation import Array, located, require
 from armpy.tensor import TensorInfo, check_shape_fits
+
+if TYPE_CHECKING:
+    from armpy.execution.settings import NetworkSettings
 
 Shapes: TypeAlias = tuple[tuple[int, ...], ...]
 
@@ -59,6 +63,8 @@ class NetworkPlan(Protocol):
 
 class Subnetworks(Protocol):
     """The loaded networks of the graphs that control flow runs."""
+
+    settings: NetworkSettings
 
     def prepare(self, graph: Graph, shapes: Shapes) -> None:
         """Prepare a graph soon; errors are raised when it has to run."""
@@ -129,18 +135,10 @@ class IfWorkload(IWorkload):
     operation : If
     info : WorkloadInfo
     subnetworks : Subnetworks
-    timeout_s : float, optional
-        How long it may take if it is outermost and the execution does not say.
     """
 
-    def __init__(
-        self,
-        operation: If,
-        info: WorkloadInfo,
-        subnetworks: Subnetworks,
-        timeout_s: float | None,
-    ) -> None:
-        self._timeout_s = timeout_s
+    def __init__(self, operation: If, info: WorkloadInfo, subnetworks: Subnetworks) -> None:
+        self._timeout_s = subnetworks.settings.loop_timeout_s
         self._then, self._else = (
             NestedGraph(name, graph, subnetworks, info.inputs[1:])
             for name, graph in graphs_of(operation)
@@ -204,22 +202,20 @@ class WhileWorkload(IWorkload):
     operation : While
     info : WorkloadInfo
     subnetworks : Subnetworks
-    timeout_s : float, optional
-        How long it may take if it is outermost and the execution does not say.
     """
 
-    def __init__(
-        self,
-        operation: While,
-        info: WorkloadInfo,
-        subnetworks: Subnetworks,
-        timeout_s: float | None,
-    ) -> None:
+    def __init__(self, operation: While, info: WorkloadInfo, subnetworks: Subnetworks) -> None:
+        self._appends = {append.number: append for append in find_appends(operation)}
+        inputs = [*info.inputs]
+        for number, append in self._appends.items():
+            given = inputs[number]
+            if given is not None and given.is_fully_shaped:
+                inputs[number] = given.with_shape(append.emptied(given.known_shape))
         self._condition, self._body = (
-            NestedGraph(name, graph, subnetworks, info.inputs)
-            for name, graph in graphs_of(operation)
+            NestedGraph(name, graph, subnetworks, inputs) for name, graph in graphs_of(operation)
         )
-        self._timeout_s = timeout_s
+        self._timeout_s = subnetworks.settings.loop_timeout_s
+        self._limit_bytes = subnetworks.settings.memory_limit_bytes
 
     def execute(
         self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
@@ -244,6 +240,9 @@ class WhileWorkload(IWorkload):
     def _last_values(self, values: list[Array], num_carried: int, end_s: float) -> Sequence[Array]:
         """Return the carried values when the condition is false."""
         num_turns = 0
+        growing = [
+            AppendedElements(append, values, self._limit_bytes) for append in self._appends.values()
+        ]
         # In the steady state no shape changes any more. Then the plans stay the same, and
         # arrays of the turn before last are written to again.
         is_steady = is_late = False
@@ -266,17 +265,28 @@ class WhileWorkload(IWorkload):
                 graph = self._body
                 if not is_steady:
                     turn = _plan(graph, values, num_turns)
-                    is_steady = _keeps_shapes(turn, values)
+                    is_steady = self._keeps_shapes(turn, values)
                 made = turn.run(values, spare, cancellation)
+                values[:num_carried] = made
+                for elements in growing:
+                    elements.take(made, values)
                 spare, mine = (mine, made) if is_steady else (None, made)
                 flags = flags if is_steady else None
-                values[:num_carried] = made
                 num_turns += 1
         except ArmpyError as error:
             raise graph.named(error) from error.__cause__
         if is_late:
             raise timed_out(current_timeout_s(self._timeout_s), f"{num_turns} turns and no end")
+        for elements in growing:
+            elements.put_into(values)
         return values[:num_carried]
+
+    def _keeps_shapes(self, turn: NetworkPlan, values: Sequence[Array]) -> bool:
+        """Return whether what a turn gives has the shapes of what it takes."""
+        return all(
+            info.shape == values[number].shape or number in self._appends
+            for number, info in enumerate(turn.result_infos)
+        )
 
 
 def _plan(graph: NestedGraph, values: Sequence[Array], num_turns: int) -> NetworkPlan:
@@ -297,12 +307,6 @@ def _is_true(condition: Array) -> bool:
         actual=condition.shape,
     )
     return bool(condition.item())
-
-
-def _keeps_shapes(turn: NetworkPlan, values: Sequence[Array]) -> bool:
-    """Return whether what a turn gives has the shapes of what it takes."""
-    carried = zip(turn.result_infos, values, strict=False)
-    return all(info.shape == array.shape for info, array in carried)
 
 
 def _fit(plan: NetworkPlan, outputs: Sequence[ITensorHandle]) -> bool:

@@ -119,13 +119,10 @@ class HostWorkloadFactory(IWorkloadFactory):
     ----------
     subnetworks : Subnetworks
         The networks that control flow runs.
-    loop_timeout_s : float, optional
-        How long an outermost layer may take if the execution does not say; None for no limit.
     """
 
-    def __init__(self, subnetworks: Subnetworks, loop_timeout_s: float | None) -> None:
+    def __init__(self, subnetworks: Subnetworks) -> None:
         self._subnetworks = subnetworks
-        self._loop_timeout_s = loop_timeout_s
 
     def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
         """The workload of an If or a While.
@@ -136,18 +133,17 @@ class HostWorkloadFactory(IWorkloadFactory):
             If it is another operation.
         """
         if isinstance(operation, If):
-            return IfWorkload(operation, info, self._subnetworks, self._loop_timeout_s)
+            return IfWorkload(operation, info, self._subnetworks)
         if isinstance(operation, While):
-            return WhileWorkload(operation, info, self._subnetworks, self._loop_timeout_s)
+            return WhileWorkload(operation, info, self._subnetworks)
         raise UnimplementedError("the core itself runs control flow only", where=operation.name)
 
 
-def host_session(subnetworks: Subnetworks, loop_timeout_s: float | None) -> BackendSession:
+def host_session(subnetworks: Subnetworks) -> BackendSession:
     """The core's own session; parameters as for `HostWorkloadFactory`."""
-    workloads = HostWorkloadFactory(subnetworks, loop_timeout_s)
     return BackendSession(
         HOST,
-        workloads,
+        HostWorkloadFactory(subnetworks),
         HOST_FACTORIES,
         CheckedAllocator.of(HOST, DefaultAllocator()),
         # Control flow looks at the time itself.

@@ -14,7 +14,7 @@ from armpy.core.strings import decoded
 from armpy.errors import LayerValidationError
 from armpy.frontends.building import Layers
 from armpy.graph import SizesValue, Value
-from armpy.ops.composite import Composite, LayerBuilder
+from armpy.ops.composite import Composite, LayerBuilder, Tensor
 from armpy.ops.operation import Array
 from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataType
@@ -208,7 +208,7 @@ class Node(Layers):
 
     def rank(self, index: int) -> int:
         """Number of an input's axes."""
-        return len(self.shape(index))
+        return len(self.value(index).info.shape or ())
 
     def type(self, index: int) -> DataType:
         """Data type of an input."""
@@ -295,6 +295,8 @@ class Operator:
     """
     types: tuple[TypeSpec, ...] = (0,)
     """Data types of the outputs, for nodes that wait; further outputs are as the last one."""
+    needs_sizes: bool = True
+    """Whether the converter reads sizes of the inputs; otherwise the node waits for ranks only."""
 
 
 OperatorTable: TypeAlias = Mapping[str, Operator]
@@ -321,6 +323,12 @@ class OnnxNode(Composite):
     def decides(self, index: int) -> bool:
         """Return whether the converter needs the elements of an input."""
         return index in self.operator.decides
+
+    def is_ready(self, inputs: Sequence[Tensor | None]) -> bool:
+        """Return whether enough is known for the converter."""
+        if self.operator.needs_sizes:
+            return Composite.is_ready(self, inputs)
+        return all(value is None or value.info.shape is not None for value in inputs)
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
         """Nothing is known yet."""

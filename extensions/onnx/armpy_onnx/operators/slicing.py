@@ -238,7 +238,7 @@ def _to_nhwc(node: Node) -> Value:
 
 
 OPERATORS: OperatorTable = {
-    "Concat": Operator(_concat),
+    "Concat": Operator(_concat, needs_sizes=False),
     "Split": Operator(_split, decides=(1,)),
     "Slice": Operator(_slice, decides=(1, 2, 3, 4)),
     "Pad": Operator(_pad, decides=(1, 3)),
