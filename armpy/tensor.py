@@ -275,7 +275,7 @@ class TensorInfo:
     def with_shape(self, shape: Shape | None) -> TensorInfo:
         """The same with another shape."""
         # The same object: it is frozen, and most shapes stay what they are.
-        if shape == self.shape:
+        if same_shape(shape, self.shape):
             return self
         return TensorInfo(shape, self.data_type, self.quantization, self.is_constant)
 
@@ -317,6 +317,14 @@ def format_shape(shape: Shape | None) -> str:
         return "(?...)"
     inner = ", ".join("?" if dim is None else str(dim) for dim in shape)
     return f"({inner},)" if len(shape) == 1 else f"({inner})"
+
+
+def same_shape(one: Shape | None, other: Shape | None) -> bool:
+    """Return whether shapes are equal for all traced sizes: each is an object of its own."""
+    if one is None or other is None or len(one) != len(other):
+        return one is other
+    pairs = zip(one, other, strict=True)
+    return all(a is b or (type(a) is type(b) is int and a == b) for a, b in pairs)
 
 
 def shapes_agree(one: Shape | None, other: Shape | None) -> bool:

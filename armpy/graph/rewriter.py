@@ -14,7 +14,7 @@ from armpy.graph.graph import Graph, Layer, Value
 from armpy.graph.network import check_assigned, constant_value
 from armpy.ops.attributes import check_attributes
 from armpy.ops.operation import Array, Operation, located
-from armpy.tensor import TensorInfo
+from armpy.tensor import TensorInfo, same_shape
 
 Inputs = Sequence[Value | None]
 
@@ -133,7 +133,9 @@ class Rewriter:
         """Add a layer as `replace` does; its outputs are inferred already."""
         made = tuple(
             # The same value where possible, or every layer after it would be made anew.
-            old if info == old.info and old in self._own else self.value(info, old.name)
+            old
+            if same_shape(info.shape, old.info.shape) and info == old.info and old in self._own
+            else self.value(info, old.name)
             for info, old in zip(outputs, layer.outputs, strict=True)
         )
         self._known.update(zip(layer.outputs, made, strict=True))

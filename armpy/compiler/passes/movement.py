@@ -16,14 +16,17 @@ def merge_equal_siblings(graph: Graph, context: PassContext) -> Graph:
     ----------
     Arm NN SquashEqualPermuteSiblings, SquashEqualTransposeSiblings, SquashEqualReshapeSiblings.
     """
-    first: dict[object, Layer] = {}
+    first: dict[object, list[Layer]] = {}
     repeated: dict[Layer, Layer] = {}
     for layer in graph.layers:
         if kind_of(layer) in MERGED:
+            # Compared, as hashing operations and shapes would fix traced sizes in them.
+            siblings = first.setdefault((type(layer.operation), layer.inputs), [])
             # With the outputs: casts of one tensor differ in these alone.
-            key = layer.operation, layer.inputs, layer.output_infos
-            earlier = first.setdefault(key, layer)
-            if earlier is not layer:
+            key = layer.operation, layer.output_infos
+            earlier = next((e for e in siblings if (e.operation, e.output_infos) == key), None)
+            siblings.append(layer)
+            if earlier is not None:
                 repeated[layer] = earlier
 
     def change(rewriter: Rewriter, layer: Layer, earlier: Layer) -> None:

@@ -188,14 +188,9 @@ class SymbolicPrograms:
 
     def _traced(self, shapes: Shapes) -> SymbolicProgram | None:
         """The symbolic program that comes of some shapes, if there is one."""
-        open_sizes = [
-            size
-            for value, shape in zip(self._graph.inputs, shapes, strict=True)
-            for dim, size in zip(value.info.shape or (), shape, strict=True)
-            if dim is None
-        ]
+        positions = self._positions()
         # The sizes of this call, as tiles and the like are chosen for them.
-        trace = SymbolicTrace(open_sizes)
+        trace = SymbolicTrace([shapes[number][axis] for number, axis in positions])
         sizes = iter(trace.given)
         given = [
             tuple([next(sizes) if dim is None else dim for dim in value.info.shape or ()])
@@ -211,7 +206,7 @@ class SymbolicPrograms:
             return None
         shaped = partial(self._shaped, backends=self._backends)
         try:
-            return SymbolicProgram(network, trace, self._positions(), shaped, self._settings)
+            return SymbolicProgram(network, trace, positions, shaped, self._settings)
         except ArmpyError as error:
             self._fail(error)
             return None

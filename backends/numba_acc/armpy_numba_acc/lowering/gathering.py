@@ -7,6 +7,7 @@ from math import prod
 
 import numpy as np
 
+from armpy.core.symbolic import is_traced
 from armpy.errors import InvalidArgumentError
 from armpy.graph import Layer
 from armpy.ops import Gather, GatherNd
@@ -82,7 +83,10 @@ def _emit(emit: Emitter, layer: Layer, lookup: _Lookup) -> None:
     places = emit.source(layer["input"]), emit.target(output)
     num_bytes = 2 * output.info.size_bytes + indices.info.size_bytes
     call: Call
-    if indices.data is not None:
+    # Offsets that follow from traced sizes are computed whenever the network runs.
+    if indices.data is not None and not is_traced(
+        *(number for axis in lookup.axes for number in axis)
+    ):
         offsets = emit.constant(_offsets(indices.data.astype(np.int64), lookup, layer))
         call = calls.GatherRuns(*places, *numbers, offsets)
     else:
@@ -91,7 +95,7 @@ def _emit(emit: Emitter, layer: Layer, lookup: _Lookup) -> None:
             *numbers,
             index_bytes=indices.info.data_type.size_bytes,
             indices=emit.source(indices),
-            axes=emit.constant(np.array(lookup.axes, np.int64)),
+            axes=emit.table(lookup.axes),
             depth=len(lookup.axes),
             failure=emit.failure(),
         )
