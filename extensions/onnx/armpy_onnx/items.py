@@ -17,6 +17,7 @@ class ValueList:
 
     values: tuple[Value, ...]
     data_type: DataType  # of its tensors, also where it has none
+    stack: Value | None = None  # all of them along a new first axis, where that exists
 
 
 Item: TypeAlias = "Value | ValueList | None"

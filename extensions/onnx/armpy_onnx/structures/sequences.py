@@ -11,6 +11,7 @@ from armpy.graph import Value
 from armpy_onnx.element_types import data_type_of
 from armpy_onnx.items import Item, UnknownElements, ValueList, tensors
 from armpy_onnx.node import NodeData
+from armpy_onnx.structures.appending import joined
 from armpy_onnx.structures.walking import Scope, Walker
 
 MOST_ELEMENTS = 4096
@@ -103,12 +104,18 @@ def _length(walker: Walker, data: NodeData, inputs: Sequence[Item], scope: Scope
 
 
 def _concat(walker: Walker, data: NodeData, inputs: Sequence[Item], scope: Scope) -> list[Item]:
-    values = list(_sequence(data, inputs).values)
+    sequence = _sequence(data, inputs)
+    values = list(sequence.values)
     if not values:
         raise data.error("the sequence is empty")
     axis = data.attribute("axis")
     if not isinstance(axis, int):
         raise data.error("the attribute 'axis' is missing")
+    if sequence.stack is not None:
+        is_new = bool(data.attribute("new_axis", 0))
+        rank = len(values[0].info.known_shape) + is_new
+        if -rank <= axis < rank:
+            return [joined(walker, data.name, sequence.stack, axis, is_new=is_new)]
     if data.attribute("new_axis", 0):
         values = [walker.call("Unsqueeze", v, [axis], label=data.name) for v in values]
     if len(values) == 1:
