@@ -17,7 +17,7 @@ import textwrap
 from functools import cached_property
 from typing import Any
 
-from documenting import paragraphs, write_or_check
+from documenting import prose, summary, write_or_check
 
 import armpy.backend
 from armpy.backend import (
@@ -116,19 +116,20 @@ from armpy.tensor import Quantization, TensorInfo
 
 HEAD = f"""# The backend contract, version {BACKEND_API_VERSION}
 
-Made from the docstrings in `armpy/backend/` by `scripts/document_contract.py`; do not edit.
+Generated from the docstrings in `armpy/backend/` by `scripts/document_contract.py`; do not edit.
 
-Every name that a backend's author needs is imported from `armpy.backend`; what reaches a backend
-is of `armpy.graph`, `armpy.tensor` and `armpy.ops`. This page has all names; begin with
-[A backend on two screens](../tutorials/a_backend.md).
+Import every name that a backend needs from `armpy.backend`; `armpy.graph`, `armpy.tensor` and
+`armpy.ops` have the types of its arguments. This page lists all names. Parameters, results, errors
+and notes of a member are in its docstring: `help(armpy.backend.IWorkload.execute)`, or the page of
+`armpy.backend` of the site. Begin with [A backend on two screens](../tutorials/a_backend.md).
 
 | | |
 |---|---|
-| [Arm NN's names](arm_nn_names.md) | what each class and method of Arm NN is called here |
-| [Calls in order](calls_in_order.md) | when the core calls what |
-| [Layers and attributes](layers_and_attributes.md) | what arrives as a layer, what in one |
+| [Arm NN's names](arm_nn_names.md) | the name of each class and method of Arm NN |
+| [Calls in order](calls_in_order.md) | the order of the core's calls |
+| [Layers and attributes](layers_and_attributes.md) | what is a layer, and what an attribute |
 | [Operations](operations.md) | operands, attributes and types of every operation |
-| [Compatibility](compatibility.md) | what stays as it is between versions |
+| [Compatibility](compatibility.md) | what stays the same between versions |
 """
 
 CHAPTERS: dict[str, tuple[Any, ...]] = {  # Any: classes and functions
@@ -227,17 +228,21 @@ CHAPTERS: dict[str, tuple[Any, ...]] = {  # Any: classes and functions
 def describe(thing: Any) -> str:  # Any: a class or a function
     """The section of one name."""
     if inspect.isfunction(thing):
-        return f"### `{thing.__name__}{plain_signature(thing)}`\n\n{paragraphs(thing.__doc__)}"
-    parts = [f"### {thing.__name__}", paragraphs(thing.__doc__)]
+        return f"### `{thing.__name__}{plain_signature(thing)}`\n\n{prose(thing.__doc__)}"
+    parts = [f"### {thing.__name__}", prose(thing.__doc__)]
     if issubclass(thing, enum.Enum):
         parts.append(", ".join(f"`{m.name}` = `{m.value!r}`" for m in thing) + ".")
         return "\n\n".join(parts)
     fields = [f.name for f in dataclasses.fields(thing)] if dataclasses.is_dataclass(thing) else []
     if fields:
         parts += field_lines(thing)
-    for name, member in vars(thing).items():
-        if _is_public(name) and name not in fields and _says_something(member):
-            parts.append(_member(name, member))
+    rows = [
+        _member(name, member)
+        for name, member in vars(thing).items()
+        if _is_public(name) and name not in fields and _says_something(member)
+    ]
+    if rows:
+        parts.append("\n".join(["| member | |", "|---|---|", *rows]))
     return "\n\n".join(parts)
 
 
@@ -266,7 +271,11 @@ def field_lines(thing: type) -> list[str]:
         above = heading
     if not any(text for _, text in rows):
         return []
-    return ["\n".join(f"- {name}" + f": {text}." * bool(text) for name, text in rows)]
+    lines = [
+        f"- {', '.join(name for name, _ in group)}" + f": {text}." * bool(text)
+        for text, group in itertools.groupby(rows, key=lambda row: row[1])
+    ]
+    return ["\n".join(lines)]
 
 
 def _is_comment(line: str) -> bool:
@@ -286,18 +295,16 @@ def _says_something(member: Any) -> bool:  # Any: whatever a class holds
 
 
 def _member(name: str, member: Any) -> str:  # Any: a property, method or class method
-    """The paragraph of one member."""
-    is_abstract = getattr(member, "__isabstractmethod__", False)
-    note = " (must be written)" if is_abstract else ""
+    """The row of one member."""
+    note = "**Required.** " if getattr(member, "__isabstractmethod__", False) else ""
     if isinstance(member, (property, cached_property)):
-        title = f"`{name}`, property"
+        title = name
     elif name == "__getitem__":
-        title = "`[" + plain_signature(member).strip("()") + "]`"
+        title = "[" + plain_signature(member).strip("()") + "]"
     else:
         function = member.__func__ if isinstance(member, classmethod) else member
-        title = f"`{name}{plain_signature(function)}`"
-        title += ", class method" if isinstance(member, classmethod) else ""
-    return f"#### {title}{note}\n\n{paragraphs(member.__doc__)}"
+        title = f"{name}{plain_signature(function)}"
+    return f"| `{title}` | {note}{summary(member.__doc__)} |"
 
 
 def plain_signature(function: Any) -> str:  # Any: anything with a signature

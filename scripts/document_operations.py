@@ -10,31 +10,38 @@ from __future__ import annotations
 import dataclasses
 import enum
 import inspect
+import itertools
 import sys
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
-from documenting import field_texts, paragraphs, write_or_check
+from documenting import field_texts, prose, write_or_check
 
 from armpy import ops
 from armpy.ops.operation import Operand, Operation, TypeRule
+from armpy.types import DataType
+
+Rule: TypeAlias = tuple[tuple[frozenset[str], ...], ...]
 
 HEAD = """# Operations
 
-Made from the definitions in `armpy/ops/` by `scripts/document_operations.py`; do not edit.
+Generated from the definitions in `armpy/ops/` by `scripts/document_operations.py`; do not edit.
 
-An operand in brackets may be left out. One with an arrow becomes the attribute behind it as soon as
-its value is known; until then the attribute is None. Negative axes count from the end. A
-`data_layout` of images is NHWC or NCHW. Types are given as rows: inputs, then outputs; no rows mean
-that every type is allowed.
+- **Call**: `inputs -> outputs`. Operands in brackets are optional. `[axis: axis]` is an operand
+  that becomes the attribute after the colon when its value is known; until then the attribute is
+  None.
+- **Attributes** have their default after `=`. Negative axes count from the end; `data_layout` of
+  images is NHWC or NCHW.
+- **Types**: a row per combination. T stands for one of the types in the last column, the same in
+  the whole row. No table means that every type is allowed.
 
-**What is no number.** NaN stays: every output element that is computed of a NaN is NaN, whatever
-else it is computed of. That holds for maxima and minima, alone and of windows, for activations and
-the clamps of fused ones, for softmax and normalisation. A sum takes part in every product that its
-definition has: a weight of 0 makes NaN of NaN and of an infinity, zeros in the padding of a
-convolution do so with weights, and what is only moved or chosen by index keeps its bits.
-Comparisons with NaN are false, NOT_EQUAL is true; NaN, not being 0, is a true truth value.
-Operations that order elements, look for positions or make integers say below what they do. A
-backend may compute a convolution with fewer products, which can make NaN of neighbours in the
-output, too.
+**NaN.** Every output element that is computed from a NaN is NaN, also in maxima, minima,
+activations, clamps, softmax and normalisation. A sum uses every product that its definition has: a
+weight of 0 times NaN or infinity is NaN, also in the padding of a convolution with weights.
+Operations that only move or choose elements keep their bits. Comparisons with NaN are false,
+NOT_EQUAL is true; NaN is a true truth value. Operations that order elements, search positions or
+produce integers state their rule below. A backend that computes a convolution with fewer products
+can also make neighbours of a NaN NaN.
 """
 
 
@@ -50,47 +57,109 @@ def operations() -> list[type[Operation]]:
 
 def describe(kind: type[Operation]) -> str:
     """The section of one operation."""
-    parts = [f"## {kind.__name__}", paragraphs(kind.__doc__)]
-    parts.append(f"Inputs: {', '.join(map(_operand, kind.inputs)) or 'none'}.")
-    parts.append(f"Outputs: {', '.join(map(_operand, kind.outputs))}.")
-    texts = field_texts(kind)
-    fields = [
-        f"- `{field.name}: {field.type}` = {_default(field)}. {texts.get(field.name, '')}".rstrip()
-        for field in dataclasses.fields(kind)  # type: ignore[arg-type]  # every one is a dataclass
-    ]
-    if fields:
-        parts.append("Attributes:\n\n" + "\n".join(fields))
+    inputs, outputs = (", ".join(map(_operand, side)) for side in (kind.inputs, kind.outputs))
+    parts = [f"## {kind.__name__}", prose(kind.__doc__), f"Call: {inputs} -> {outputs}".strip()]
+    parts += _attributes(kind)
     if kind.type_rules:
-        rows = "\n".join(map(_type_row, kind.type_rules))
-        parts.append("| inputs | outputs |\n|---|---|\n" + rows)
+        parts.append(_type_table(kind.type_rules))
     return "\n\n".join(parts)
+
+
+def _attributes(kind: type[Operation]) -> list[str]:
+    """List the attributes; neighbours without a comment share a line."""
+    texts = field_texts(kind)
+    fields = dataclasses.fields(kind)  # type: ignore[arg-type]  # every one is a dataclass
+    lines = [
+        "- " + ", ".join(f"`{_setting(field)}`" for field in group) + f": {text}" * bool(text)
+        for text, group in itertools.groupby(fields, key=lambda field: texts.get(field.name, ""))
+    ]
+    return ["\n".join(lines)] if lines else []
 
 
 def _operand(operand: Operand) -> str:
     """One operand in short."""
-    name = f"`{operand.name}`" + ("..." if operand.variadic else "")
+    name = operand.name + "..." * operand.variadic
     if operand.becomes:
-        return f"[{name} → `{operand.becomes}`]"
-    return f"[{name}]" if operand.optional else name
+        return f"`[{name}: {operand.becomes}]`"
+    return f"`[{name}]`" if operand.optional else f"`{name}`"
 
 
-def _default(field: dataclasses.Field[object]) -> str:
-    """An attribute's default value."""
+def _setting(field: dataclasses.Field[object]) -> str:
+    """An attribute with its default value, or its type if it has none or None."""
     value = field.default
     if value is dataclasses.MISSING:
-        return "(required)"
+        return f"{field.name}: {field.type}"
+    if value is None:
+        return f"{field.name}: {field.type} = None"
     if isinstance(value, enum.Enum):
-        return f"`{type(value).__name__}.{value.name}`"
-    return f"`{value!r}`"
+        return f"{field.name}={type(value).__name__}.{value.name}"
+    return f"{field.name}={value!r}"
 
 
-def _type_row(type_rule: TypeRule) -> str:
-    """One row of a type table."""
-    columns = [
-        ", ".join("/".join(sorted(t.name for t in types)) for types in side)
-        for side in (type_rule.inputs, type_rule.outputs)
+def _type_table(type_rules: Sequence[TypeRule]) -> str:
+    """The allowed types; rules that differ in one type are one row, with T in its place."""
+    rules = [
+        tuple(
+            tuple(frozenset(data_type.name for data_type in types) for types in side)
+            for side in (type_rule.inputs, type_rule.outputs)
+        )
+        for type_rule in type_rules
     ]
-    return f"| {columns[0]} | {columns[1]} |"
+    lines = ["| inputs | outputs | T |", "|---|---|---|"]
+    while rules:
+        candidates = [pattern for rule in rules for pattern in _patterns(rule)]
+        covered = [_covered(pattern, rules) for pattern in candidates]
+        best = max(range(len(covered)), key=lambda index: len(covered[index]), default=None)
+        if best is None or len(covered[best]) == 1:
+            pattern, types, handled = rules[0], [""], rules[:1]
+        else:
+            pattern, types = candidates[best], list(covered[best])
+            handled = list(covered[best].values())
+        cells = [", ".join(_short(sorted(names), "/") for names in side) for side in pattern]
+        lines.append(f"| {cells[0]} | {cells[1]} | {_short(types, ', ')} |")
+        rules = [rule for rule in rules if rule not in handled]
+    return "\n".join(lines)
+
+
+def _short(names: Sequence[str], separator: str) -> str:
+    """The names of types, or those that are left out if few are."""
+    missing = sorted({data_type.name for data_type in DataType} - set(names))
+    if len(missing) < 3:
+        return f"every type but {' and '.join(missing)}" if missing else "every type"
+    return separator.join(names)
+
+
+def _patterns(rule: Rule) -> Iterator[Rule]:
+    """A rule with T in the place of each type that is an operand's only one."""
+    for name in _single(rule):
+        yield _replaced(rule, name, "T", in_sets=False)
+        yield _replaced(rule, name, "T", in_sets=True)
+
+
+def _covered(pattern: Rule, rules: Sequence[Rule]) -> dict[str, Rule]:
+    """The rules that a pattern stands for, by the type that T is."""
+    return {
+        name: rule
+        for rule in rules
+        for name in _single(rule)
+        if _replaced(pattern, "T", name, in_sets=True) == rule
+    }
+
+
+def _single(rule: Rule) -> list[str]:
+    """The types that are an operand's only one."""
+    return sorted({name for side in rule for names in side if len(names) == 1 for name in names})
+
+
+def _replaced(rule: Rule, old: str, new: str, *, in_sets: bool) -> Rule:
+    """A rule with one name for another, where it is an operand's only one or everywhere."""
+    return tuple(
+        tuple(
+            names - {old} | {new} if old in names and (in_sets or len(names) == 1) else names
+            for names in side
+        )
+        for side in rule
+    )
 
 
 def main() -> int:

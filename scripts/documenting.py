@@ -6,27 +6,35 @@ import argparse
 import ast
 import dataclasses
 import inspect
+import re
 import textwrap
 from pathlib import Path
 
 DOCS = Path(__file__).parents[1] / "docs" / "reference"
 WIDTH = 100
+_HEADING = re.compile(r"^(\w+(?: \w+)*)\n-+$\n?", re.M)
 
 
-def paragraphs(docstring: str | None) -> str:
-    """A numpydoc docstring as Markdown: underlined headings become bold words."""
-    lines = inspect.cleandoc(docstring or "").replace("``", "`").splitlines()
-    kept: list[str] = []
-    for index, line in enumerate(lines):
-        if line and set(line) == {"-"} and index and len(line) == len(lines[index - 1]):
-            kept[-1] = f"**{kept[-1]}**\n"
-        elif line.startswith("    "):
-            kept.append(
-                ": " + line.strip() if kept and not kept[-1].startswith(":") else line.strip()
-            )
-        else:
-            kept.append(line)
-    return "\n".join(kept)
+def summary(docstring: str | None) -> str:
+    """The first paragraph of a docstring, as one line."""
+    first = inspect.cleandoc(docstring or "").replace("``", "`").partition("\n\n")[0]
+    return " ".join(first.split())
+
+
+def prose(docstring: str | None) -> str:
+    """A numpydoc docstring as Markdown without headings: the text, its notes, its references.
+
+    Sections of parameters, results and errors are left out: the API pages of the site have them.
+    """
+    text = inspect.cleandoc(docstring or "").replace("``", "`")
+    opening, *rest = _HEADING.split(text)
+    parts = [opening.strip()]
+    for title, body in zip(rest[::2], rest[1::2], strict=True):
+        if title == "Notes":
+            parts.append(body.strip())
+        elif title == "References":
+            parts.append(f"References: {body.strip()}")
+    return "\n\n".join(" ".join(part.split()) for text in parts for part in text.split("\n\n"))
 
 
 def field_texts(kind: type) -> dict[str, str]:

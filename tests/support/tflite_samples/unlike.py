@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 _SCALE = "LiteRT's kernel reads a scale that is not there, or its result has no meaning"
-_PLAIN = "integers without a scale: put a CAST to int32 around it"
+_PLAIN = "integers without a scale: CAST to int32 and back"
 _RAW = "stored integers are compared or added up whatever their scale: DEQUANTIZE first"
 _TRUTH = "truth values are computed with as numbers: CAST first"
 _AS_FLOATS = "LiteRT's matrix_diag.cc and matrix_set_diag.cc read all other types as float32"
@@ -17,7 +17,7 @@ _HALVES = "LiteRT's kernel reads weights of float16 as float32: DEQUANTIZE them"
 _UNSIGNED = "LiteRT's embedding_lookup.cc reads uint8 as int8"
 _FOUR_BITS = "elements of 4 bits are constants only"
 _OLD = "weights with a zero point: converters have written int8 ones since 2020"
-_WIDTHS = "an output wider or narrower than the input: put a QUANTIZE behind it"
+_WIDTHS = "an output wider or narrower than the input: add a QUANTIZE after it"
 
 _WITHOUT_DIAGONALS = ("COMPLEX64", "FLOAT16", "FLOAT64", "UINT16", "UINT64")
 
