@@ -22,7 +22,7 @@ Made from `armpy/model/load_options.py` by `scripts/document_load_options.py`; d
 
 `armpy.load` takes these options by name, and documents their values. Commands that load models take
 those that have a name there. With a `runtime` that is given, the options that are the runtime's own
-are refused. The last two columns say what becomes of them where a model is not compiled anew:
+are refused. The last two columns say how they act where a model is not compiled anew:
 
 - **Model cache**: *part of the key* means that a model which was kept is found only with the same
   value; *any value* that it makes no difference; *not kept* that models loaded with the option are
