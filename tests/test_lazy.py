@@ -204,6 +204,7 @@ def test_armpy_can_be_used_from_a_zip_file(tmp_path: Path) -> None:
     assert "armpy.zip" in run(USE, tmp_path / "armpy.zip")
 
 
+@pytest.mark.slow
 def test_armpy_can_be_used_without_its_text(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "armpy", tmp_path / "armpy", ignore=shutil.ignore_patterns("*.pyc"))
     assert compileall.compile_dir(tmp_path, quiet=2, legacy=True)

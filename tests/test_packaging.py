@@ -62,6 +62,7 @@ def imported_packages(path: Path) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_backends_are_folders_of_their_own_which_the_core_does_not_import() -> None:
     folders = {"armpy_numba_acc": "numba_acc", "armpy_reference": "reference"}
     for package, folder in folders.items():

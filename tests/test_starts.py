@@ -208,6 +208,7 @@ def warm_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return cache
 
 
+@pytest.mark.sampled(17)
 @pytest.mark.parametrize("start", STARTS, ids=lambda start: start.name)
 def test_a_start_imports_no_more_than_its_budget(start: Start, warm_cache: Path) -> None:
     modules = modules_of(start, warm_cache)

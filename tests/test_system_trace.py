@@ -213,6 +213,7 @@ def test_an_unknown_tag_is_an_error_in_the_log(
     assert "ARMPY_SYSTEM_TRACE: there is no tag 'systrace', only marks, perf" in record.getMessage()
 
 
+@pytest.mark.slow
 def test_the_environment_is_read_by_the_first_runtime(tmp_path: Path) -> None:
     marker = tmp_path / "marker"
     marker.touch()

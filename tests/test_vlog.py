@@ -151,7 +151,7 @@ vlog("model", "unheard")
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("setup", "expected"),
     [

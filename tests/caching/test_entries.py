@@ -39,6 +39,7 @@ def entries(tmp_path: Path) -> Entries:
     return Entries(tmp_path / "store", LIMIT)
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(st.lists(st.binary(max_size=300), max_size=4), st.text(max_size=20))
 def test_what_is_written_is_read(parts: list[bytes], description: str) -> None:
@@ -309,7 +310,7 @@ def test_processes_that_write_little_list_seldom(
     assert 1 <= len(listed) // 2 <= 80
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_full_folder_is_not_listed_every_time_either(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,7 +24,7 @@ IMAGENET = "imagenet_labels.txt"
 BIRDS = "inat_bird_labels.txt"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("model", "labels", "picture", "expected"),
     [
@@ -55,6 +55,7 @@ def test_a_photograph_shows_what_it_shows(
     assert found["hints"] == []
 
 
+@pytest.mark.slow
 def test_most_of_the_foreground_of_a_photograph_of_a_dog_is_dog(cli: Cli, tmp_path: Path) -> None:
     found = cli.document(
         "run",
@@ -72,6 +73,7 @@ def test_most_of_the_foreground_of_a_photograph_of_a_dog_is_dog(cli: Cli, tmp_pa
     assert np.count_nonzero(mask) == foreground
 
 
+@pytest.mark.slow
 def test_a_channels_first_model_takes_a_photograph(cli: Cli) -> None:
     found = cli.document(
         "run",
@@ -92,7 +94,7 @@ def test_a_model_of_open_size_is_described_for_a_size(cli: Cli) -> None:
     assert found["arena_bytes"] > 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_model_of_open_size_runs_on_random_numbers_of_a_size(cli: Cli) -> None:
     model = SHARED / "models" / "keras" / "mobilenet_v3_small_224_float32.tflite"
     (output,) = cli.document("run", model, "--size", "64x96")["outputs"]

@@ -118,7 +118,7 @@ def test_every_broken_module_has_a_known_cause() -> None:
     assert names == set(CAUSES)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", sorted(CAUSES))
 def test_the_true_cause_is_named(name: str, visit: tuple[int, dict[str, Any]]) -> None:
     status, cause = CAUSES[name]
@@ -129,7 +129,7 @@ def test_the_true_cause_is_named(name: str, visit: tuple[int, dict[str, Any]]) -
     assert found["remedy"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_good_ones_beside_broken_ones_are_well(visit: tuple[int, dict[str, Any]]) -> None:
     code, document = visit
     well = [c["id"] for c in document["candidates"] if c["status"] == "ok"]
@@ -140,7 +140,7 @@ def test_good_ones_beside_broken_ones_are_well(visit: tuple[int, dict[str, Any]]
     assert code == 1
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_missing_module_names_the_package_to_install(visit: tuple[int, dict[str, Any]]) -> None:
     found = of(visit[1], "Broken_MissingDependency_backend")
     assert found["missing"] == "module acme_accelerator_runtime"
@@ -214,6 +214,7 @@ def test_a_device_that_is_not_there_is_a_problem(tmp_path: Path, cli: Cli) -> No
     assert "no device is plugged in" in found["cause"]
 
 
+@pytest.mark.slow
 def test_distributions_are_examined_too(tmp_path: Path, cli: Cli) -> None:
     with fake_site(tmp_path) as site:
         site.install_backend("Acme", version="2.5")
@@ -223,7 +224,7 @@ def test_distributions_are_examined_too(tmp_path: Path, cli: Cli) -> None:
     assert of(document, "Bad")["remedy"].startswith("Run: pip install ")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_directory_that_is_not_there_is_a_problem(cli: Cli) -> None:
     document = cli.document("doctor", "--dynamic-backends-path", "/nowhere/at/all", code=1)
     assert document["bad_directories"] == [
@@ -231,6 +232,7 @@ def test_a_directory_that_is_not_there_is_a_problem(cli: Cli) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_file_that_is_named_wrongly_is_shown_and_is_no_problem(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "backend.py").write_text("")
     assert f"skipped {tmp_path / 'backend.py'}: its name" in cli.out(

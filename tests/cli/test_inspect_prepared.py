@@ -25,6 +25,7 @@ def compiled(cli: Cli, tmp_path: Path) -> str:
     return path
 
 
+@pytest.mark.slow
 def test_the_model_is_described_as_the_original_is(cli: Cli, compiled: str) -> None:
     found, original = (cli.document("inspect", path, "--layers") for path in (compiled, MODEL))
     names = ("inputs", "outputs", "weights_bytes", "layers_by_backend", "metadata", "macs")

@@ -208,7 +208,7 @@ def test_a_wrong_option_of_a_plugins_command_is_a_usage_error(toy: Path, cli: Cl
     assert cli("toy-nothing")[0] == 2
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_doctor_tells_what_plugins_bring_and_what_is_wrong_with_them(
     site: FakeSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:

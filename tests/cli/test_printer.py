@@ -52,6 +52,7 @@ def printed(columns: list[str], rows: list[list[str]]) -> str:
     return stream.getvalue()
 
 
+@pytest.mark.slow
 @given(tables)
 def test_tables_are_those_of_rich(table: tuple[list[tuple[str, str]], list[list[str]]]) -> None:
     columns = [(printable(name).strip(">[]"), side) for name, side in table[0]]

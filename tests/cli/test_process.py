@@ -54,7 +54,7 @@ def test_listing_backends_imports_none() -> None:
         assert f"'{name}'" not in modules
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("library", ["numba", "llvmlite"])
 def test_without_its_compiler_numba_acc_takes_nothing_and_cpu_ref_runs(library: str) -> None:
     def run(command: str) -> subprocess.CompletedProcess[str]:
@@ -82,6 +82,7 @@ def test_a_missing_library_is_told_with_the_way_to_install_it(library: str) -> N
     ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.skipif(os.name == "nt", reason="pipes close differently")
 @pytest.mark.parametrize("options", [["--layers"], ["--json"]])
 def test_a_closed_pipe_ends_the_command_silently(options: list[str]) -> None:
@@ -96,6 +97,7 @@ def test_a_closed_pipe_ends_the_command_silently(options: list[str]) -> None:
     assert process.wait() == 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals differ")
 def test_an_interrupt_ends_the_command_silently() -> None:
     process = subprocess.Popen(
@@ -111,6 +113,7 @@ def test_an_interrupt_ends_the_command_silently() -> None:
     assert (process.returncode, out, err) == (130, b"", b"")
 
 
+@pytest.mark.slow
 def test_an_encoding_without_a_character_does_not_stop_the_output(tmp_path: Path) -> None:
     labels = tmp_path / "labels.txt"
     labels.write_text("\n".join(["Käfer"] * 10), "utf-8")
@@ -124,6 +127,7 @@ def test_an_encoding_without_a_character_does_not_stop_the_output(tmp_path: Path
     assert "K\\xe4fer" in done.stdout
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_full_disk_is_told_in_one_line(unbuffered: str) -> None:

@@ -78,6 +78,7 @@ def detections(operation: DetectionPostProcess, operands: list[Array]) -> list[A
     return run_litert(model.to_bytes(), [encodings, scores])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("regular", [False, True])
 def test_detection_post_process(rng: np.random.Generator, regular: bool) -> None:
     for _ in range(NUM_CASES):

@@ -35,6 +35,7 @@ def input_of(random: np.random.Generator, data: bytes) -> Array:
     return (random.uniform(-0.2, 1, shape) * random.uniform(0.1, 50)).astype(np.float32)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("backend", ["CpuRef", "NumbaAcc"])
 @pytest.mark.parametrize("is_asymmetric", [False, True])
 def test_inputs_are_quantised_as_the_file_says(backend: str, is_asymmetric: bool) -> None:

@@ -307,6 +307,7 @@ def chosen_fast(
     return made
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", FLOATS, ids=names)
 @pytest.mark.parametrize("is_regular", [True, False], ids=["regular", "fast"])
 def test_detection_postprocessing(kind: OperandCode, is_regular: bool) -> None:

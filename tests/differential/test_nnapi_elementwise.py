@@ -69,6 +69,7 @@ ARITHMETIC_CASES = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("code", "kind"), ARITHMETIC_CASES, ids=names)
 def test_arithmetic(code: OperationCode, kind: OperandCode) -> None:
     def make(draw: Draw) -> Instance:
@@ -113,6 +114,7 @@ def test_arithmetic_of_integers(code: OperationCode) -> None:
     check_instances(make)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", ITEM_TYPES, ids=names)
 @pytest.mark.parametrize("code", [_O.MAXIMUM, _O.MINIMUM], ids=names)
 def test_extremes(code: OperationCode, kind: OperandCode) -> None:

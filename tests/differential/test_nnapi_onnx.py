@@ -62,6 +62,7 @@ PAIRS = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("code", PAIRS, ids=names)
 def test_pairs(code: OperationCode) -> None:
     def make(draw: Draw) -> Instance:
@@ -85,6 +86,7 @@ COMPARISONS = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("code", COMPARISONS, ids=names)
 def test_comparisons(code: OperationCode) -> None:
     def make(draw: Draw) -> Instance:
@@ -124,6 +126,7 @@ UNARY: dict[OperationCode, tuple[str, float, float]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("code", UNARY, ids=names)
 def test_unary(code: OperationCode) -> None:
     def make(draw: Draw) -> Instance:
@@ -220,6 +223,7 @@ def windows(draw: Draw, extents: Sequence[int]) -> tuple[list[int], list[int], l
     return [top, left, bottom, right], strides, [integer(n) for n in arguments]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("code", [_O.CONV_2D, _O.GROUPED_CONV_2D, _O.DEPTHWISE_CONV_2D], ids=names)
 def test_convolutions(code: OperationCode) -> None:
     def make(draw: Draw) -> Instance:
@@ -285,6 +289,7 @@ POOLINGS: dict[OperationCode, tuple[str, Attributes]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("code", POOLINGS, ids=names)
 def test_pooling(code: OperationCode) -> None:
     def make(draw: Draw) -> Instance:
@@ -334,6 +339,7 @@ REDUCTIONS = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("code", REDUCTIONS, ids=names)
 def test_reductions(code: OperationCode) -> None:
     def make(draw: Draw) -> Instance:
@@ -418,6 +424,7 @@ def _moves() -> dict[OperationCode, tuple[int | None, Move]]:
 MOVES = _moves()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("code", MOVES, ids=names)
 def test_movement(code: OperationCode) -> None:
     def make(draw: Draw) -> Instance:

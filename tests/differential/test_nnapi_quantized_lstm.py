@@ -96,6 +96,7 @@ def _normalized(total: Reals, weights: Tensor, offsets: Reals) -> Reals:
     return np.asarray((total - mean) / spread * weights.real + offsets)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("projects", [False, True], ids=["plain", "projection"])
 @pytest.mark.parametrize("is_normal", [False, True], ids=["plain", "layer_norm"])
 def test_quantized_lstm(is_normal: bool, projects: bool) -> None:

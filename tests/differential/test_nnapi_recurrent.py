@@ -105,6 +105,7 @@ def both(
     return [output(kind, real) for real in ([np.concatenate(made, 2)] if merges else made)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", FLOATS, ids=names)
 def test_bidirectional_sequence_lstm(kind: OperandCode) -> None:
     def make(draw: Draw) -> Instance:

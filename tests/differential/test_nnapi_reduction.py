@@ -68,6 +68,7 @@ REDUCTIONS: dict[OperationCode, tuple[Callable[[list[float]], float], tuple[Oper
 CASES = [(code, kind) for code, (_, kinds) in REDUCTIONS.items() for kind in kinds]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("code", "kind"), CASES, ids=names)
 def test_reductions(code: OperationCode, kind: OperandCode) -> None:
     def make(draw: Draw) -> Instance:

@@ -198,6 +198,7 @@ def convolve(made: Windows, image: Reals, filter_: Reals, offsets: Reals, groups
     return result
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("kind", "filter_kind"), WEIGHTED_TYPES, ids=names)
 def test_conv_2d(kind: OperandCode, filter_kind: OperandCode) -> None:
     def make(draw: Draw) -> Instance:
@@ -214,6 +215,7 @@ def test_conv_2d(kind: OperandCode, filter_kind: OperandCode) -> None:
     check_instances(make)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("kind", "filter_kind"), WEIGHTED_TYPES, ids=names)
 def test_grouped_conv_2d(kind: OperandCode, filter_kind: OperandCode) -> None:
     def make(draw: Draw) -> Instance:
@@ -234,6 +236,7 @@ def test_grouped_conv_2d(kind: OperandCode, filter_kind: OperandCode) -> None:
     check_instances(make)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("kind", "filter_kind"), WEIGHTED_TYPES, ids=names)
 def test_depthwise_conv_2d(kind: OperandCode, filter_kind: OperandCode) -> None:
     def make(draw: Draw) -> Instance:
@@ -292,6 +295,7 @@ def _transpose_axis(draw: Draw, code: PaddingCode | None) -> tuple[int, int, int
     return size, window, stride, before, after, full - before - after
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("kind", "filter_kind"), WEIGHTED_TYPES, ids=names)
 def test_transpose_conv_2d(kind: OperandCode, filter_kind: OperandCode) -> None:
     def make(draw: Draw) -> Instance:
@@ -357,6 +361,7 @@ POOLINGS: dict[OperationCode, tuple[Callable[[list[float]], float], tuple[Operan
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("code", "kind"), [(c, k) for c, (_, kinds) in POOLINGS.items() for k in kinds], ids=names
 )

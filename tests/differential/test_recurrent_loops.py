@@ -18,6 +18,7 @@ CASES = [
 ]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("backend", ["CpuRef", "NumbaAcc"])
 @pytest.mark.parametrize("lstm", CASES, ids=str)
 def test_lstms_give_what_litert_and_numpy_give(lstm: Lstm, backend: str) -> None:

@@ -218,6 +218,7 @@ def clips(draw: Draw) -> tuple[float, float]:
     return float(draw.rng.choice([0.0, 0.5, 3.0])), float(draw.rng.choice([0.0, 0.3]))
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("make", [rnn, sequence_rnn, bidirectional_rnn, lstm, bidirectional_lstm])
 def test_random_instances_agree_with_litert(make: Any) -> None:  # Any: the five functions above
     """Floats agree within the float tolerance of the largest element."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import armpy
 from tests.differential.litert_oracle import litert_or_skip
 from tests.support.shared import shared_file
 
 
+@pytest.mark.slow
 def test_training_by_one_signature_is_seen_by_the_other() -> None:
     path = shared_file("models", "operators", "on_device_training.tflite")
     interpreter = litert_or_skip().Interpreter(str(path))

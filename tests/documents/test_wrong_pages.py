@@ -69,6 +69,7 @@ def test_a_right_page_passes(tmp_path: Path) -> None:
     follow(RIGHT, tmp_path)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("right", "wrong", "message"),
     [

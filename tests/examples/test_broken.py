@@ -128,7 +128,7 @@ def test_without_a_probe_harmless_ones_are_left_out_with_their_reasons(tmp_path:
     check_good_one(runtime)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_with_a_probe_all_of_them_are_survived(tmp_path: Path) -> None:
     everything = (*HARMLESS, *DEADLY, *FALLS_BACK, *LIES)
     options = PluginOptions(
@@ -180,6 +180,7 @@ def test_a_failing_execution_is_done_again_elsewhere_if_the_caller_allows_it(
     assert "the device was removed" in refusal.text
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", LIES)
 def test_the_conformance_kit_finds_who_lies_about_support(name: str, tmp_path: Path) -> None:
     options = RuntimeOptions(dynamic_backends_path=directory(tmp_path, (name,)))

@@ -180,6 +180,7 @@ def test_unpooling_writes_each_element_at_its_place() -> None:
     assert not none.any()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("window", [2, 3])
 def test_pooling_and_unpooling_give_what_litert_gives(window: int) -> None:
     x = _random(1, 6, 6, 4)
@@ -208,6 +209,7 @@ def matrix_of(rows: list[list[float]]) -> Floats:
     return matrix
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("matrix", "expected"),
     [
@@ -260,6 +262,7 @@ def crop_file(count: int, **changes: Any) -> bytes:  # Any: an option's value
     return custom_file("Landmarks2TransformMatrix", shapes, [(1, 4, 4)], flexible(**kept))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("angle", [0.0, 0.5, -2.0])
 def test_the_crop_is_led_to_the_box_around_the_turned_landmarks(angle: float) -> None:
     """Corners of a box of 4 x 2 about (10, 20), turned: the crop's corners come to lie on them."""

@@ -220,6 +220,7 @@ def test_every_familys_operators_are_found_and_no_two_families_have_the_same() -
     assert len(CONVERTERS) == len(converters) == len(dict(converters))
 
 
+@pytest.mark.slow
 def test_an_operator_imports_its_family_alone() -> None:
     code = (
         f"import sys; from {operators.__name__} import CONVERTERS as c; c['CONV_2D'], c['MUL'];"

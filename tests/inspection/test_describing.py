@@ -43,6 +43,7 @@ def shared_model(name: str) -> Path:
     return shared_file("models", *name.split("/"))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("name", "parameters", "million_macs"),
     [

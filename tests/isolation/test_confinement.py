@@ -63,6 +63,7 @@ def test_worker_that_is_not_confined_can_do_what_the_user_can(
     assert (tmp_path / "forbidden").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts what /proc has")
 def test_failures_and_the_runtimes_end_leave_nothing_behind() -> None:
     with isolated():
@@ -81,7 +82,7 @@ def test_failures_and_the_runtimes_end_leave_nothing_behind() -> None:
     assert held() == before
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts what /proc has")
 def test_networks_that_are_unloaded_leave_nothing_behind() -> None:
     with isolated() as runtime:
@@ -118,6 +119,7 @@ with isolated(limits=replace(LIMITS, timeout_s=60.0)) as runtime:
 """
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 @pytest.mark.parametrize("busy", [faulty.HANG, faulty.HOLD_GIL], ids=["in Python", "in C"])
 def test_worker_and_what_it_started_end_with_an_application_that_is_killed(busy: int) -> None:
@@ -135,6 +137,7 @@ def test_worker_and_what_it_started_end_with_an_application_that_is_killed(busy:
     await_end(started)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 @pytest.mark.parametrize("fault", [faulty.ABORT, faulty.KILLED, faulty.EXIT, faulty.HANG])
 def test_what_a_worker_started_in_a_session_of_its_own_ends_with_it(fault: int) -> None:

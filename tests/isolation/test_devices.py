@@ -83,6 +83,7 @@ CAREFUL = """
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("relaxed", [False, True])
 def test_whether_a_network_is_relaxed_is_told_across_the_processes(
     relaxed: bool, tmp_path: Path

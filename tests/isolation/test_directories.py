@@ -28,6 +28,7 @@ def folder(tmp_path: Path) -> Path:
     return place
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["SampleCaching", "SampleQueue", "SampleFaulty"])
 def test_sample_drivers_compute_the_same_in_their_own_processes(folder: Path, name: str) -> None:
     options = RuntimeOptions([name], dynamic_backends_path=folder, isolation="process")
@@ -37,7 +38,7 @@ def test_sample_drivers_compute_the_same_in_their_own_processes(folder: Path, na
     assert not [module for module in sys.modules if "Sample" in module]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_all_backends_of_directories_are_isolated_without_being_imported(folder: Path) -> None:
     options = RuntimeOptions(dynamic_backends_path=folder, isolation="process")
     with Runtime(options) as runtime:
@@ -77,6 +78,7 @@ sys.modules["json"] = None
 """What ruins the process that imports it."""
 
 
+@pytest.mark.slow
 def test_backends_that_damage_the_interpreter_harm_their_own_processes_alone(
     tmp_path: Path,
 ) -> None:
@@ -95,6 +97,7 @@ def test_backends_that_damage_the_interpreter_harm_their_own_processes_alone(
     assert "registered" not in states.values()
 
 
+@pytest.mark.slow
 def test_a_backend_that_is_not_there_cannot_be_isolated(folder: Path) -> None:
     """Another spelling would run in the application's process; names in directories are known."""
     options = RuntimeOptions(dynamic_backends_path=folder, isolation={"SampleQueue": "process"})

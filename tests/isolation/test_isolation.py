@@ -51,7 +51,7 @@ def test_isolated_backend_gives_the_same_result_in_another_process() -> None:
         assert [layer.operation for layer in placement.layers] == ["PreCompiled"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("fault", faulty.FAULTS)
 def test_fault_of_a_worker_is_a_dead_object_and_the_next_execution_works(fault: str) -> None:
     with isolated() as runtime:
@@ -65,7 +65,7 @@ def test_fault_of_a_worker_is_a_dead_object_and_the_next_execution_works(fault: 
         assert status.pid != before
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("fault", faulty.FAULTS)
 def test_what_a_worker_dies_of_is_executed_elsewhere_where_that_is_allowed(fault: str) -> None:
     with isolated(with_reference=True) as runtime:
@@ -145,6 +145,7 @@ def test_backend_that_looks_is_stopped_and_its_worker_stays() -> None:
         np.testing.assert_array_equal(network.run([given])[0], -given)
 
 
+@pytest.mark.slow
 def test_other_networks_and_threads_notice_nothing_of_a_death() -> None:
     with isolated() as runtime:
         patient, doomed = runtime.load_network(negation()), runtime.load_network(negation(16))
@@ -182,6 +183,7 @@ def test_a_killed_worker_loses_no_execution_of_a_network_that_is_spread() -> Non
         np.testing.assert_array_equal(run(runtime, network, faulty.ABORT), negative(faulty.ABORT))
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("how", ["its worker dies", "it is killed"])
 def test_another_application_of_the_device_notices_nothing(how: str) -> None:
     """It has a worker of its own, and comes to no harm by the first one's."""
@@ -225,6 +227,7 @@ def test_another_application_of_the_device_notices_nothing(how: str) -> None:
         other.kill()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing is forked")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_child_that_the_application_forks_has_workers_of_its_own() -> None:
@@ -249,6 +252,7 @@ def test_child_that_the_application_forks_has_workers_of_its_own() -> None:
         assert runtime.isolation[faulty.NAME].pid == before
 
 
+@pytest.mark.slow
 def test_application_that_ends_while_a_spare_worker_starts_warns_of_nothing() -> None:
     program = (
         "import time\n"
@@ -264,6 +268,7 @@ def test_application_that_ends_while_a_spare_worker_starts_warns_of_nothing() ->
     assert ended.stderr == ""
 
 
+@pytest.mark.slow
 def test_quarantine_after_repeated_failures_ends_by_itself() -> None:
     limits = IsolationLimits(max_failures=2, quarantine_s=0.5)
     with isolated(limits=limits) as runtime:
@@ -279,7 +284,7 @@ def test_quarantine_after_repeated_failures_ends_by_itself() -> None:
         np.testing.assert_array_equal(run(runtime, network, 0), negative(0))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="uses what Linux limits")
 @pytest.mark.parametrize(
     ("what", "reason"),
@@ -320,6 +325,7 @@ def test_worker_serves_on_without_its_streams_and_its_folder(what: int) -> None:
         assert runtime.isolation[faulty.NAME].num_failures == 0
 
 
+@pytest.mark.slow
 def test_execution_that_was_under_way_when_its_worker_could_not_serve_is_executed_again() -> None:
     with isolated() as runtime:
         first, second = runtime.load_network(negation()), runtime.load_network(negation(16))
@@ -334,6 +340,7 @@ def test_execution_that_was_under_way_when_its_worker_could_not_serve_is_execute
         assert runtime.isolation[faulty.NAME].num_failures == 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="uses what Linux limits")
 def test_application_without_descriptors_is_told_so_and_its_worker_stays() -> None:
     with isolated() as runtime:
@@ -407,6 +414,7 @@ def test_runtime_options_isolate_all_installed_backends() -> None:
 # Compiled parts of backends in processes of their own are kept by these processes
 
 
+@pytest.mark.slow
 def test_a_worker_loads_what_an_earlier_one_compiled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

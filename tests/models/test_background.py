@@ -123,6 +123,7 @@ def test_another_word_is_refused(path: Path) -> None:
         armpy.load(path, compile="later")
 
 
+@pytest.mark.slow
 def test_the_placement_says_what_runs_and_what_is_to_come(
     compiler: GatedCompiler, path: Path
 ) -> None:
@@ -166,6 +167,7 @@ def test_a_network_without_another_backend_waits(compiler: GatedCompiler, path: 
         assert answer(model, X) == FAST
 
 
+@pytest.mark.slow
 def test_waiting_ends_in_time(compiler: GatedCompiler, path: Path) -> None:
     with load(path) as model:
         with pytest.raises(PreparationTimeoutError, match=r"still being compiled.*within 0\.05 s"):
@@ -176,7 +178,7 @@ def test_waiting_ends_in_time(compiler: GatedCompiler, path: Path) -> None:
         assert answer(model, X) == FAST
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_call_of_many_threads_is_of_one_tier(compiler: GatedCompiler, path: Path) -> None:
     seen: list[list[Any]] = [[] for _ in range(4)]
     with load(path) as model:
@@ -198,6 +200,7 @@ def test_every_call_of_many_threads_is_of_one_tier(compiler: GatedCompiler, path
         assert len(answers) > 1
 
 
+@pytest.mark.slow
 def test_variables_go_on_where_they_were(compiler: GatedCompiler) -> None:
     with load(variable_model().to_bytes()) as model:
         for _ in range(3):
@@ -213,6 +216,7 @@ def test_variables_go_on_where_they_were(compiler: GatedCompiler) -> None:
         assert [1 + 1 + ADDED, 2 + 1 + ADDED] in [array.tolist() for array in total.values()]
 
 
+@pytest.mark.slow
 def test_signatures_share_variables_across_the_exchange(compiler: GatedCompiler) -> None:
     with load(counters().to_bytes(), signature="add") as model:
         assert answer(model, floats(1, 1)) == [2, 3]
@@ -223,6 +227,7 @@ def test_signatures_share_variables_across_the_exchange(compiler: GatedCompiler)
         assert shown.tolist() == [2 + 1 + ADDED, 3 + 1 + ADDED]
 
 
+@pytest.mark.slow
 def test_other_outputs_and_shapes_are_compiled_in_the_background_as_well(
     compiler: GatedCompiler, path: Path
 ) -> None:
@@ -239,6 +244,7 @@ def test_other_outputs_and_shapes_are_compiled_in_the_background_as_well(
     assert os.getpid() not in compiler.compiled
 
 
+@pytest.mark.slow
 def test_shapes_that_come_later_are_compiled_in_the_background(
     compiler: GatedCompiler, tmp_path: Path
 ) -> None:
@@ -254,6 +260,7 @@ def test_shapes_that_come_later_are_compiled_in_the_background(
     assert os.getpid() not in compiler.compiled
 
 
+@pytest.mark.slow
 def test_bound_executions_and_working_memory_stay_what_they_were_made_for(
     compiler: GatedCompiler, path: Path
 ) -> None:
@@ -271,6 +278,7 @@ def test_bound_executions_and_working_memory_stay_what_they_were_made_for(
             assert model.run({"x": X}, memory=newer)["y"].tolist() == FAST
 
 
+@pytest.mark.slow
 def test_memory_is_imported_for_what_is_compiled(compiler: GatedCompiler, path: Path) -> None:
     with load(path) as model:
         assert answer(model, X) == SLOW
@@ -279,6 +287,7 @@ def test_memory_is_imported_for_what_is_compiled(compiler: GatedCompiler, path: 
             assert model.run({"x": tensor})["y"].tolist() == FAST
 
 
+@pytest.mark.slow
 def test_a_batcher_goes_over_to_what_is_compiled(compiler: GatedCompiler, tmp_path: Path) -> None:
     serving = pytest.importorskip("armpy_serving")
     path = tmp_path / "rows.tflite"
@@ -290,6 +299,7 @@ def test_a_batcher_goes_over_to_what_is_compiled(compiler: GatedCompiler, tmp_pa
         assert answer(batcher, X[None]) == [FAST]
 
 
+@pytest.mark.slow
 def test_a_copy_is_loaded_in_the_background_too(compiler: GatedCompiler, path: Path) -> None:
     with load(path) as model, pickle.loads(pickle.dumps(model)) as copy:
         assert answer(copy, X) == SLOW
@@ -299,6 +309,7 @@ def test_a_copy_is_loaded_in_the_background_too(compiler: GatedCompiler, path: P
             assert answer(one, X) == FAST
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_stream", [False, True])
 def test_contents_are_handed_to_the_other_process(
     compiler: GatedCompiler, path: Path, is_stream: bool
@@ -332,6 +343,7 @@ def test_what_fails_to_compile_stays_where_it_is_and_says_so(
     assert any("Gated could not be compiled in the background" in r.message for r in warned)
 
 
+@pytest.mark.slow
 def test_where_nothing_is_kept_this_process_compiles(compiler: GatedCompiler, path: Path) -> None:
     compiler.keep_nothing()
     with load(path) as model:
@@ -386,6 +398,7 @@ def test_what_another_process_cannot_have_is_compiled_here(
     assert compiler.compiled == [os.getpid()]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("moment", ["why_not_elsewhere", "CompileProcess"])
 def test_a_network_whose_file_was_replaced_is_compiled_here(
     compiler: GatedCompiler,
@@ -413,6 +426,7 @@ def test_a_network_whose_file_was_replaced_is_compiled_here(
     assert compiler.compiled == [os.getpid()]
 
 
+@pytest.mark.slow
 def test_closing_ends_the_process_that_compiles(compiler: GatedCompiler, path: Path) -> None:
     model = load(path)
     wait_for(lambda: compiler.begun)
@@ -441,6 +455,7 @@ def application(path: Path) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.slow
 def test_killing_the_application_ends_the_process_that_compiles_and_the_next_one_goes_on(
     compiler: GatedCompiler, path: Path
 ) -> None:
@@ -458,7 +473,7 @@ def test_killing_the_application_ends_the_process_that_compiles_and_the_next_one
     assert len(compiler.compiled) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_eight_processes_compile_once(compiler: GatedCompiler, path: Path) -> None:
     processes = [application(path) for _ in range(8)]
     try:
@@ -487,7 +502,7 @@ time.sleep(600)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_forked_child_of_the_application_does_not_keep_the_process_that_compiles(
     compiler: GatedCompiler, path: Path
 ) -> None:
@@ -508,7 +523,7 @@ def test_a_forked_child_of_the_application_does_not_keep_the_process_that_compil
             os.kill(child, signal.SIGKILL)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_stopped_process_leaves_compiling_to_the_application(
     compiler: GatedCompiler,
     path: Path,
@@ -553,6 +568,7 @@ def test_a_process_that_is_stopped_before_it_reads_its_request_is_given_up(
     await_end(process.pid)
 
 
+@pytest.mark.slow
 def test_models_that_wait_for_their_turn_have_no_process(
     compiler: GatedCompiler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -617,6 +633,7 @@ def test_only_so_many_shapes_are_compiled_in_the_background(
         assert answer(model, floats(1, 2, 3)) == [1 + ADDED, 2 + ADDED, 3 + ADDED]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_given", [False, True])
 def test_a_model_that_is_dropped_goes_while_it_is_compiled(
     compiler: GatedCompiler, path: Path, is_given: bool
@@ -658,6 +675,7 @@ def run_command(path: Path, *arguments: str) -> str:
     return text.decode()
 
 
+@pytest.mark.slow
 def test_the_command_answers_a_person_before_it_compiles(
     compiler: GatedCompiler, path: Path
 ) -> None:
@@ -671,7 +689,7 @@ def test_the_command_answers_a_person_before_it_compiles(
     assert len(compiler.compiled) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "arguments",
     [("--json",), ("--repeat", "2"), ("--compile", "wait"), ("--backends", "Gated,CpuRef")],
@@ -687,6 +705,7 @@ def test_the_command_waits_where_programs_read_or_time_is_measured(
     assert "compiling for" not in text
 
 
+@pytest.mark.slow
 def test_the_command_does_as_it_is_told(compiler: GatedCompiler, path: Path) -> None:
     pytest.importorskip("click")
     compiler.open_gate()

@@ -108,6 +108,7 @@ def test_model_agrees_with_its_golden_outputs(golden: Path, backend: str) -> Non
     assert compared
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", INTEGERS)
 def test_backends_agree_on_integers(name: str) -> None:
     golden = shared_file("golden", f"keras_more__{name}.npz")

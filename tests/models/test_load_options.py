@@ -185,6 +185,7 @@ def test_the_command_line_has_every_option_with_its_help(
     assert info.help.split(",")[0] in text, name
 
 
+@pytest.mark.slow
 def test_the_page_of_the_options_is_up_to_date() -> None:
     script = ROOT / "scripts" / "document_load_options.py"
     done = subprocess.run(

@@ -389,6 +389,7 @@ def test_a_text_is_compressed_once_and_alone(path: Path) -> None:
             OptimizedNetwork.load(path)
 
 
+@pytest.mark.slow
 def test_a_text_that_is_too_large_when_inflated_is_not_inflated(path: Path) -> None:
     write(path, None, raw=zlib.compress(b" " * (1 << 26) + b"{}"))
     with pytest.raises(ParserError, match="one compressed text"):
@@ -494,6 +495,7 @@ def test_whatever_is_in_a_file_is_a_network_or_a_parser_error(name: str, path: P
     assert min(outcomes.values()) > FUZZED // 30
 
 
+@pytest.mark.slow
 def test_damaged_bytes_are_a_parser_error(path: Path) -> None:
     network = optimized(mixed())
     network.save(path)

@@ -300,6 +300,7 @@ PyMODINIT_FUNC PyInit_Acme_Npu_backend(void) { return PyModule_Create(&definitio
 """
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("is_pinned", [False, True])
 def test_libraries_find_those_of_the_common_code_beside_them(
     tmp_path: Path, is_pinned: bool

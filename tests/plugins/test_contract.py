@@ -181,6 +181,7 @@ def test_building_a_network_imports_nothing_heavy() -> None:
     assert modules_after(code) & HEAVY == set()
 
 
+@pytest.mark.slow
 def test_listing_backends_imports_none() -> None:
     code = "from armpy.plugins import BackendRegistry\nBackendRegistry.discover().candidates"
     assert modules_after(code) & HEAVY == set()

@@ -49,6 +49,7 @@ CHANGES_OF_SITES: dict[str, Callable[[FakeSite], object]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("change", CHANGES_OF_SITES)
 def test_changes_of_what_is_installed_change_it(change: str, tmp_path: Path) -> None:
     (tmp_path / "site").mkdir()
@@ -93,6 +94,7 @@ CHANGES_OF_DIRECTORIES: dict[str, Callable[[Path], object]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.skipif(os.name == "nt", reason="it takes rights to make links")
 @pytest.mark.parametrize("change", CHANGES_OF_DIRECTORIES)
 def test_changes_in_directories_of_the_environment_change_it(

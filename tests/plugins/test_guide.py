@@ -200,6 +200,7 @@ def test_a_workload_is_made_from_the_operation_and_the_infos_of_its_tensors(
     np.testing.assert_array_equal(constant, floats(2, 2))
 
 
+@pytest.mark.slow
 def test_a_context_is_made_with_the_runtime_and_kept_as_long(
     runtime: Runtime, backend: Recorder
 ) -> None:
@@ -287,6 +288,7 @@ LINKS = {
 }
 
 
+@pytest.mark.slow
 def test_libraries_of_valid_names_are_loaded_and_others_are_not(tmp_path: Path) -> None:
     stems = {name.partition(".")[0] for name in VALID}
     made = {stem: compile_backend(tmp_path / "made", stem, "Npu") for stem in stems}

@@ -134,6 +134,7 @@ COMPLAINTS = {
 """What stands in a plugin whose hook goes wrong, and what is said of it."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", LEFT_OUT)
 def test_a_plugin_that_cannot_be_loaded_stops_no_other(
     site: FakeSite, kind: str, caplog: pytest.LogCaptureFixture
@@ -249,7 +250,7 @@ def test_no_distribution_takes_the_name_of_armpys_own_plugin(site: FakeSite) -> 
     assert found.status is CandidateStatus.DUPLICATE
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(sys.platform == "win32", reason="processes are ended by signals")
 @pytest.mark.parametrize(
     ("source", "status"),

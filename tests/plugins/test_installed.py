@@ -197,6 +197,7 @@ CHANGES: dict[str, tuple[Callable[[Path], object], Found]] = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.usefixtures("later")
 @pytest.mark.parametrize("change", CHANGES)
 def test_every_change_is_noticed(change: str, site: Path, looks: list[None]) -> None:
@@ -244,7 +245,7 @@ def install(): sys.meta_path.append(Finder)
 """As setuptools writes it for an editable installation of some folder layouts."""
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.usefixtures("later")
 def test_installs_and_removals_by_pip_are_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, looks: list[None]
@@ -362,7 +363,7 @@ def test_a_folder_whose_time_was_set_back_is_looked_at_again(site: Path) -> None
     assert found() == {("Acme", "acme", "1.0"), ("New", "new", "1.0")}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.usefixtures("later")
 @pytest.mark.parametrize("seed", range(2))
 def test_whatever_changes_the_answer_is_that_of_the_library(seed: int, site: Path) -> None:
@@ -507,6 +508,7 @@ def damage(data: bytes) -> Iterator[bytes]:
     yield b"[" * 100_000
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("later")
 def test_a_damaged_file_costs_time_only(site: Path, cache: Path, looks: list[None]) -> None:
     write_distribution(site, "acme", "Acme")
@@ -586,6 +588,7 @@ def test_without_a_place_to_keep_it_everything_is_found(
     assert found() == found() == {("Acme", "acme", "1.0")}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("later")
 def test_few_files_are_kept(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = list(sys.path)
@@ -598,6 +601,7 @@ def test_few_files_are_kept(cache: Path, tmp_path: Path, monkeypatch: pytest.Mon
     assert len([*cache.iterdir()]) == 32
 
 
+@pytest.mark.slow
 def test_a_process_that_finds_it_does_not_import_the_library(cache: Path) -> None:
     """And armpy itself was installed long enough ago."""
     code = (

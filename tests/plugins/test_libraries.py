@@ -70,6 +70,7 @@ def from_directory(registry: BackendRegistry) -> list[Candidate]:
     return [c for c in registry.candidates if c.kind is CandidateKind.DIRECTORY]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("ending", [EXTENSION_SUFFIX, ".abi3.so", ".so", ".so.1.2.3"])
 def test_a_compiled_module_runs_layers_whatever_its_ending(folder: Path, ending: str) -> None:
     compile_backend(folder, "Acme_Npu_backend", "Npu", ending=ending)
@@ -82,6 +83,7 @@ def test_a_compiled_module_runs_layers_whatever_its_ending(folder: Path, ending:
     np.testing.assert_array_equal(model(floats(5, 3), floats(10, 8)), floats(15, 11))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("macros", [{}, {"SINGLE_PHASE": None}], ids=["multi", "single"])
 def test_one_library_is_a_module_of_its_own_in_each_registry(
     folder: Path, macros: dict[str, Any]
@@ -124,6 +126,7 @@ def test_a_library_may_be_linked_under_another_name(folder: Path, tmp_path: Path
     assert (candidate.label, candidate.reason) == ("Npu", "")
 
 
+@pytest.mark.slow
 def test_the_same_backend_in_two_directories_is_loaded_once(tmp_path: Path) -> None:
     for name in "ab":
         compile_backend(tmp_path / name, "Arm_GpuAcc_backend", "Npu")
@@ -228,6 +231,7 @@ MACHINES = {
 """What the reason calls a machine, by the class and the machine in the header."""
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("machine", MACHINES)
 def test_a_library_for_another_machine_is_left_out(folder: Path, machine: tuple[int, int]) -> None:
     own = Path(sys.executable).read_bytes()[:20]
@@ -254,6 +258,7 @@ def test_a_library_for_a_newer_contract_is_rejected(folder: Path) -> None:
     assert private_modules() == set()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("macros", [{}, {"SINGLE_PHASE": None}], ids=["multi", "single"])
 def test_a_pinned_library_is_a_private_copy_of_what_was_hashed(
     folder: Path, macros: dict[str, Any]
@@ -294,6 +299,7 @@ def test_others_must_not_be_able_to_write_to_a_library(folder: Path) -> None:
     assert "can be written by its group" in candidate.reason
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("is_pinned", [False, True])
 def test_a_probe_survives_a_library_that_crashes_and_leaves_nothing(
     folder: Path, tmp_path: Path, is_pinned: bool, monkeypatch: pytest.MonkeyPatch
@@ -326,6 +332,7 @@ def test_a_package_may_begin_with_a_library(folder: Path) -> None:
         assert (candidate.label, candidate.reason) == ("Npu", "")
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("by_rename", [False, True])
 def test_a_library_that_was_replaced_since_it_was_mapped_is_not_the_old_one_in_silence(
     folder: Path, tmp_path: Path, by_rename: bool

@@ -91,6 +91,7 @@ def _slips(name: str) -> Iterator[str]:
             yield before + after[0] + letter + after[1:]
 
 
+@pytest.mark.slow
 def test_nearly_every_slip_of_one_letter_is_named() -> None:
     """All but those of words of three to six letters, which may be words of their own."""
     total = passed = 0

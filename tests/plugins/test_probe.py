@@ -73,6 +73,7 @@ def describe(backend: IBackendInternal) -> Mapping[str, object]:
     return {"class": type(backend).__name__, "in_process": os.getpid()}
 
 
+@pytest.mark.slow
 def test_a_sound_module_passes_and_is_not_imported_here(tmp_path: Path) -> None:
     path = write_module(tmp_path, "Arm_Npu_backend", module_source("Npu", extra="print('hello')"))
     (result,) = probe_candidates(
@@ -96,6 +97,7 @@ CRASHES = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", CRASHES)
 def test_a_module_that_crashes_is_recorded_with_the_signal(tmp_path: Path, case: str) -> None:
     source, reason = CRASHES[case]
@@ -105,6 +107,7 @@ def test_a_module_that_crashes_is_recorded_with_the_signal(tmp_path: Path, case:
     assert ("Arm_Probed_backend.py" in result.output) is (case in ("abort", "segfault"))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("code", [0, 3])
 def test_a_module_that_leaves_the_process_is_recorded_with_the_code(
     tmp_path: Path, code: int
@@ -136,6 +139,7 @@ def test_a_broken_rule_is_recorded(tmp_path: Path) -> None:
     assert result.reason.startswith("it is made for API version 99.0")
 
 
+@pytest.mark.slow
 def test_a_module_that_hangs_is_killed_with_what_it_has_started(tmp_path: Path) -> None:
     source = f"""
     import subprocess, sys, time
@@ -161,6 +165,7 @@ def _is_running(state: Path) -> bool:
     return state.exists() and state.read_text().split()[2] not in "ZX"
 
 
+@pytest.mark.slow
 def test_a_module_has_no_input_and_its_output_is_bounded(tmp_path: Path) -> None:
     source = """
     import os, sys
@@ -195,6 +200,7 @@ def test_threads_that_a_backend_leaves_running_do_not_matter(tmp_path: Path) -> 
     assert probe(tmp_path, module_source(extra=extra)).passed
 
 
+@pytest.mark.slow
 def test_installed_backends_are_probed_by_their_entry_points(site: FakeSite) -> None:
     module = site.install_backend("Npu")
     site.install("bad-vendor", {"Bad": "bad_vendor:Backend"}, source="import os; os.abort()")
@@ -211,6 +217,7 @@ def test_installed_backends_are_probed_by_their_entry_points(site: FakeSite) -> 
     assert registry.get("Npu").get_id() == "Npu"
 
 
+@pytest.mark.slow
 def test_with_probing_what_does_not_pass_is_never_imported(tmp_path: Path) -> None:
     folder = tmp_path / "plugins"
     mark = f"open({str(tmp_path)!r} + '/' + str(__import__('os').getpid()), 'w')\n"
@@ -271,6 +278,7 @@ while len(os.listdir({place!r})) < 4:
 """
 
 
+@pytest.mark.slow
 def test_several_are_probed_at_once(tmp_path: Path) -> None:
     """Each is done when all have begun, which happens only if none waits for another's end."""
     place = tmp_path / "meeting"
@@ -350,6 +358,7 @@ class TestMemory:
         path = write_module(folder / "plugins", "Arm_Marked_backend", header + source)
         return module_candidate(path), mark
 
+    @pytest.mark.sampled(2)
     @pytest.mark.parametrize(
         ("source", "outcome"),
         [(module_source(), ProbeOutcome.OK), ("import os; os.abort()", ProbeOutcome.CRASHED)],
@@ -365,6 +374,7 @@ class TestMemory:
         assert (second.reason, second.output) == (first.reason, first.output)
         assert mark.read_text() == "x"
 
+    @pytest.mark.slow
     def test_a_changed_file_is_probed_again(self, tmp_path: Path) -> None:
         candidate, mark = self.marked(tmp_path, "import time; time.sleep(600)")
         (first,) = probe_candidates([candidate], timeout_s=HANG_S)
@@ -374,7 +384,7 @@ class TestMemory:
         assert (second.outcome, second.remembered) == (ProbeOutcome.OK, False)
         assert mark.read_text() == "xx"
 
-    @pytest.mark.slow
+    @pytest.mark.nightly
     @pytest.mark.parametrize("source", ["1 / 0", "raise SystemExit(1)", module_source("")])
     def test_what_other_things_may_cure_is_probed_every_time(
         self, tmp_path: Path, source: str
@@ -385,7 +395,7 @@ class TestMemory:
             assert not result.remembered
         assert mark.read_text() == "xx"
 
-    @pytest.mark.slow
+    @pytest.mark.nightly
     @pytest.mark.parametrize("damage", ["empty", "flipped", "cut", "without a checksum"])
     def test_a_damaged_memory_only_costs_time(
         self, tmp_path: Path, cache: Path, damage: str
@@ -406,6 +416,7 @@ class TestMemory:
         (third,) = probe_candidates([candidate], timeout_s=TIMEOUT_S)
         assert third.remembered
 
+    @pytest.mark.slow
     def test_a_module_whose_files_cannot_be_read_is_not_remembered(self, tmp_path: Path) -> None:
         package = write_module(tmp_path, "Arm_Npu_backend", module_source(), part="")
         (package / "dangling").symlink_to("nothing")
@@ -413,6 +424,7 @@ class TestMemory:
             (result,) = probe_candidates([module_candidate(package)], timeout_s=TIMEOUT_S)
             assert (result.passed, result.remembered) == (True, False)
 
+    @pytest.mark.slow
     def test_a_memory_that_cannot_be_written_only_costs_time(
         self, tmp_path: Path, cache: Path
     ) -> None:
@@ -423,6 +435,7 @@ class TestMemory:
             assert result.passed
         assert mark.read_text() == "xx"
 
+    @pytest.mark.slow
     def test_a_memory_that_cannot_be_replaced_leaves_no_rest(
         self, tmp_path: Path, cache: Path
     ) -> None:
@@ -503,6 +516,7 @@ print(sum(i.startswith("Many") for i in ids), any(m.startswith("many") for m in 
 """
 
 
+@pytest.mark.slow
 def test_listing_fifty_installed_backends_imports_none(site: FakeSite) -> None:
     for number in range(50):
         site.install(f"many-{number}", {f"Many{number}": f"many_{number}:x"}, source="1 / 0")

@@ -69,6 +69,7 @@ def reasons(registry: BackendRegistry) -> dict[str, str]:
     }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("place", "who", "mode"),
     [

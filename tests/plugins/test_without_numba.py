@@ -54,6 +54,7 @@ def python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_the_backend_is_listed_with_what_is_missing() -> None:
     done = python(CANDIDATES)
     assert done.returncode == 0, done.stderr
@@ -63,7 +64,7 @@ def test_the_backend_is_listed_with_what_is_missing() -> None:
     assert compiler == REASON
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("backends", ["", "NumbaAcc,CpuRef"], ids=["default", "named"])
 def test_models_run_on_the_reference(
     backends: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -81,6 +82,7 @@ def test_models_run_on_the_reference(
     np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), expected)
 
 
+@pytest.mark.slow
 def test_neither_is_asked_for_when_the_package_is_imported() -> None:
     code = "import armpy_numba_acc; armpy_numba_acc.NumbaBackend(); print('numba' in sys.modules)"
     done = python(code)

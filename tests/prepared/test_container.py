@@ -203,6 +203,7 @@ def test_a_manifest_that_is_no_strict_json_is_refused(text: bytes) -> None:
         open_container(sealed(text, b""))
 
 
+@pytest.mark.slow
 def test_a_million_sections_are_read_in_bearable_time() -> None:
     """A row more than the table may have is refused before any is looked at."""
     digest = "0" * 64

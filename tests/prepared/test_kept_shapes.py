@@ -205,6 +205,7 @@ def test_arrays_of_a_wrong_shape_are_refused_alike(dense: Path) -> None:
     assert told[0] == told[1]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("damage", ["shorter", "empty", "another byte", "another shape's"])
 def test_damaged_programs_cost_time_alone(dense: Path, cache: Path, damage: str) -> None:
     expected = answers(dense, (2, 3))
@@ -335,6 +336,7 @@ def test_a_process_that_comes_upon_ever_new_shapes_stops_writing(
     assert not shapes_file(cache, 2).exists()
 
 
+@pytest.mark.slow
 def test_more_shapes_than_stay_prepared_all_answer(dense: Path) -> None:
     counts = tuple(range(1, MOST_SHAPES + 3))
     with armpy.load(dense.read_bytes(), memory_limit_bytes=1 << 31) as model:
@@ -370,6 +372,7 @@ def test_nothing_is_kept_where_shapes_follow_from_values(tmp_path: Path, cache: 
     assert not files(cache)
 
 
+@pytest.mark.slow
 def test_nothing_that_compiles_or_parses_is_imported(dense: Path, tmp_path: Path) -> None:
     code = (
         "import sys, numpy as np, armpy; m = armpy.load(sys.argv[1]); "
@@ -399,6 +402,7 @@ def test_nothing_that_compiles_or_parses_is_imported(dense: Path, tmp_path: Path
     assert [name for name in (*heavy, *ours) if name in imported] == []
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "record",
     [
@@ -422,6 +426,7 @@ def test_a_model_that_says_of_itself_what_cannot_be_costs_time_alone(
         assert not model.is_light
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "change",
     [

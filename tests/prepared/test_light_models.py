@@ -244,6 +244,7 @@ def test_every_public_member_is_compared() -> None:
     )
 
 
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("name", [*MEMBERS, *CALLS])
 def test_a_light_model_is_as_an_ordinary_one(name: str, light: Model, ordinary: Model) -> None:
     call = (MEMBERS | CALLS)[name]

@@ -201,6 +201,7 @@ MODELS = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", MODELS)
 def test_models_of_every_kind_run_as_they_did(name: str, tmp_path: Path) -> None:
     original = Model(MODELS[name]())

@@ -43,6 +43,7 @@ def test_results_count_against_the_limit_whatever_the_file_says_it_needs(saved: 
         assert made.nbytes < LIMIT_BYTES
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "names",
     [{"inputs": ["a", "b"]}, {"inputs": ["a"], "outputs": [1]}, {"inputs": []}, {"outputs": "y"}],

@@ -167,6 +167,7 @@ def test_what_only_ordinary_networks_do_is_not_kept(
     assert model_cache.cached_path(LoadRequest(digits, LoadOptions())) is None
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "arguments",
     [{"num_threads": 3}, {"backends": ["CpuRef"]}, {"memory_limit_bytes": 1 << 29}],
@@ -214,6 +215,7 @@ def test_the_switch_is_heard(digits: Path, monkeypatch: pytest.MonkeyPatch, cach
     assert not files(cache)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("damage", ["shorter", "empty", "another byte", "another model"])
 def test_a_damaged_entry_costs_time_alone(digits: Path, cache: Path, damage: str) -> None:
     expected = armpy.load(digits)(image())
@@ -251,7 +253,7 @@ def open_umask() -> Iterator[None]:
     os.umask(before)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.usefixtures("open_umask")
 def test_what_is_kept_is_the_users_own_whatever_the_umask(
     digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -268,6 +270,7 @@ def test_what_is_kept_is_the_users_own_whatever_the_umask(
     assert [path for path in made if path.stat().st_mode & 0o077] == []
 
 
+@pytest.mark.slow
 def test_tuning_goes_by_no_kept_model_and_makes_them_old(digits: Path) -> None:
     armpy.load(digits)
     with request_tuning(0.01):
@@ -324,6 +327,7 @@ def test_a_model_whose_front_end_may_read_other_files_is_not_kept(
     assert not files(cache)
 
 
+@pytest.mark.slow
 def test_links_that_are_exchanged_lead_to_other_models(digits: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.tflite"
     other.write_bytes(shifted(digits.read_bytes()))
@@ -355,6 +359,7 @@ def save_sum(path: Path, weights: np.ndarray, location: str = "") -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_the_oldest_go_when_there_is_no_room(
     digits: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -400,6 +405,7 @@ def shifted(contents: bytes) -> bytes:
     return bytes(model)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("in_place", [False, True])
 def test_what_took_a_models_place_while_it_was_loaded_is_not_kept_for_it(
     digits: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, in_place: bool
@@ -424,6 +430,7 @@ def test_what_took_a_models_place_while_it_was_loaded_is_not_kept_for_it(
     assert not list(cache.glob("*.tmp"))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("change", ["another", "none"])
 def test_a_model_stays_what_it_was_when_its_file_is_replaced(digits: Path, change: str) -> None:
     contents = digits.read_bytes()
@@ -437,6 +444,7 @@ def test_a_model_stays_what_it_was_when_its_file_is_replaced(digits: Path, chang
     np.testing.assert_array_equal(next(iter(bound().values())), expected)
 
 
+@pytest.mark.slow
 def test_an_entry_under_anothers_name_is_not_used(digits: Path, cache: Path) -> None:
     other = digits.with_name("other.tflite")
     other.write_bytes(shifted(digits.read_bytes()))

@@ -127,6 +127,7 @@ def outcome(sound: Sound, number: int, path: Path) -> tuple[str, str]:
     return kind, "light" if was_light else "compiled again"
 
 
+@pytest.mark.slow
 def test_sound_files_are_light_or_right(mapped: Sound, tmp_path: Path) -> None:
     path = tmp_path / "model.armpy"
     found = []

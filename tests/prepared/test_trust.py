@@ -509,6 +509,7 @@ def test_a_trusted_signature_is_not_taken_for_granted_without_the_package(
     assert judge(file).uses_code  # which key it is does not count here
 
 
+@pytest.mark.slow
 def test_files_without_a_trusted_signature_are_judged_without_the_package(place: Path) -> None:
     code = f"""
 import os, sys, types

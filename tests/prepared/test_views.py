@@ -111,6 +111,7 @@ def test_nan_and_negative_zero_keep_their_bits() -> None:
 _SHAPES = st.lists(st.integers(1, 12), min_size=1, max_size=4)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(data=st.data(), shape=_SHAPES, dtype=st.sampled_from(DTYPES), seed=st.integers(0, 99))
 def test_what_was_moved_and_filled_up_is_read_again(
@@ -208,6 +209,7 @@ def test_a_hostile_recipe_is_refused(path: list[Any], value: Any, match: str) ->
         read_view(recipe, np.arange(100, dtype=np.uint8))
 
 
+@pytest.mark.slow
 def test_lists_without_end_are_refused() -> None:
     endless: list[Any] = []
     endless.append(endless)
@@ -226,6 +228,7 @@ _JUNK = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=effort(300, 300, quick=60))
 @given(data=st.data(), value=_JUNK)
 def test_a_changed_recipe_is_refused_or_reads_among_the_bytes(data: Any, value: Any) -> None:

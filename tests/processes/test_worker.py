@@ -97,6 +97,7 @@ ODD_FIELDS: list[object] = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("fields", ODD_FIELDS)
 def test_fields_that_are_no_errors_end_the_worker_with_one_clear_error(
     worker: Worker, fields: object
@@ -184,6 +185,7 @@ def test_what_a_worker_has_started_ends_with_it(worker: Worker) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 @pytest.mark.parametrize("end", ["stop", "kill", "killed", "exit"])
 def test_what_it_started_in_a_session_of_its_own_ends_with_it(worker: Worker, end: str) -> None:
@@ -210,6 +212,7 @@ def test_worker_ends_with_its_keeper(worker: Worker) -> None:
         ask(worker, "echo", 1)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 @pytest.mark.parametrize(
     ("data", "reason"),
@@ -240,6 +243,7 @@ def test_the_last_that_it_wrote_is_kept_and_no_more(worker: Worker) -> None:
     assert written.endswith("x\nthe end\n")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts what /proc has")
 def test_worker_ends_with_the_last_reference() -> None:
     gc.collect()  # what others have left is not to be counted

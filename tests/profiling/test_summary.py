@@ -292,6 +292,7 @@ def profiled(path: str, *backends: IBackendInternal) -> Summary:
     return summary
 
 
+@pytest.mark.slow
 def test_a_convolutional_network_on_numba_acc_is_told_by_the_models_layers() -> None:
     summary = profiled("mlperf_tiny/vww_96_int8.tflite", NumbaBackend())
     assert {share.name for share in summary.operations} >= {
@@ -302,6 +303,7 @@ def test_a_convolutional_network_on_numba_acc_is_told_by_the_models_layers() -> 
     assert set(us(summary.overhead)) == {AROUND, BETWEEN, MAKING}
 
 
+@pytest.mark.slow
 def test_the_same_network_on_cpu_ref_has_the_same_kinds_of_layers() -> None:
     path = "mlperf_tiny/kws_ref_model.tflite"
     compiled, plain = (profiled(path, b()) for b in (NumbaBackend, ReferenceBackend))
@@ -317,6 +319,7 @@ def test_a_network_on_two_backends_is_told_with_its_copies() -> None:
     assert by_backend >= {"Npu", "NumbaAcc"}
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("backends", [(NumbaBackend, ReferenceBackend), (ReferenceBackend,)])
 def test_a_loop_is_told_by_the_layers_that_it_runs(
     backends: tuple[type[IBackendInternal], ...],

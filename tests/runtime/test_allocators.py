@@ -75,6 +75,7 @@ def runtime_with(
     )
 
 
+@pytest.mark.slow
 def test_three_runtimes_on_one_registry_each_have_their_own_memory() -> None:
     backend = Watching()
     registry = registry_with(backend)

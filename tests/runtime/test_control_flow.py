@@ -308,6 +308,7 @@ def test_malformed_graphs_are_refused_when_the_network_is_loaded() -> None:
 class TestMemory:
     """What a loop needs does not grow with its turns."""
 
+    @pytest.mark.slow
     def test_memory_does_not_grow_with_many_turns(self) -> None:
         turns = effort(20_000, 100_000)
         model = Model(loop(turns), runtime_of(loop_timeout_s=None))

@@ -179,6 +179,7 @@ def test_what_becomes_of_the_callers_array_objects_does_not_matter(
     assert seen.tolist() == [4, 5, 6, 7]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("part", [slice(None), slice(0, 4)], ids=["whole", "a part"])
 def test_arrays_that_are_bound_cannot_be_resized(part: slice) -> None:
     x, y = np.ones(8, np.float32), np.ones(8, np.float32)

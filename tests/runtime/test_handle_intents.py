@@ -93,6 +93,7 @@ class Intents(DeviceHandle):
 READ, WRITTEN = (True, False), (False, True)
 
 
+@pytest.mark.slow
 def test_every_workload_of_cpu_ref_says_what_it_maps_tensors_for() -> None:
     cases = pytest.importorskip(
         "armpy_conformance.cases", reason="armpy-conformance is not installed"

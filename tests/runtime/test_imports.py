@@ -295,6 +295,7 @@ def imported_by(npu: ImportingDevice) -> Model:
     return Model(chain(3), runtime_of(npu))
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("way", ["close", "with", "drop", "model", "twice"])
 def test_a_backend_ends_its_use_once(way: str) -> None:
     npu = ImportingDevice()
@@ -549,6 +550,7 @@ def graphs(draw: st.DrawFn) -> Graph:
     return net.build()
 
 
+@pytest.mark.slow
 @given(graphs(), st.data())
 @settings(max_examples=effort(150, 150, quick=40), deadline=None)
 def test_results_are_those_of_plain_arrays_whatever_is_imported(

@@ -55,7 +55,7 @@ CASES: dict[str, Case] = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", CASES)
 def test_nothing_outlives_many_models(name: str) -> None:
     make, run, backend = CASES[name]
@@ -90,6 +90,7 @@ def test_nothing_outlives_many_models(name: str) -> None:
     assert grown < 200_000  # weakrefs, counters, caches of the interpreter; less than 2 KiB each
 
 
+@pytest.mark.slow
 def test_a_closed_model_frees_its_network_even_if_the_model_is_kept() -> None:
     model = Model(diamond(), runtime_of())
     network = weakref.ref(model.runtime.get_network(model.network_id))
@@ -98,6 +99,7 @@ def test_a_closed_model_frees_its_network_even_if_the_model_is_kept() -> None:
     assert network() is None
 
 
+@pytest.mark.slow
 def test_arrays_of_the_caller_are_let_go_after_an_execution() -> None:
     model = Model(diamond(), runtime_of())
     x = floats(1, 2, 3, 4)
@@ -109,6 +111,7 @@ def test_arrays_of_the_caller_are_let_go_after_an_execution() -> None:
     assert [array() for array in arrays] == [None, None]
 
 
+@pytest.mark.slow
 def test_arrays_of_the_caller_are_let_go_after_a_failure() -> None:
     model = Model(diamond(), runtime_of(FakeBackend(faults={"execute": ValueError("oops")})))
     x = floats(1, 2, 3, 4)
@@ -193,7 +196,7 @@ def num_threads() -> int:
     return sum(thread.name not in of_the_process for thread in threading.enumerate())
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("use", "count"),
     [
@@ -219,6 +222,7 @@ def test_what_is_dropped_leaves_nothing(
     assert num_descriptors() <= descriptors
 
 
+@pytest.mark.slow
 def test_a_runtime_goes_with_its_last_model_without_the_collector(directory: Path) -> None:
     gc.collect()
     gc.disable()
@@ -231,6 +235,7 @@ def test_a_runtime_goes_with_its_last_model_without_the_collector(directory: Pat
         gc.enable()
 
 
+@pytest.mark.slow
 def test_a_model_keeps_its_runtime_s_modules(directory: Path) -> None:
     model = Model(chain(), Runtime(RuntimeOptions(backends=["TestDynamic"])))
     gc.collect()
@@ -239,6 +244,7 @@ def test_a_model_keeps_its_runtime_s_modules(directory: Path) -> None:
     model(X)
 
 
+@pytest.mark.slow
 def test_a_registry_that_is_dropped_forgets_what_it_imported(directory: Path) -> None:
     registry = BackendRegistry.discover(PluginOptions())
     backend = registry.get("TestDynamic")
@@ -347,6 +353,7 @@ def done(program: str, *arguments: str, folder: Path) -> str:
     return ended.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits what Linux counts")
 def test_process_without_memory_is_told_so_by_armpys_error(tmp_path: Path) -> None:
     lines = done(WITHOUT_MEMORY, str(shared_file(*MODEL)), folder=tmp_path).splitlines()
@@ -356,6 +363,7 @@ def test_process_without_memory_is_told_so_by_armpys_error(tmp_path: Path) -> No
     assert outcomes.count("MemoryLimitError") >= 5, lines
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="folders in use cannot be removed there")
 def test_process_whose_folder_was_removed_loads_and_runs(tmp_path: Path) -> None:
     gone = tmp_path / "gone"

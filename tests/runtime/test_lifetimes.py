@@ -110,6 +110,7 @@ def closed(log: Log) -> list[str]:
     return [name for name, event, _ in log if event == "close"]
 
 
+@pytest.mark.slow
 def test_contexts_are_closed_once(log: Log) -> None:
     runtime = runtime_of(Contextual(log), Contextual(log, "B"))
     runtime.load_network(chain())
@@ -266,6 +267,7 @@ def in_thread(call: Callable[[], object]) -> tuple[threading.Thread, list[object
     return thread, found
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("end", ["unload", "close", "drop"])
 def test_a_model_context_outlives_executions_under_way(end: str, log: Log) -> None:
     backend = Waiting(log)
@@ -370,6 +372,7 @@ class TestForRuntime:
         spec = runtime_of(backend, backends=None).get_device_spec()
         assert spec.supported_backends == ("CpuRef",)
 
+    @pytest.mark.slow
     def test_what_is_made_for_a_runtime_goes_with_it(self, backend: Powered) -> None:
         runtime = runtime_of(backend)
         Model(chain(), runtime)(X)
@@ -435,7 +438,7 @@ GRAPH = chain()
 USES = [bare, with_networks, with_executions, in_a_ring, that_are_closed, that_fail]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("use", USES)
 def test_many_runtimes_leave_nothing(use: Callable[[BackendRegistry], list[object]]) -> None:
     log: Log = []

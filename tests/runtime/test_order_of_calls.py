@@ -150,6 +150,7 @@ ENDS: list[Callable[[list[Model]], None]] = [close, drop, collect]
 LAST_CALLS = [*DOCUMENTED["It is unloaded"], *DOCUMENTED["The runtime goes"]]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("end", ENDS)
 def test_the_order_at_the_end_of_a_runtime(end: Callable[[list[Model]], None]) -> None:
     recorder = Recorder()
@@ -159,6 +160,7 @@ def test_the_order_at_the_end_of_a_runtime(end: Callable[[list[Model]], None]) -
     assert once(recorder.calls) == LAST_CALLS
 
 
+@pytest.mark.slow
 def test_the_order_at_the_interpreters_exit() -> None:
     command = [sys.executable, "-c", EXIT]
     folder = Path(__file__).parents[2]

@@ -271,6 +271,7 @@ print(open("/proc/self/maps").read())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="there is no /proc here")
 def test_no_page_of_code_can_be_written_nor_is_it_the_files(place: Path) -> None:
     done = subprocess.run(

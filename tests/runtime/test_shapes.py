@@ -130,6 +130,7 @@ def test_the_least_recently_used_plan_goes_first() -> None:
     assert list(loaded(model).plan_cache.plans) == [((1,),), ((3,),)]
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_over_200_shapes() -> None:
     model = Model(chain(3, (None,)), runtime_of(CompilingBackend()))
     network = loaded(model)

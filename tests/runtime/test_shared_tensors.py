@@ -149,6 +149,7 @@ def test_a_tensor_is_imported_once_for_all_that_read_it_and_not_copied(
     assert len(dsp.memory.imported) == 2
 
 
+@pytest.mark.slow
 def test_each_working_memory_imports_its_own_and_ends_that_when_it_goes(
     pair: tuple[Sharing, Sharing],
 ) -> None:

@@ -96,6 +96,7 @@ def raise_alarm() -> None:
     raise AlarmError
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize("deadline_s", [None, 60.0])
 def test_handlers_that_raise_leave_the_runtime_able_to_execute(

@@ -141,6 +141,7 @@ def warmed(net: Network, *sizes: int) -> Model:
     return model
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("make", "sizes"),
     [(perceptron, (13, 14, 1)), (encoder, (13, 14, 28)), (exported, (13, 14, 28))],
@@ -211,6 +212,7 @@ def test_a_plan_from_a_symbolic_program_says_what_one_from_the_network_says() ->
     ]
 
 
+@pytest.mark.slow
 def test_constants_are_there_once_however_many_templates_there_are() -> None:
     net = Network()
     x = net.input("x", f32(None, 64))
@@ -250,6 +252,7 @@ def test_few_rows_of_a_wide_layer_read_the_weights_that_one_row_does() -> None:
         np.testing.assert_array_equal(np.asarray(model(given[:size])), singles[:size])
 
 
+@pytest.mark.slow
 def test_what_another_program_has_outlives_it() -> None:
     data = weights(5, 64, 64)
     constants = np.concatenate([np.zeros(64, np.float32), data.reshape(-1)]).view(np.uint8)

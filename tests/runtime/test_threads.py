@@ -59,6 +59,7 @@ def in_threads(work: Callable[[int], object], count: int = THREADS) -> list[Exce
     return errors
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "backend",
     [
@@ -300,6 +301,7 @@ with open({sys.argv[3]!r}, "wb") as file:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not any(importlib.util.find_spec(n) for n in ("_interpreters", "_xxsubinterpreters")),
     reason="this Python has no sub-interpreters",

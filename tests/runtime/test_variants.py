@@ -291,6 +291,7 @@ def test_a_closed_model_has_no_variants() -> None:
         model.with_outputs(["sum"])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "name", ["keras_more/bert_tiny_float32.tflite", "coral/mobilenet_v1_0.25_128_quant.tflite"]
 )

@@ -60,6 +60,7 @@ def test_one_step_in_one_element_is_counted_and_its_layer_named() -> None:
     assert not count.is_equal
 
 
+@pytest.mark.slow
 def test_a_layer_of_which_nothing_is_seen_is_found_where_all_layers_are_tried() -> None:
     liar = one_step_more(FullyConnected)
     unseen = counted(liar)
@@ -87,7 +88,7 @@ SMALL = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("path", SMALL, ids=lambda path: path.stem)
 def test_numbaacc_equals_cpuref_in_every_element_of_small_models(path: Path) -> None:
     conditions = [Conditions("", threads) for threads in (1, 2)]

@@ -44,6 +44,7 @@ def test_commands_of_its_own_take_no_other_arguments() -> None:
     assert emulate("setup", "--fast").returncode == 2
 
 
+@pytest.mark.slow
 def test_the_nightly_selection_has_every_family_and_the_real_models(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

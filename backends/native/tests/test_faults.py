@@ -43,6 +43,7 @@ TABLE_FAULTS = {
 }
 
 
+@pytest.mark.sampled(17)
 @pytest.mark.parametrize("fault", TABLE_FAULTS)
 def test_a_wrong_table_is_refused_with_the_member(tmp_path: Path, fault: str) -> None:
     old, new, reason = TABLE_FAULTS[fault]
@@ -68,6 +69,7 @@ static int32_t release_nothing(ap_device *device, ap_span compiled, ap_program *
 """
 
 
+@pytest.mark.slow
 def test_a_later_minor_with_a_longer_table_is_accepted(tmp_path: Path) -> None:
     text = source().replace("AP_VERSION_MAJOR, AP_VERSION_MINOR", "AP_VERSION_MAJOR, 7")
     text = text.replace("{sizeof(ap_backend), AP", "{sizeof(ap_backend) + 64, AP")
@@ -195,6 +197,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.sampled(29)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_faulty_library_ends_in_an_error_that_names_the_function(
     tmp_path: Path, fault: str
@@ -207,6 +210,7 @@ def test_a_faulty_library_ends_in_an_error_that_names_the_function(
         run_part(path)
 
 
+@pytest.mark.slow
 def test_a_table_that_changes_after_it_was_read_is_used_as_it_was(tmp_path: Path) -> None:
     text = source().replace("static const ap_backend BACKEND", "static ap_backend BACKEND")
     head = "static int32_t open_device("
@@ -219,6 +223,7 @@ def test_a_table_that_changes_after_it_was_read_is_used_as_it_was(tmp_path: Path
     np.testing.assert_array_equal(run_part(path), run_part(sound))
 
 
+@pytest.mark.slow
 def test_a_thread_that_goes_on_after_close_still_has_its_host(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -296,6 +301,7 @@ SAVE_FAULTS = {
 }
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("fault", SAVE_FAULTS)
 def test_a_fault_of_save_or_load_is_named(tmp_path: Path, fault: str) -> None:
     old, new, reason = SAVE_FAULTS[fault]
@@ -314,7 +320,7 @@ def test_a_fault_of_save_or_load_is_named(tmp_path: Path, fault: str) -> None:
         engine.compile(program.model, about)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "function",
     ["open_device", "close_device", "describe", "supported", "compile", "execute", "release"],
@@ -354,7 +360,7 @@ EXECUTE_FAULTS = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("fault", EXECUTE_FAULTS)
 def test_an_isolated_execution_that_ends_its_process_loses_nothing(
     tmp_path: Path, fault: str

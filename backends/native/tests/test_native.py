@@ -45,6 +45,7 @@ def test_the_header_is_c99_and_cpp17(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
@@ -74,6 +75,7 @@ def test_structures_are_those_of_the_header(
     assert [int(number) for number in numbers] == [ctypes.sizeof(kind), *offsets]
 
 
+@pytest.mark.slow
 def test_the_sample_exports_one_function(sample: Path) -> None:
     if shutil.which("nm") is None:
         pytest.skip("nm is not installed")
@@ -104,6 +106,7 @@ def test_a_bound_execution_reads_and_writes_its_arrays(sample: Path) -> None:
         np.testing.assert_allclose(y, expected(x), rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_it_runs_in_a_process_of_its_own(sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = sample.parent / "plugins"
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -155,6 +158,7 @@ def test_what_is_no_library_of_version_1_is_refused(tmp_path: Path) -> None:
         open_library(str(empty))
 
 
+@pytest.mark.slow
 def test_a_device_is_closed_after_its_programs(tmp_path: Path) -> None:
     notes = tmp_path / "notes.txt"
     text = source()

@@ -55,6 +55,7 @@ def every_byte(data_type: DataType) -> Array:
     return stored.view(data_type.dtype)
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("operation", FUNCTIONS, ids=str)
 def test_functions_of_floats(operation: ops.Activation) -> None:
     values = VALUES
@@ -66,6 +67,7 @@ def test_functions_of_floats(operation: ops.Activation) -> None:
     check(operation, values, info, info, Tolerance(2e-6, 5 * 2.0**-23))
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("operation", FUNCTIONS, ids=str)
 def test_bytes_are_exactly_what_the_reference_has(operation: Operation) -> None:
     for data_type in (S8, U8):
@@ -112,6 +114,7 @@ def test_rows_with_large_and_infinite_elements() -> None:
     check(ops.LogSoftmax(), values[[0, 2, 3]], info.with_shape((3, 19)), info.with_shape((3, 19)))
 
 
+@pytest.mark.slow
 def test_a_row_of_zeros_is_not_divided_by_zero() -> None:
     info = TensorInfo((2, 19), F32)
     check(ops.L2Normalization(), np.zeros((2, 19), np.float32), info, info)
@@ -119,7 +122,7 @@ def test_a_row_of_zeros_is_not_divided_by_zero() -> None:
     check(ops.L2Normalization(), np.full((2, 19), 5, np.int8), source, target)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(29)
 @pytest.mark.parametrize("data_type", [S8, U8], ids=lambda t: t.name)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_rows_of_bytes(shape: tuple[int, ...], data_type: DataType) -> None:

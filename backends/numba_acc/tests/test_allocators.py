@@ -42,6 +42,7 @@ def arenas() -> Iterator[Array]:
     return (one._arena for one in gc.get_objects() if type(one) is Instance)  # proxies may be dead
 
 
+@pytest.mark.slow
 def test_three_runtimes_on_one_registry_each_have_their_own_memory(
     registry: BackendRegistry,
     caplog: pytest.LogCaptureFixture,

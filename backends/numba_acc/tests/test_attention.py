@@ -16,7 +16,7 @@ from backends.numba_acc.tests.one_layer import check_layer
 F32 = DataType.FLOAT32
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(17)
 @pytest.mark.parametrize(
     ("queries", "keys", "size", "value_size"),
     [(33, 33, 16, 16), (1, 300, 8, 8), (70, 5, 19, 23), (16, 129, 1, 3)],
@@ -29,13 +29,14 @@ def test_blocks_of_any_size_are_weighed(
     check_layer(ops.Attention(), infos, TensorInfo((2, 4, queries, value_size), F32))
 
 
+@pytest.mark.slow
 def test_what_is_not_seen_does_not_count() -> None:
     infos = [TensorInfo((2, 2, 50, 16), F32)] * 3 + [TensorInfo((2, 1, 50, 50), F32)]
     operation = ops.Attention(is_causal=True, left_window=20, softcap=3.0, num_past=7)
     check_layer(operation, infos, infos[0])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("mask", ["causal", "window", "float32", "bool", "keys", "truths of keys"])
 @pytest.mark.parametrize("where", ["key", "value"])

@@ -15,6 +15,7 @@ from backends.numba_acc.tests.networks import convolutions, image, runtime_of, s
 from tests.support.control_flow import loop
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("num_threads", [1, 2])
 @pytest.mark.parametrize("network", [small(), convolutions()], ids=["small", "convolutions"])

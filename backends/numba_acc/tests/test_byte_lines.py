@@ -76,6 +76,7 @@ def check(network: Network, kind: DataType) -> None:
         check_against_reference(network, feeds, isa, expected, EXACT)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", [S8, U8], ids=lambda kind: kind.name)
 @pytest.mark.parametrize("step", STEPS, ids=lambda s: f"{s[0].name}-{s[2]}-{s[3]}")
 def test_every_byte_with_a_constant_for_each_channel_is_exact(step: Step, kind: DataType) -> None:

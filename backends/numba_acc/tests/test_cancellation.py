@@ -58,6 +58,7 @@ def test_what_is_cancelled_already_runs_no_command(num_threads: int) -> None:
     np.testing.assert_array_equal(again["y"], expected["y"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("num_threads", [1, 2])
 def test_another_thread_stops_an_execution_that_would_take_long(num_threads: int) -> None:
     network = convolutions(size=160, channels=96, num_layers=60)

@@ -86,6 +86,7 @@ def network_of(build: Build, shape: tuple[int, ...] = (2, 3, 5, 19)) -> Network:
     return network
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("build", "num_commands"), CASES, ids=lambda c: getattr(c, "__name__", c))
 def test_chains_are_one_command_and_equal_the_reference(build: Build, num_commands: int) -> None:
     network = network_of(build)

@@ -66,6 +66,7 @@ def assert_nobody_is_left(words: memoryview) -> None:
     assert [words[number] for number in of_executions] == [0] * len(of_executions)
 
 
+@pytest.mark.slow
 def test_eight_callers_of_one_network_progress_alike() -> None:
     counts = [0] * 8
     with runtime_of(2) as runtime:
@@ -162,6 +163,7 @@ def test_a_cancelled_execution_does_not_wait_on(words: memoryview) -> None:
     assert_nobody_is_left(words)
 
 
+@pytest.mark.slow
 def test_short_programs_do_not_wait(words: memoryview) -> None:
     words[core_arbiter.SEATS] = words[core_arbiter.ACTIVE] = 1
     run_once_small = code_of(1, size=4, num_layers=1)
@@ -170,6 +172,7 @@ def test_short_programs_do_not_wait(words: memoryview) -> None:
     assert words[core_arbiter.WAITING] == 0
 
 
+@pytest.mark.slow
 def test_a_long_execution_lets_workers_go_once_another_one_comes(words: memoryview) -> None:
     words[core_arbiter.LIMIT], words[core_arbiter.SEATS] = 2, 5
     _, alone = runner(code_of(1, size=96, num_layers=60), size=96)

@@ -104,7 +104,7 @@ def test_float32(name: str) -> None:
 U8, S8, SYMMETRIC = DataType.QASYMM_U8, DataType.QASYMM_S8, DataType.QSYMM_S8
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", CASES)
 def test_signed_bytes_with_scales_per_channel(name: str) -> None:
     case = CASES[name]
@@ -119,6 +119,7 @@ def test_signed_bytes_with_scales_per_channel(name: str) -> None:
     check_everywhere(network_of(case, *infos), infos[0])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", WORDS)
 def test_unsigned_bytes_with_a_zero_point_of_the_weights(name: str) -> None:
     case = CASES[name]
@@ -143,6 +144,7 @@ def test_a_scale_that_no_int32_holds_saturates() -> None:
     check_everywhere(network_of(case, *infos), infos[0])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("data_type", [DataType.FLOAT32, U8])
 def test_a_clamp_behind_the_layer_is_part_of_it(data_type: DataType) -> None:
     case = Case((1, 7, 7, 67))

@@ -44,7 +44,7 @@ def network(
     return net, {"x": random.integers(-128, 128, shape).astype(np.int8)}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(
     ("shape", "kernel", "stride", "padding", "activation"),
     [

@@ -75,7 +75,7 @@ CONVOLUTIONS = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("name", CONVOLUTIONS)
 @pytest.mark.parametrize("has_several", [False, True])
 def test_convolutions(name: str, has_several: bool) -> None:
@@ -90,6 +90,7 @@ def test_vectors_have_scales_of_their_own(is_asymmetric: bool, shape: tuple[int,
     check_dynamic(operation, random_image(*shape), (23, shape[1]), 0, False, has_bias=False)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("multiplier", [1, 3])
 @pytest.mark.parametrize("has_several", [False, True])
 def test_depthwise_convolutions(multiplier: int, has_several: bool) -> None:
@@ -120,6 +121,7 @@ def test_rows_with_nan_are_nan(is_asymmetric: bool, sign: int) -> None:
     check_dynamic(operation, image, (23, 67), 0, False, has_bias=False)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("has_several", [False, True])
 @pytest.mark.parametrize("stride", [(1, 1), (2, 2), (3, 1)])
 def test_transposed_convolutions(stride: tuple[int, int], has_several: bool) -> None:

@@ -33,6 +33,7 @@ def test_inputs_broadcast_in_any_way(shapes: tuple[tuple[int, ...], tuple[int, .
     check_layer(operation, [TensorInfo(shape, F32) for shape in shapes], typed(F32))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("operation", FLOAT_OPERATIONS, ids=lambda o: o.name)
 def test_binary_operations_of_floats(operation: ops.BinaryOperation) -> None:
     special = np.array([0, -0.0, 1, -1, 2, -2, 3, 0.5, -0.5, 100, -37, 1e-3, np.inf, -np.inf])
@@ -52,7 +53,7 @@ def test_floats_and_bytes_are_clamped_by_the_activation(activation: ops.FusedAct
     check_layer(operation, infos, quantized(None, U8, 0.1, 128))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("data_type", [I32, I64], ids=lambda t: t.name)
 @pytest.mark.parametrize("operation", INTEGER_OPERATIONS, ids=lambda o: o.name)
 def test_binary_operations_of_integers_with_all_divisors(
@@ -79,6 +80,7 @@ def test_unary_operations_of_floats(operation: ops.UnaryOperation) -> None:
     check_layer(ops.ElementwiseUnary(operation), [info], typed(F32), relative, [values])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("data_type", [I32, I64], ids=lambda t: t.name)
 def test_unary_operations_of_integers(data_type: DataType) -> None:
     for operation in ("ABS", "NEG", "SQUARE", "BITWISE_NOT"):
@@ -86,7 +88,7 @@ def test_unary_operations_of_integers(data_type: DataType) -> None:
         check_layer(ops.ElementwiseUnary(ops.UnaryOperation[operation]), [info], typed(data_type))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("operation", ops.ComparisonOperation, ids=lambda o: o.name)
 def test_comparisons(operation: ops.ComparisonOperation) -> None:
     special = np.array([0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 3] * 3, np.float32)
@@ -100,6 +102,7 @@ def test_comparisons(operation: ops.ComparisonOperation) -> None:
     check_layer(ops.Comparison(operation), infos, typed(BOOL))
 
 
+@pytest.mark.slow
 def test_logic() -> None:
     infos = [TensorInfo((3, 5, 70), BOOL), TensorInfo((5, 1), BOOL)]
     for operation in ops.LogicalBinaryOperation:

@@ -26,7 +26,7 @@ def test_quantized_inputs_broadcast_in_any_way(
     check_layer(operation, infos, quantized(None, S8, 0.15, 4))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("data_type", [S8, U8], ids=lambda t: t.name)
 @pytest.mark.parametrize("operation", FLOAT_OPERATIONS, ids=lambda o: o.name)
 def test_binary_operations_of_all_pairs_of_bytes(

@@ -94,7 +94,7 @@ def compiled(isa: Isa, families: Sequence[str]) -> subprocess.CompletedProcess[s
     return run_apart(COMPILE.format(given=given), 1200)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("name", AVAILABLE)
 def test_families_are_of_the_kernels_that_they_are_named_after(name: str) -> None:
     for family in FAMILIES:
@@ -102,7 +102,7 @@ def test_families_are_of_the_kernels_that_they_are_named_after(name: str) -> Non
         assert any(each.startswith(family.partition(",")[0]) for each in made), family
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", AVAILABLE)
 def test_llvm_selects_every_instruction_of_each_family(name: str) -> None:
     if not IS_FULL and name not in SHORT:
@@ -121,6 +121,7 @@ def test_llvm_selects_every_instruction_of_each_family(name: str) -> None:
         assert any(word.startswith(expected) for word in words["svdf"])
 
 
+@pytest.mark.slow
 def test_a_kernel_without_its_feature_is_found_out() -> None:
     isa = arm_isa("i8mm")
     done = compiled(isa._replace(features=isa.features.replace("+i8mm", "-i8mm")), OWN[:1])

@@ -193,6 +193,7 @@ def random_lookup(random: np.random.Generator) -> tuple[Operation, Array, Array]
     return operation, random_array(data_type.with_shape(shape), 3), indices
 
 
+@pytest.mark.slow
 def test_random_lookups_give_what_the_reference_gives_or_the_same_error() -> None:
     random, failed = np.random.default_rng(4), 0
     types = {np.dtype(each.dtype): each for each in INDICES}

@@ -34,6 +34,7 @@ def network_of(kind: DataType, filters: int, depth: int = 1) -> Network:
     return network
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("filters", [CHANNELS, 3 * CHANNELS])
 @pytest.mark.parametrize("kind", [DataType.FLOAT32, DataType.QASYMM_S8])
 def test_channels_with_filters_of_their_own_are_depthwise(kind: DataType, filters: int) -> None:

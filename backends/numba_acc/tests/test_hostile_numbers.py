@@ -87,12 +87,14 @@ def test_activations(function: ops.ActivationFunction) -> None:
     check(operation, [HOSTILE], TensorInfo(HOSTILE.shape, F32), ELEMENTWISE)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("kind", FLOAT_OPERATIONS, ids=lambda kind: kind.name)
 def test_functions_of_all_pairs(kind: ops.BinaryOperation) -> None:
     info = TensorInfo(FIRST.shape, F32)
     check(ops.ElementwiseBinary(kind), [FIRST, SECOND], info, ELEMENTWISE)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", ops.ComparisonOperation, ids=lambda kind: kind.name)
 def test_comparisons_of_all_pairs(kind: ops.ComparisonOperation) -> None:
     info = TensorInfo(FIRST.shape, DataType.BOOLEAN)
@@ -114,6 +116,7 @@ def test_every_number_but_zero_is_true() -> None:
         check_against_reference(network, {"x0": HOSTILE}, isa, {"y": HOSTILE != 0})
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("data_type", [S32, DataType.SIGNED64, U8, S8])
 def test_conversions_saturate(data_type: DataType) -> None:
     if data_type is not S8:
@@ -125,7 +128,7 @@ def test_conversions_saturate(data_type: DataType) -> None:
         check(ops.Quantize(), [HOSTILE], quantized(HOSTILE.shape, S8, scale, -3), None)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("algorithm", ops.PoolingAlgorithm, ids=lambda kind: kind.name)
 @pytest.mark.parametrize("number", HUGE)
 def test_pooling(algorithm: ops.PoolingAlgorithm, number: float) -> None:
@@ -134,6 +137,7 @@ def test_pooling(algorithm: ops.PoolingAlgorithm, number: float) -> None:
         check(operation, [unlike(number, 1, 6, 7, channels)], TensorInfo(None, F32), SUMS)
 
 
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("number", HUGE)
 def test_reductions_along_an_axis(number: float) -> None:
     image = unlike(number, 4, 5, 37)
@@ -153,7 +157,7 @@ def test_rows_of_infinities_and_no_numbers() -> None:
         check(operation, [rows], info, SUMS)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(19)
 @pytest.mark.parametrize("number", HUGE)
 def test_images_that_are_normalised_and_resized(number: float) -> None:
     image = unlike(number, 2, 5, 6, 37)
@@ -190,6 +194,7 @@ def test_weighted_layers(number: float, where: str) -> None:
             check_against_reference(network, feeds, isa, expected, SUMS)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("number", [*HUGE, 0.0])
 def test_floats_with_weights_of_8_bits(number: float) -> None:
     layers: list[tuple[Operation, tuple[int, ...], tuple[int, ...], int]] = [

@@ -112,6 +112,7 @@ def batch_of(view: SubgraphView) -> dict[str, Array]:
     return arrays
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("data_type", "num_threads"), [(DataType.FLOAT32, 2), (DataType.QASYMM_S8, 1)]
 )

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from armpy import DataType, Network, TensorInfo, ops
 from armpy.execution import Runtime, RuntimeOptions
@@ -9,6 +10,7 @@ from armpy.model import Model
 NEGATE = ops.ElementwiseUnary(ops.UnaryOperation.NEG)
 
 
+@pytest.mark.slow
 def test_tensors_may_lie_in_each_other_however_deep() -> None:
     network = Network()
     x = network.input("x", TensorInfo((1,), DataType.FLOAT32))

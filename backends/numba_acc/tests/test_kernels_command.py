@@ -29,6 +29,7 @@ def fresh() -> Iterator[None]:
     kernel_packs._found.cache_clear()
 
 
+@pytest.mark.slow
 def test_packs_are_built_for_several_targets_and_listed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -68,6 +69,7 @@ def test_where_there_are_none_it_says_how_to_get_some(capsys: pytest.CaptureFixt
     assert "pip install 'armpy[kernels]', or armpy kernels build" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_damaged_pack_is_a_problem(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,6 +104,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_compiled(
     assert "packs cannot be written there" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_model_that_cannot_be_read_is_left_out_and_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,6 +12,7 @@ ROOT = Path(armpy_numba_acc.__file__).parent
 RECORDS, TILES = "machine/calls/products.py", "lowering/tiles.py"
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("record", "kernels", "lowering"),
     [

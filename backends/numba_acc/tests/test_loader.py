@@ -44,6 +44,7 @@ def copied(address: int) -> list[int]:
 Load = Callable[[dict[str, bytes]], dict[str, int]]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("load", [loader.load_objects, llvm.load_by_llvm])
 def test_code_runs_wherever_it_was_loaded(objects: dict[str, bytes], load: Load) -> None:
     addresses = load(objects)

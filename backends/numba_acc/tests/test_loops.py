@@ -131,7 +131,7 @@ def test_conditions_are_computed(start: int) -> None:
     assert x[0, 0] == 2.0 ** max(4 - start, 0)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("info", [VECTOR, BYTES, HALVES], ids=["float32", "int8", "float16"])
 @pytest.mark.parametrize("turns", [0, 1, 2, 5])
 def test_values_change_places(info: TensorInfo, turns: int) -> None:
@@ -289,7 +289,7 @@ USES: dict[str, Build] = {
 }
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(17)
 @pytest.mark.parametrize("info", LISTS, ids=lambda info: info.data_type.name)
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("start", [0, -2, 2])

@@ -199,6 +199,7 @@ def test_measuring_takes_one_kernel_and_less_than_a_second_on_any_machine(
         assert 0 < spent_ns < 1e9
 
 
+@pytest.mark.slow
 def test_this_machine_is_measured_once_kept_and_told_of() -> None:
     steps: list[Progress] = []
     with watch_progress(steps.append):

@@ -158,6 +158,7 @@ def to_bfloat16(values: Array) -> Array:
     return (rounded & 0xFFFF0000).astype(np.uint32).view(np.float32)
 
 
+@pytest.mark.slow
 def test_code_has_the_unit_s_instructions_wherever_it_is_compiled() -> None:
     amx = make_isa("avx512amx", "x86_64-unknown-linux-gnu", "sapphirerapids", frozenset())
     function = convolution_u8_matrix.make(amx, 32, 2, 0, 1, 0, 0, 0, 0)

@@ -86,7 +86,7 @@ def _check(operation: ops.Operation, infos: list[TensorInfo], isa: str) -> None:
     check_against_reference(_network(operation, *infos), given, ISAS[ISA_NAMES.index(isa)])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize(("operation", "shape"), CASES, ids=str)
 def test_elements_are_moved_as_cpuref_moves_them(
@@ -97,6 +97,7 @@ def test_elements_are_moved_as_cpuref_moves_them(
         _check(operation, [kind.with_shape(shape)], isa)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("axis", [0, 1, 2, -1])
 def test_tensors_are_joined_along_any_axis(axis: int, isa: str) -> None:

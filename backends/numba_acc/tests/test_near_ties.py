@@ -41,7 +41,7 @@ def network(scale: float, activation: FusedActivation, is_depthwise: bool) -> Ne
     return net
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(17)
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("activation", [FusedActivation.NONE, FusedActivation.RELU])
 @pytest.mark.parametrize("is_depthwise", [False, True], ids=["convolution", "depthwise"])

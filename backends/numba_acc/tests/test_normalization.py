@@ -14,6 +14,7 @@ from backends.numba_acc.tests.one_layer import check_layer
 F16, F32 = DataType.FLOAT16, DataType.FLOAT32
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("axes", [(-1,), (0,), (1,), (1, 2)], ids=str)
 @pytest.mark.parametrize("radius", [0, 2, 9])
 def test_neighbours_of_any_axis_count(axes: tuple[int, ...], radius: int) -> None:
@@ -22,6 +23,7 @@ def test_neighbours_of_any_axis_count(axes: tuple[int, ...], radius: int) -> Non
     check_layer(operation, [info], info)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("beta", [1.0, 0.75, 0.0, -0.5])
 def test_sums_are_taken_to_any_power(beta: float) -> None:
     info = TensorInfo((3, 40), F32)

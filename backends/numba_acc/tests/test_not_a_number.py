@@ -55,6 +55,7 @@ def test_what_is_no_number_stays_so(name: str, isa: Isa) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("isa", ISAS, ids=ISA_NAMES)
 def test_with_fewer_products_neighbours_may_become_no_number_too(isa: Isa) -> None:
     network, inputs = network_of(FEWER_PRODUCTS, (1, 12, 12, 16), (32, 3, 3, 16))

@@ -51,6 +51,7 @@ def mutated(data: bytes, rng: random.Random) -> bytes:
     return bytes(result)
 
 
+@pytest.mark.slow
 def test_damaged_objects_are_refused_or_linked_within_bounds(objects: dict[str, bytes]) -> None:
     rng = random.Random(20)
     refused = 0

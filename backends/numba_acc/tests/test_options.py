@@ -38,6 +38,7 @@ def test_by_default_the_best_instructions_and_every_core_are_used(
     assert program_isa_and_threads() == (HOST[0], usable_cores())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOST)
 def test_options_choose_instructions_and_threads(name: str) -> None:
     options = {"NumbaAcc": {"isa": name, "num_threads": 3}}

@@ -49,7 +49,7 @@ def top_network(operation: ops.TopkV2, info: TensorInfo) -> Network:
     return network
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.data_type.name)
 def test_largest_elements_are_those_of_the_reference(kind: TensorInfo, isa: str) -> None:
@@ -97,7 +97,7 @@ def one_hot_case(
     return network, {**given, "places": indices}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(17)
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("axis", [0, 1, 2, -1])
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])

@@ -32,6 +32,7 @@ def portable(triple: str) -> Isa:
     return make_isa("portable", triple, "generic", frozenset())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("triple", "called"),
     [
@@ -80,6 +81,7 @@ def test_llvm_loads_objects_elsewhere(
     assert loader.load_objects({"kernel": b"whatever it is"}) == {"kernel": 7}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(3))
 def test_networks_run_with_code_that_llvm_has_loaded(
     seed: int, monkeypatch: pytest.MonkeyPatch

@@ -110,6 +110,7 @@ LIES = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("said", LIES.values(), ids=LIES)
 def test_packs_for_anything_else_are_not_used(
     folder: Path, said: dict[str, object], compiled: list[Kernel]
@@ -204,7 +205,7 @@ print(json.dumps({"compiler": "numba" in sys.modules, "y": y.tolist()}))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_model_runs_from_a_pack_as_from_what_is_compiled_here(
     folder: Path, tmp_path: Path
 ) -> None:
@@ -238,7 +239,7 @@ print("loaded")
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(not elf.can_load(), reason="only Linux's object files are checked")
 @pytest.mark.parametrize(
     ("place", "byte"),
@@ -285,7 +286,7 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(not elf.can_load(), reason="only Linux's object files are checked")
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_damaged_code_of_a_pack_is_compiled_anew(

@@ -56,7 +56,7 @@ def test_float32(name: str, algorithm: ops.PoolingAlgorithm) -> None:
     check_everywhere(operation, TensorInfo(shape, DataType.FLOAT32))
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(17)
 @pytest.mark.parametrize("algorithm", [MAX, AVERAGE])
 @pytest.mark.parametrize("data_type", [DataType.QASYMM_U8, DataType.QASYMM_S8])
 @pytest.mark.parametrize("name", CASES)
@@ -77,7 +77,7 @@ def test_means_of_few_bytes_are_exact(size: Pair, data_type: DataType) -> None:
     check_everywhere(operation, info, EXACT)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(31)
 @pytest.mark.parametrize("algorithm", [MAX, AVERAGE])
 @pytest.mark.parametrize("name", CASES)
 def test_words(name: str, algorithm: ops.PoolingAlgorithm) -> None:

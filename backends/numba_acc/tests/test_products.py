@@ -60,6 +60,7 @@ def _check_weighted(
 KINDS = (DataType.FLOAT32, DataType.QASYMM_U8, DataType.QASYMM_S8)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_filters_of_a_group_see_its_channels_only(kind: DataType, isa: str) -> None:
@@ -139,7 +140,7 @@ SIZES = [
 """Batches of both operands, rows, depth, columns."""
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(71)
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("is_constant", [False, True])
 @pytest.mark.parametrize("types", BYTES, ids=str)

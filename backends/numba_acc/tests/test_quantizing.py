@@ -61,6 +61,7 @@ def test_bytes_are_dequantized(data_type: DataType) -> None:
     check_exactly(ops.Dequantize(), stored, source, TensorInfo((256,), F32))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize("data_type", [S8, DataType.QSYMM_S8], ids=lambda t: t.name)
 def test_scales_run_along_any_axis(data_type: DataType, axis: int) -> None:
@@ -99,7 +100,7 @@ CASTS = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("types", CASTS, ids=lambda pair: "-".join(t.name for t in pair))
 def test_casts(types: tuple[DataType, DataType]) -> None:
     if types[0].is_float:
@@ -118,6 +119,7 @@ def test_casts(types: tuple[DataType, DataType]) -> None:
     check_exactly(ops.Cast(), values, *(info.with_shape(values.shape) for info in infos))
 
 
+@pytest.mark.slow
 def test_casts_by_hand() -> None:
     reals = np.array([-1, 255.9, 256, 1e9, -1e9, np.nan, -0.5, 1e-40, -0.0], np.float32)
     integers = np.array([-1, 255, 256, 127, 128, -129, 0], np.int32)

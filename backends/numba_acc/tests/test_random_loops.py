@@ -116,7 +116,7 @@ def _graph(infos: list[TensorInfo], build: Callable[..., list[Value]]) -> Graph:
     return net.build()
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("seed", range(NUM_LOOPS))
 def test_random_loops_give_what_cpu_ref_gives(seed: int) -> None:
     maker = _Maker(seed)

@@ -63,7 +63,7 @@ def _check(
     check_against_reference(network, given, ISAS[ISA_NAMES.index(isa)])
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("shifts_first", [True, False])
 @pytest.mark.parametrize("activation", [ops.RecurrentActivation.RELU, ops.RecurrentActivation.TANH])
@@ -91,6 +91,7 @@ _STATES = {
 """What a Svdf of integers may remember, and the type of the weights that filter it."""
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("shifts_first", [True, False])
@@ -119,6 +120,7 @@ def test_svdf_filters_over_time_in_integers(kind: str, shifts_first: bool, isa: 
         _check(operation, infos, constants, (state, output), isa)
 
 
+@pytest.mark.slow
 def test_a_keyword_network_that_remembers_bytes_is_one_part() -> None:
     info = _info((1, 32), DataType.QASYMM_S8, 0.05, 3)
     state = _info((1, 32 * 8), DataType.QASYMM_S8, 0.1, -5)
@@ -182,6 +184,7 @@ def _lstm_operands(
     return shapes
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize(
@@ -211,6 +214,7 @@ def test_lstm_runs_over_time_in_float32(
     _check(operation, infos, constants, (), isa)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize(("parts", "time_major"), [(("input",), False), ((), True)], ids=str)
 def test_lstm_runs_over_time_in_integers(parts: Sequence[str], time_major: bool, isa: str) -> None:
@@ -267,6 +271,7 @@ def _gru(batch: int) -> tuple[ops.RecurrentSequence, list[TensorInfo | None], di
     return operation, infos, {**constants, 5: np.array([4, 1, 3], np.int32)[:batch]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("isa", ISA_NAMES)
 def test_recurrent_sequences_run_over_time_in_float32(isa: str) -> None:
     operation, infos, constants = _gru(3)

@@ -48,7 +48,7 @@ def _check(
     check_against_reference(network, {"x": random_array(given)}, _isa(isa))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("operation", REAL, ids=lambda operation: operation.name)
 def test_numbers_are_reduced_as_cpuref_does(operation: ops.ReduceOperation, isa: str) -> None:
@@ -61,6 +61,7 @@ def test_numbers_are_reduced_as_cpuref_does(operation: ops.ReduceOperation, isa:
             _check(layer, I32.with_shape(shape), isa)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("kind", [U8, S8], ids=lambda kind: kind.data_type.name)
@@ -85,6 +86,7 @@ def test_truth_values_are_reduced(isa: str) -> None:
             _check(ops.Reduce(operation, axes, keep_dims), BOOL.with_shape(shape), isa)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("name", ["MAX", "MIN"])
 def test_nan_is_the_extreme_and_zeros_are_alike(name: str, isa: str) -> None:
@@ -103,6 +105,7 @@ def test_nan_is_the_extreme_and_zeros_are_alike(name: str, isa: str) -> None:
         check_against_reference(network, {"x": values}, _isa(isa))
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("output_type", [DataType.SIGNED32, DataType.SIGNED64])

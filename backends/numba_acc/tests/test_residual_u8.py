@@ -92,7 +92,7 @@ CASES = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", CASES)
 def test_sums_are_the_references(name: str) -> None:
     net, inputs = network(CASES[name])

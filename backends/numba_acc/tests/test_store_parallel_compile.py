@@ -84,6 +84,7 @@ def patient(compiled: Callable[[Kernel, Isa], bytes], folder: Path, made: list[K
     return compile_here
 
 
+@pytest.mark.slow
 def test_two_processes_compile_what_one_would(
     folder: Path, started: Processes, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -197,6 +197,7 @@ def test_programs_for_a_single_turn_are_not_kept(folder: Path) -> None:
 DAMAGES = ("flip", "cut", "empty", "swap", "remove", "grow", "exchange")
 
 
+@pytest.mark.slow
 @settings(max_examples=effort(40, 40, quick=10))
 @given(st.data())
 def test_a_damaged_store_gives_what_an_empty_one_gives(data: st.DataObject) -> None:
@@ -258,6 +259,7 @@ with runtime_of(1) as runtime:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="there are no such limits here")
 @pytest.mark.parametrize("hindrance", ["full", "read-only"])
 def test_networks_run_where_nothing_can_be_kept(hindrance: str, folder: Path) -> None:

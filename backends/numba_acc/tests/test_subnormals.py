@@ -142,6 +142,7 @@ def test_quantised_tensors_whose_scale_would_be_lost_are_left_to_others() -> Non
     assert support(ops.Quantize(), [floats], [quantized((4,), DataType.QASYMM_S8, 1e-12, 0)])
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("triple", "reads", "writes"),

@@ -49,6 +49,7 @@ def network_of_all() -> tuple[Network, dict[str, Array]]:
     return network, inputs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("isa", [*ISAS[:1], *UNITS], ids=lambda isa: isa.name)
 def test_sums_are_those_of_the_reference(isa: Isa) -> None:
     check_against_reference(*network_of_all(), isa)

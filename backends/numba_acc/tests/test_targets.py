@@ -64,7 +64,7 @@ def has_by_llvm(triple: str, cpu: str, feature: str) -> bool:
     return "@inner" not in str(module)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", PROCESSORS)
 def test_targets_need_what_llvm_says_that_the_processor_has(name: str) -> None:
     target = named_target(name)
@@ -216,7 +216,7 @@ MACHINES = {"x86_64": 62, "aarch64": 183}
 """In the headers of object files (ELF)."""
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["x86-64-v2", "znver5", "cortex-a72", "neoverse-v2"])
 def test_code_is_made_for_any_target_on_any_machine(name: str) -> None:
     graph = convolutions(8, 4).build()
@@ -240,6 +240,7 @@ def test_code_for_this_machine_is_what_it_compiles_anyway() -> None:
     assert {*layer.operation.program.kernels} < objects.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", PROCESSORS)
 def test_code_runs_on_processors_that_have_what_it_needs(name: str) -> None:

@@ -41,6 +41,7 @@ def run_once(num_threads: int) -> Array:
     return result
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("num_threads", [2, 3, 7])
 def test_the_number_of_threads_changes_no_result(num_threads: int) -> None:
     alone = run_once(1)
@@ -145,6 +146,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
         time.sleep(0.001)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_a_forked_process_has_workers_of_its_own() -> None:
@@ -252,7 +254,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 def test_a_process_that_forks_while_kernels_are_compiled_has_a_child_that_compiles(
     monkeypatch: pytest.MonkeyPatch,
@@ -262,6 +264,7 @@ def test_a_process_that_forks_while_kernels_are_compiled_has_a_child_that_compil
     assert done.stdout == "0\n", done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no such signals")
 def test_interrupts_at_any_time_leave_workers_that_run_and_stop() -> None:
     done = run_apart(INTERRUPTED)

@@ -70,6 +70,7 @@ def test_extremes_of_floats_are_pythons_with_nan_and_zeros_of_both_signs(
     assert numbers[2:].tobytes() == expected.tobytes()
 
 
+@pytest.mark.slow
 def test_numbas_own_target_is_not_set_up() -> None:
     subprocess.run([sys.executable, "-c", _ALONE], check=True)
 

@@ -118,6 +118,7 @@ def test_what_is_fastest_is_kept_and_used_from_then_on(quick: None) -> None:
     assert kinds.count(("program", "tuned")) == 1
 
 
+@pytest.mark.slow
 def test_another_process_uses_it(quick: None, folder: Path) -> None:
     tuned(view_of_convolutions())
     expected = compiled_program(view_of_convolutions(), ISA)
@@ -313,6 +314,7 @@ DOCUMENTS += [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("document", DOCUMENTS, ids=range(len(DOCUMENTS)))
 def test_other_bytes_are_no_measurements(document: str) -> None:
     view = view_of_convolutions()

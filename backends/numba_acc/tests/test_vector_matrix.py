@@ -162,6 +162,7 @@ def test_nothing_behind_a_vector_is_multiplied(isa: str) -> None:
     check_against_reference(network, {"x": given}, _isa(isa))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("scale", "isas"), [(4, ISAS), (2, ISAS[:1])])
 def test_ties_are_rounded_away_from_zero(scale: int, isas: tuple[Isa, ...]) -> None:
     """As TFLite rounds in fully connected layers, once; CpuRef is not asked."""

@@ -107,6 +107,7 @@ def test_one_tensor_may_be_query_key_and_value() -> None:
     assert commands(net) == ["Attention"]
 
 
+@pytest.mark.slow
 def test_a_mask_is_moved() -> None:
     net = Network()
     heads = gathered(net, mixed(net))

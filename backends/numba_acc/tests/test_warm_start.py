@@ -61,7 +61,7 @@ def cold(folder: Path) -> Any:  # Any: JSON
     return start(folder)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_first_start_compiles_and_says_how_far_it_is(cold: Any) -> None:
     assert cold["compilers"] == ["armpy_numba_acc.llvm.compiler", "numba"]
     total = cold["told"][0][1]
@@ -69,22 +69,25 @@ def test_a_first_start_compiles_and_says_how_far_it_is(cold: Any) -> None:
     assert cold["told"] == [[done, total] for done in range(total + 1)]
 
 
+@pytest.mark.slow
 def test_a_warm_start_imports_no_compiler(cold: Any, folder: Path) -> None:
     assert start(folder) == {**cold, "compilers": [], "told": []}
 
 
+@pytest.mark.slow
 def test_a_start_without_programs_imports_no_compiler(cold: Any, folder: Path) -> None:
     for path in (folder / "numba_acc").glob("program-*"):
         path.unlink()
     assert start(folder) == {**cold, "compilers": [], "told": []}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_folder_that_cannot_be_written_costs_time_only(cold: Any, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert start(tmp_path / "file") == cold
 
 
+@pytest.mark.slow
 def test_a_process_that_has_the_backend_and_does_not_use_it_loads_no_library() -> None:
     code = (
         "import importlib, pkgutil, sys; from armpy_numba_acc import NumbaBackend, lowering;"
@@ -102,6 +105,7 @@ def test_a_process_that_has_the_backend_and_does_not_use_it_loads_no_library() -
     assert (done.stdout, done.returncode) == ("[]\n", 0), done.stderr
 
 
+@pytest.mark.slow
 def test_damaged_code_is_compiled_again(cold: Any, folder: Path) -> None:
     paths = sorted((folder / "numba_acc").glob("object-*"))
     paths[0].write_bytes(paths[0].read_bytes()[:-100])

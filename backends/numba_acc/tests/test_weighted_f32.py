@@ -101,7 +101,7 @@ def kernels_of(network: Network, isa: Isa) -> set[str]:
     return {kernel.name for kernel in program.kernels}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("name", POINTWISE)
 def test_convolutions_of_all_sizes(name: str) -> None:
     network, inputs = network_of(POINTWISE[name])
@@ -111,7 +111,7 @@ def test_convolutions_of_all_sizes(name: str) -> None:
         check_against_reference(network, inputs, isa, expected)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", FEWER_PRODUCTS)
 def test_convolutions_with_fewer_multiplications(name: str) -> None:
     network, inputs = network_of(FEWER_PRODUCTS[name])

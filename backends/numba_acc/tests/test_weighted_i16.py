@@ -166,6 +166,7 @@ def test_transposed(name: str, isa: Isa) -> None:
     check_against_reference(net, inputs, isa, tolerance=EXACT)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("isa", ISAS, ids=ISA_NAMES)
 @pytest.mark.parametrize(
     "case",
@@ -252,7 +253,7 @@ def test_threads_share_the_work(name: str) -> None:
     np.testing.assert_array_equal(made, expected)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("rounding", ["plain", "signed", "real"])
 def test_kernels_compile_for_arm(rounding: str) -> None:
     neon = make_isa("neon", "aarch64-linux-gnu", "cortex-a76", frozenset({"neon", "dotprod"}))

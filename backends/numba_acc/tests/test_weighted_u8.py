@@ -185,6 +185,7 @@ def test_vectors_of_256_bits_multiply_bytes() -> None:
         check_against_reference(net, inputs, narrow)
 
 
+@pytest.mark.slow
 def test_products_of_signed_bytes_give_what_those_of_unsigned_ones_do(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -213,6 +214,7 @@ def test_products_of_signed_bytes_give_what_those_of_unsigned_ones_do(
     assert calls
 
 
+@pytest.mark.slow
 def test_arm_processors_get_dot_products_of_signed_bytes() -> None:
     neon = make_isa("neon", "aarch64-linux-gnu", "cortex-a76", frozenset({"neon", "dotprod"}))
     function = convolution_u8.make(neon, 6, 4, 1, 1, 1, 1, 0, 1)

@@ -32,7 +32,7 @@ def test_floats_are_quantized_to_words(data_type: DataType, scale: float) -> Non
     check_layer(ops.Quantize(), [TensorInfo(values.shape, F32)], target, EXACT, [values])
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(29)
 @pytest.mark.parametrize("source", [S16, U16], ids=lambda t: t.name)
 @pytest.mark.parametrize("target", [S8, U8, S16, U16, I32], ids=lambda t: t.name)
 @pytest.mark.parametrize("ratio", [1.0, 0.5, 2.0, 1 / 257.3, 0.71, 3.3e-9, 90000.0])
@@ -72,6 +72,7 @@ def test_softmax_of_words_is_exact(shape: tuple[int, ...], scale: float, beta: f
     check_layer(ops.Softmax(beta=beta), [source], target, EXACT)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("source", [S8, U8], ids=lambda t: t.name)
 @pytest.mark.parametrize("shape", [(1, 2), (3, 5, 12), (9, 64)], ids=str)
 def test_softmax_of_bytes_has_words(source: DataType, shape: tuple[int, ...]) -> None:
@@ -83,7 +84,7 @@ FIXED = [BinaryOperation.ADD, BinaryOperation.SUB, BinaryOperation.MUL]
 BINARY = [kind for kind in FLOAT_OPERATIONS if not kind.name.startswith(("POWER", "DIV"))]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("kind", BINARY, ids=lambda kind: kind.name)
 @pytest.mark.parametrize("activation", [ops.FusedActivation.NONE, ops.FusedActivation.RELU])
 @pytest.mark.parametrize("scales", [(0.01, 0.02, 0.015), (0.25, 0.25, 0.25)], ids=str)
@@ -175,7 +176,7 @@ REDUCTIONS = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", REDUCTIONS, ids=lambda kind: kind.name)
 @pytest.mark.parametrize("axes", [(1, 2), (3,), (0, 2)], ids=str)
 def test_reductions_of_words(kind: ops.ReduceOperation, axes: tuple[int, ...]) -> None:
@@ -185,6 +186,7 @@ def test_reductions_of_words(kind: ops.ReduceOperation, axes: tuple[int, ...]) -
     check_layer(operation, [info], quantized(None, S16, scale, 0), EXACT)
 
 
+@pytest.mark.slow
 def test_means_of_most_words_do_not_overflow() -> None:
     info = quantized((1, 1 << 16, 2), S16, 0.01, 0)
     given = [np.tile(np.array([-32768, 32767], np.int16), (1, 1 << 16, 1))]

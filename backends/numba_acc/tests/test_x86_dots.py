@@ -20,7 +20,7 @@ def loop_of(instruction: str, isa: Isa, rows: int, vectors: int) -> list[str]:
     return max(blocks, key=lambda block: block.count(instruction)).splitlines()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize(
     ("name", "cpu", "instruction", "tile"),
     [
@@ -44,6 +44,7 @@ def test_the_inner_loop_multiplies_and_keeps_all_in_registers(
     assert not spilled
 
 
+@pytest.mark.slow
 def test_a_tile_with_too_many_registers_spills() -> None:
     isa = make_isa("avx2vnniint8", X86, "sierraforest", frozenset())
     lines = loop_of("vpdpbssd", isa, 8, 3)

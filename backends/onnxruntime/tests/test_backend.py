@@ -35,6 +35,7 @@ from armpy.ops import (
 )
 from armpy.ops.operation import Array
 from armpy_conformance import run_conformance
+from tests.support.effort import part_of_kit
 
 BACKEND_ID = "OrtCpu"
 
@@ -137,11 +138,13 @@ def test_a_provider_that_is_not_there_is_named(name: str, text: str) -> None:
 
 @pytest.mark.slow
 def test_the_backend_keeps_to_the_contract_and_agrees_with_the_reference() -> None:
+    cases = part_of_kit("contract/graphs", "Concat/", "pattern/residual", "pattern/separable")
     with np.errstate(all="ignore"):
-        result = run_conformance(BACKEND_ID)
+        result = run_conformance(BACKEND_ID, filter=cases)
     assert result.is_passed, (result.shortcomings, result.problems)
 
 
+@pytest.mark.slow
 def test_another_module_in_place_of_the_engine_is_named() -> None:
     pytest.importorskip("armpy_compat")
     program = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -18,6 +17,8 @@ pytest.importorskip("armpy_openvino")
 
 from armpy_openvino import OpenVinoBackend
 from armpy_openvino.engine import available_devices, core, openvino
+
+from tests.support.effort import part_of_kit
 
 DIGITS = Path(__file__).parents[3] / "examples" / "digits" / "digits_int8.tflite"
 
@@ -54,12 +55,9 @@ def test_a_device_that_is_not_there_is_named_with_those_that_are() -> None:
         OpenVinoBackend().create_backend_context({"device": "GPU.7"})
 
 
-SOME = ("Concat/", "pattern/residual", "pattern/separable")
-"""Cases of a short run: all of them take many minutes, as each layer is compiled alone."""
-
-
 @pytest.mark.slow
 def test_the_backend_keeps_to_the_contract_and_agrees_with_the_reference() -> None:
-    is_full = "ARMPY_FULL_TESTS" in os.environ
-    result = run_conformance("OpenVino", filter="" if is_full else SOME)
+    # All cases take many minutes, as each layer is compiled alone.
+    cases = part_of_kit("Concat/", "pattern/residual", "pattern/separable")
+    result = run_conformance("OpenVino", filter=cases)
     assert result.is_passed, (result.shortcomings, result.problems)

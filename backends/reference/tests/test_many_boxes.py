@@ -27,6 +27,7 @@ def one_by_one(boxes: Array, scores: Array, limit: int, threshold: float) -> lis
     return chosen[:limit]
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("limit", [5, 70, 1 << 62])
 @pytest.mark.parametrize("size", [0.02, 0.2, 1.0])
 def test_many_boxes_are_chosen_as_one_by_one(size: float, limit: int) -> None:

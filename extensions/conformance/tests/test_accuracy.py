@@ -141,6 +141,7 @@ def test_the_best_class_is_counted_by_sample() -> None:
     assert (found.same_best, found.num_rows) == (0.5, 2)
 
 
+@pytest.mark.slow
 def test_a_sound_backend_is_as_exact_as_the_reference() -> None:
     run = run_accuracy([DIGITS], "NumbaAcc", settings=QUICK)
     (model,) = run.models
@@ -158,6 +159,7 @@ def test_a_sound_backend_is_as_exact_as_the_reference() -> None:
     assert ours.errors.relative == pytest.approx(reference.errors.relative, rel=0.2)
 
 
+@pytest.mark.slow
 def test_the_peer_is_measured_where_it_is_installed() -> None:
     pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
     (model,) = run_accuracy([DIGITS], "CpuRef", settings=QUICK).models
@@ -168,7 +170,7 @@ def test_the_peer_is_measured_where_it_is_installed() -> None:
     assert peer.latency is not None
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("faults", "status", "text"),
     [
@@ -204,6 +206,7 @@ def sum_model(shape: tuple[int, ...] = (4,)) -> bytes:
     return model.to_bytes()
 
 
+@pytest.mark.slow
 def test_a_model_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("ARMPY_SAMPLE_FAULTS", "execute=hang")
     monkeypatch.setattr("armpy_conformance.workers._START_S", 5.0)
@@ -259,6 +262,7 @@ def test_words_are_measured_against_those_of_the_file(tmp_path: Path) -> None:
     assert scores_of(path, AccuracySettings(seconds=0)) == {"word error rate": pytest.approx(2 / 5)}
 
 
+@pytest.mark.slow
 def test_cepstra_classes_and_elements_are_measured_against_those_of_the_file(
     tmp_path: Path,
 ) -> None:
@@ -281,6 +285,7 @@ def test_cepstra_classes_and_elements_are_measured_against_those_of_the_file(
     assert scores_of(path, AccuracySettings(2, seconds=0))["top-1 accuracy"] == 1
 
 
+@pytest.mark.slow
 def test_a_file_without_expected_results_has_no_scores(tmp_path: Path) -> None:
     path = recorded(tmp_path, {"a": {"in0": HEARD, "in1": NOTHING}})
     assert scores_of(path, AccuracySettings(seconds=0)) == {}
@@ -357,6 +362,7 @@ def test_the_page_needs_nothing_else_and_shows_every_model() -> None:
     assert "<svg" in page
 
 
+@pytest.mark.slow
 def test_the_command_prints_a_table_json_and_a_page(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

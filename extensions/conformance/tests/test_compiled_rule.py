@@ -55,11 +55,12 @@ def change_programs(backend: Any, **methods: Callable[..., object]) -> None:
     backend.get_programs = changed
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_what_comes_back_from_files_passes(backend: Any) -> None:
     assert judged(backend) == (Outcome.PASSED, "")
 
 
+@pytest.mark.slow
 def test_parts_of_which_nothing_is_written_pass(backend: Any) -> None:
     change_programs(backend, save=lambda *_: None)
     assert judged(backend) == (Outcome.PASSED, "")

@@ -80,7 +80,7 @@ def test_cpu_ref_passes_every_case() -> None:
     assert result.is_passed
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "backend",
     [
@@ -140,6 +140,7 @@ def doing_nothing() -> Network:
     return net
 
 
+@pytest.mark.slow
 def test_a_layer_given_back_alone_is_tried_with_neighbours() -> None:
     parts = part_of_kit("contract/graphs", "Activation/relu", "ElementwiseBinary/add")
     found = run(Pairs("Pairs", OPERATIONS), parts)
@@ -178,6 +179,7 @@ def test_of_a_pattern_some_layers_may_run_elsewhere() -> None:
     assert result.ran == ("Activation FLOAT32",)
 
 
+@pytest.mark.slow
 def test_what_a_backend_declares_has_to_run_and_excuses_what_it_gives_back() -> None:
     parts = part_of_kit("ElementwiseUnary/", "pattern/", "declared/")
     found = run(Declaring("Declaring"), parts)
@@ -243,6 +245,7 @@ def test_a_nan_that_cpu_ref_does_not_have_is_found() -> None:
     assert "got nan" in result.text
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("kind", "tamper"),
     [
@@ -300,6 +303,7 @@ def test_a_second_execution_that_is_wrong_is_found() -> None:
     assert "when executed again" in result.text
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("method", "said"),
     [
@@ -373,6 +377,7 @@ def test_a_yes_to_an_unknown_operation_breaks_the_contract() -> None:
     assert "nobody has heard of" in text
 
 
+@pytest.mark.slow
 def test_a_workload_that_threads_cannot_share_breaks_the_contract() -> None:
     texts = contract_problems(Tampering(Crowded(), (ElementwiseBinary, Activation)), "threads/")
     assert any("run by 4 threads" in text for text in texts)
@@ -420,7 +425,7 @@ def test_a_filter_that_selects_nothing_is_an_error() -> None:
         run_conformance("CpuRef", filter="no such case")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_cases_for_other_processes_are_not_made_in_this_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -437,6 +442,7 @@ def test_a_backend_that_is_not_there_is_an_error() -> None:
         run_conformance("Nobody", filter="Rank/")
 
 
+@pytest.mark.slow
 def test_constants_of_another_network_are_noticed() -> None:
     result = run(KeepsConstants(), "TransposeConvolution2d/")
     assert not result.is_passed

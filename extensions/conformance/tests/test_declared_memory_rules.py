@@ -78,7 +78,7 @@ class Overflowing(VectorBackend):
         return Factory()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("declared", [(1, 128), (256, 32)])
 def test_a_backend_that_keeps_to_what_it_declares_passes(declared: tuple[int, int]) -> None:
     backend = VectorBackend(*declared)
@@ -87,6 +87,7 @@ def test_a_backend_that_keeps_to_what_it_declares_passes(declared: tuple[int, in
     assert backend.misplaced == []
 
 
+@pytest.mark.slow
 def test_handles_that_lie_elsewhere_than_declared_are_found() -> None:
     backend = VectorBackend(64)
     backend.factory = SlippingFactory(64)
@@ -96,6 +97,7 @@ def test_handles_that_lie_elsewhere_than_declared_are_found() -> None:
     assert "'test/vectors'" in text
 
 
+@pytest.mark.slow
 def test_writing_behind_the_padding_is_found() -> None:
     found = {one.case: one.text for one in failures(Overflowing(1, 16))}
     text = found["contract/alignment/nothing-is-written-behind-the-padding"]

@@ -92,6 +92,7 @@ def search(
     )
 
 
+@pytest.mark.slow
 def test_a_lying_backend_is_caught_with_a_reproducer(tmp_path: Path) -> None:
     options = write_liar(tmp_path / "liar", "Tampering(lying_backends.wrong_maxima, None)")
     run = search(tmp_path, options, "Liar", 6, MAXIMA)
@@ -111,6 +112,7 @@ def test_a_lying_backend_is_caught_with_a_reproducer(tmp_path: Path) -> None:
     assert run_vectors(tmp_path / "found", "CpuRef").problems == ()
 
 
+@pytest.mark.slow
 def test_a_backend_that_ends_its_process_is_caught(tmp_path: Path) -> None:
     options = write_liar(tmp_path / "liar", "Tampering(lying_backends.ends_at_maxima, None)")
     run = search(tmp_path, options, "Liar", 6, MAXIMA)
@@ -118,6 +120,7 @@ def test_a_backend_that_ends_its_process_is_caught(tmp_path: Path) -> None:
     assert "the process ended with code 3" in run.findings[0].text
 
 
+@pytest.mark.slow
 def test_a_sound_backend_is_not_suspected(tmp_path: Path) -> None:
     run = search(tmp_path, RuntimeOptions(), "CpuRef")
     assert run.is_passed, run.findings
@@ -127,6 +130,7 @@ def test_a_sound_backend_is_not_suspected(tmp_path: Path) -> None:
     assert not (tmp_path / "found").exists()
 
 
+@pytest.mark.slow
 def test_a_search_of_which_the_backend_ran_nothing_proves_nothing(tmp_path: Path) -> None:
     options = write_liar(tmp_path / "liar", "Tampering(lying_backends.adds_one, ())")
     run = search(tmp_path, options, "Liar", 4)
@@ -140,6 +144,7 @@ def test_a_search_ends_when_its_time_is_over(tmp_path: Path) -> None:
     assert run.duration_s < 60
 
 
+@pytest.mark.slow
 def test_atheris_is_asked_for_in_vain_where_it_is_not_installed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -171,6 +176,7 @@ def test_atheris_finds_a_lying_backend(tmp_path: Path, how: str, outcome: str) -
     assert [finding.outcome for finding in run.findings] == [outcome]
 
 
+@pytest.mark.slow
 def test_the_command_prints_seed_and_reproducer(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from armpy_conformance import all_cases
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 EXAMPLES = Path(__file__).parents[3] / "backends" / "dynamic_examples"
 

@@ -19,7 +19,7 @@ from tests.support.sabotaged_examples import (
     twins,
 )
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 TWINS = list(twins())
 

@@ -40,6 +40,7 @@ def test_an_item_that_ends_its_process_is_lost_and_the_rest_of_its_batch_is_judg
     assert sorted(result for result in results if not isinstance(result, LostItem)) == [2, 4, 8]
 
 
+@pytest.mark.slow
 def test_an_item_that_hangs_is_lost_and_the_rest_of_its_batch_is_judged() -> None:
     results = run([[5, 1]], timeout_s=2)
     assert results == [LostItem(5, "no answer within 2 s"), 2]

@@ -152,6 +152,7 @@ def test_numbers_become_scalars_of_the_type_that_goes_with_the_tensor() -> None:
         assert main.operands[node.inputs[1]].type == code
 
 
+@pytest.mark.slow
 def test_optional_operands_that_are_left_out_have_no_value() -> None:
     builder = ModelBuilder()
     builder.input(FLOAT_2)
@@ -206,6 +207,7 @@ def test_types_of_outputs_may_be_given() -> None:
     assert [result.tolist() for result in results] == [[12, 6], [12, 6]]
 
 
+@pytest.mark.slow
 def test_several_outputs_come_as_a_tuple() -> None:
     builder = ModelBuilder()
     x = builder.input(np.float32, (1, 4))

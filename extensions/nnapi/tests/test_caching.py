@@ -259,6 +259,7 @@ def test_another_model_under_the_same_token_is_not_confused(tmp_path: Path) -> N
     assert "it was made of something else" in uses(compilation)[0].reason
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "damage",
     [

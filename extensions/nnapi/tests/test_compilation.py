@@ -264,6 +264,7 @@ def test_a_closed_compilation_is_not_run() -> None:
         compilation(floats(1, 2), floats(3, 4))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("is_closed", [True, False])
 def test_a_compilation_leaves_nothing_behind(is_closed: bool) -> None:
     with devices_of() as manager:

@@ -278,6 +278,7 @@ def test_there_is_one_default_manager() -> None:
     assert names[-2:] == ["NumbaAcc", "nnapi-reference"]
 
 
+@pytest.mark.slow
 def test_a_manager_looks_for_nothing_until_it_is_asked() -> None:
     code = (
         "import sys, armpy, armpy_nnapi as n; n.DeviceManager(); "

@@ -598,6 +598,7 @@ def choices_in_choices(num_levels: int) -> Model:
     return inner
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("num_levels", [2, 31])
 def test_choices_in_choices_that_take_too_long_miss_their_deadline(num_levels: int) -> None:
     execution = Execution(compiled(choices_in_choices(num_levels)))

@@ -295,6 +295,7 @@ def soak(workers: list[Worker], duration_s: float) -> None:
     assert [problem for worker in workers for problem in worker.problems] == []
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_or_mixed_up_and_memory_stays_flat(
     networks: list[Network], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,6 +21,7 @@ from tests.support.faulty_backend import FaultyBackend
 from tests.support.injections import LIMITS
 
 
+@pytest.mark.slow
 def test_device_that_tells_no_time_has_none_in_its_process_either() -> None:
     registry = BackendRegistry()
     registry.register("CpuRef", ReferenceBackend)
@@ -37,6 +38,7 @@ def test_device_that_tells_no_time_has_none_in_its_process_either() -> None:
         assert 0 < execution.get_duration(DurationCode.IN_DRIVER) < 60 * 10**9
 
 
+@pytest.mark.slow
 def test_chosen_device_whose_process_ends_is_a_dead_object() -> None:
     registry = BackendRegistry()
     registry.register(faulty.NAME, FaultyBackend)

@@ -32,6 +32,7 @@ def test_importing_armpy_does_not_import_the_package() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
+@pytest.mark.slow
 def test_importing_the_package_imports_only_what_is_used() -> None:
     code = (
         "import sys, armpy_nnapi; assert 'armpy.execution' not in sys.modules; "

@@ -66,7 +66,7 @@ class Chain:
         return x
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(60))
 def test_models_that_nobody_else_keeps_stay_apart(seed: int) -> None:
     chain = Chain(random.Random(seed), depth=1)

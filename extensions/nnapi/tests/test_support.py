@@ -95,6 +95,7 @@ def test_a_chosen_accelerator_runs_a_convolution_with_an_open_batch(accelerator:
     assert result.tolist() == [[5, 5, 5, 5]] * 3
 
 
+@pytest.mark.slow
 def test_a_window_is_asked_about_with_an_image_that_it_fits_in(accelerator: Device) -> None:
     builder = ModelBuilder()
     image = builder.input(np.float32, (0, 0, 0, 1))

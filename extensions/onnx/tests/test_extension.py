@@ -34,11 +34,13 @@ def imported_by(code: str, cache: Path) -> set[str]:
     return set(done.stdout.split())
 
 
+@pytest.mark.slow
 def test_a_tflite_file_is_loaded_without_the_extension(tmp_path: Path) -> None:
     code = f"import armpy; armpy.load({str(TFLITE)!r}, backends=['CpuRef']).close()"
     assert imported_by(code, tmp_path) == set()
 
 
+@pytest.mark.slow
 def test_choosing_the_front_end_does_not_import_the_onnx_package(tmp_path: Path) -> None:
     code = (
         "from armpy.plugins import BackendRegistry\n"

@@ -251,6 +251,7 @@ def test_folding_can_be_switched_off() -> None:
     assert layer.output.info.data_type.is_float
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("case", ["conv-clip", "gemm", "matmul-of-two", "concat", "reshape"])
 def test_damaged_pairs_are_refused_with_a_parser_error(case: str) -> None:
     build, _, rank = CASES[case]

@@ -326,6 +326,7 @@ def _deformed() -> Iterator[NodeCase]:
             yield NodeCase("DeformConv", inputs[:3], numbers, 19)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", list(_deformed()), ids=_name)
 def test_moved_convolutions_are_as_onnx_reference_has_them(case: NodeCase) -> None:

@@ -20,7 +20,7 @@ def _reals(*shape: int) -> Array:
     return _RNG.uniform(-1, 1, shape).astype(np.float32)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(17)
 @pytest.mark.parametrize("backend", ["CpuRef", "NumbaAcc"])
 @pytest.mark.parametrize(
     ("equation", "shapes"),
@@ -85,7 +85,7 @@ def test_wrong_equations_name_the_node(
         run_armpy(case)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(23)
 @pytest.mark.parametrize("backend", ["CpuRef", "NumbaAcc"])
 @pytest.mark.parametrize("constants", [(), (1,), (1, 2)])
 @pytest.mark.parametrize("bias", [(5,), (1, 5), (3, 1), (1,), (), (3, 5), None])
@@ -102,6 +102,7 @@ def test_gemm_agrees_with_onnx_runtime(
         assert_agree(NodeCase("Gemm", inputs, attributes, constants=of_case), (backend, "CpuRef"))
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("constants", [(), (1,), (0,)])
 @pytest.mark.parametrize(
     ("left", "right"),

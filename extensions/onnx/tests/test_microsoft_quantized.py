@@ -170,6 +170,7 @@ def test_recurrent_layers_of_bytes_are_near_those_of_onnx_runtime(
         np.testing.assert_allclose(own, wanted, atol=0.02)  # steps of x are some 1/128
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("per_channel", [False, True])
 def test_constant_weights_of_bytes_make_a_plain_lstm(per_channel: bool) -> None:
     """Known weights are constants of the LSTM, so that no layer of the model needs CpuRef."""

@@ -82,6 +82,7 @@ def _graphs_walked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return labels
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("depth", [10, DEEPEST])
 def test_as_many_choices_lie_in_each_other_as_a_file_can_hold(depth: int) -> None:
     model = armpy.load(choices(depth, is_tree=False), backends=["CpuRef"])
@@ -90,12 +91,14 @@ def test_as_many_choices_lie_in_each_other_as_a_file_can_hold(depth: int) -> Non
         assert next(iter(made.values())) == (3 if condition else 2)
 
 
+@pytest.mark.slow
 def test_a_graph_is_walked_for_its_types_and_for_its_layers(graphs_walked: list[str]) -> None:
     armpy.load(choices(6, is_tree=True), backends=["CpuRef"]).close()
     num_graphs = 2 * (2**6 - 1)
     assert num_graphs < len(graphs_walked) <= 2 * num_graphs
 
 
+@pytest.mark.slow
 def test_a_loop_is_walked_as_often_however_many_are_around_it(graphs_walked: list[str]) -> None:
     counts = []
     for depth in (3, 6, 9):
@@ -120,6 +123,7 @@ def test_loops_in_loops_are_written_out_no_more_than_one_would_be() -> None:
     assert next(iter(model.run({"v4": np.array([0], np.float32)}).values())) == 10_000
 
 
+@pytest.mark.slow
 def test_graphs_behind_the_first_ones_are_prepared_when_they_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

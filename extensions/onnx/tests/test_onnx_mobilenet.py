@@ -84,6 +84,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backends", [("CpuRef",), ("NumbaAcc", "CpuRef")], ids=lambda n: n[0])
 def test_it_agrees_with_the_reference_evaluator(file: Path, backends: tuple[str, ...]) -> None:
     evaluator = pytest.importorskip("onnx.reference").ReferenceEvaluator(str(file))

@@ -22,6 +22,7 @@ TEXT = """<ir_version: 9, opset_import: ["" : 18], producer_name: "mine">
 graph (float[batch, 3] x) => (float[batch, 3] y) { y = Neg (x) }"""
 
 
+@pytest.mark.slow
 def test_the_page_is_up_to_date() -> None:
     script = ROOT / "scripts" / "document_onnx.py"
     done = subprocess.run(
@@ -63,6 +64,7 @@ def test_every_operator_has_one_converter() -> None:
     assert [kind for kind in kinds if kinds.count(kind) > 1] == []
 
 
+@pytest.mark.slow
 def test_without_the_package_the_error_says_what_to_install(path: str) -> None:
     program = f"""
 import importlib.util, sys

@@ -178,6 +178,7 @@ def test_quantised_products_are_within_a_step_of_onnx_runtime(
     assert abs(got.astype(int) - expected).max() <= 1
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", ["CpuRef", "NumbaAcc"])
 @pytest.mark.parametrize(
     ("b_scale", "y_scale", "expected"),

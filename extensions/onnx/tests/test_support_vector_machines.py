@@ -96,6 +96,7 @@ def machine(num_classes: int, kernel: str, shares: bool = False) -> dict[str, An
     return attributes
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("num_classes", [2, 3, 6])
 @pytest.mark.parametrize("shares", [False, True], ids=["scores", "probabilities"])
@@ -108,6 +109,7 @@ def test_classifiers_of_each_kernel(kernel: str, num_classes: int, shares: bool)
         np.testing.assert_allclose(scores.sum(axis=1), 1, 1e-5)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("word", WORDS)
 @pytest.mark.parametrize("num_classes", [2, 4])
 def test_transformed_probabilities(word: str, num_classes: int) -> None:
@@ -173,6 +175,7 @@ def test_two_classes_without_support_vectors_whose_probabilities_do_not_count() 
     )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("num_classes", [2, 3])
 @pytest.mark.parametrize("shares", [False, True], ids=["scores", "probabilities"])
 def test_labels_that_are_strings(num_classes: int, shares: bool) -> None:
@@ -195,6 +198,7 @@ def test_the_number_of_rows_may_follow_from_the_call() -> None:
             np.testing.assert_allclose(scores, expected[1], 1e-4, 1e-5)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("dtype", [np.float64, np.int64, np.int32])
 def test_classifiers_take_other_numbers(dtype: Any) -> None:
     rows = (ROWS * 2).astype(dtype)
@@ -217,6 +221,7 @@ def test_points_that_are_close_and_far_from_zero_have_exact_distances() -> None:
     check("SVMClassifier", ROWS + np.float32(1000), CLASSIFIED, **attributes)
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_numba_acc_gives_the_same(kernel: str) -> None:
     pytest.importorskip("numba")

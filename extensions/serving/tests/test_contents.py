@@ -29,6 +29,7 @@ NAMES = ["BOOL", "FP16", "FP32", "FP64"] + [
 SHAPES = arrays.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4)
 
 
+@pytest.mark.slow
 @given(st.data(), st.sampled_from(NAMES), SHAPES)
 def test_arrays_come_back_from_numbers_and_bytes(
     data: st.DataObject, datatype: str, shape: tuple[int, ...]

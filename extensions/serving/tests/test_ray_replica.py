@@ -55,6 +55,7 @@ def outcomes(replica: ServedReplica) -> dict[str, float]:
     return {m.labels["code"]: m.value for m in found if m.name == "armpy_requests"}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("count", [1, 7, 8, 9, 100])
 def test_a_request_may_have_any_number_of_rows(make: Make, count: int) -> None:
     replica = of_digits(make)
@@ -62,6 +63,7 @@ def test_a_request_may_have_any_number_of_rows(make: Make, count: int) -> None:
     np.testing.assert_array_equal(answers["output_0"], expected(count))
 
 
+@pytest.mark.slow
 def test_large_and_small_requests_are_answered_side_by_side(make: Make) -> None:
     replica = of_digits(make)
     counts = (100, 1, 100, 3, 100)
@@ -74,6 +76,7 @@ def test_large_and_small_requests_are_answered_side_by_side(make: Make) -> None:
         np.testing.assert_array_equal(answers["output_0"], expected(count))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("count", [3, 30])
 def test_what_does_not_fit_is_the_clients_fault_however_many_rows(make: Make, count: int) -> None:
     replica = of_digits(make)
@@ -115,6 +118,7 @@ def test_a_requests_other_rows_are_given_up_with_one_that_fails(
     asyncio.run(ask())
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("count", [1, 3, 30])
 def test_requests_are_counted_and_their_datatypes_checked(make: Make, count: int) -> None:
     replica = of_digits(make)

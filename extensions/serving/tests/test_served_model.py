@@ -250,6 +250,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(data=st.data())
 @settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture],

@@ -80,6 +80,7 @@ def test_a_page_shows_the_same(measured: tuple[dict[str, object], Path]) -> None
     assert "2. 2 callers" in page
 
 
+@pytest.mark.slow
 def test_tables_are_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["benchmark", MODEL, "--backends", "CpuRef", *QUICK]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -91,6 +92,7 @@ def test_tables_are_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Loading (ms), memory (MiB), processors busy" in lines
 
 
+@pytest.mark.slow
 def test_a_subject_that_cannot_be_measured_does_not_stop_the_others(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -101,6 +103,7 @@ def test_a_subject_that_cannot_be_measured_does_not_stop_the_others(
     assert "2. CpuReff: " in out.split("Failed\n")[1]
 
 
+@pytest.mark.slow
 def test_a_batch_that_the_file_fixes_is_measured_all_the_same(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -112,6 +115,7 @@ def test_a_batch_that_the_file_fixes_is_measured_all_the_same(
     assert len(four["layers"]) == 10
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("shape", "words"),
     [
@@ -148,6 +152,7 @@ def test_what_does_not_go_together_is_refused(
     assert words in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_an_order_of_preference_is_not_taken_for_a_comparison(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -157,6 +162,7 @@ def test_an_order_of_preference_is_not_taken_for_a_comparison(
     assert "CpuRef 10" in told.out
 
 
+@pytest.mark.slow
 def test_batches_and_shapes_of_open_models_are_measured_beside_each_other(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -206,6 +212,7 @@ def test_subjects_that_differ_in_nothing_are_numbered() -> None:
     assert name_subjects(chosen(MODEL, MODEL)) == ["digits_int8 #1", "digits_int8 #2"]
 
 
+@pytest.mark.slow
 def test_layers_of_a_backend_that_tells_no_limits_have_none(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -215,6 +222,7 @@ def test_layers_of_a_backend_that_tells_no_limits_have_none(
     assert lines[-1] == "time by limit: not known 100%"
 
 
+@pytest.mark.slow
 def test_an_engine_that_is_installed_is_measured_beside(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -253,6 +261,7 @@ class Interpreter:
 """
 
 
+@pytest.mark.slow
 def test_an_engine_that_crashes_is_one_row_and_the_others_are_complete(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -305,6 +314,7 @@ def test_figures_do_not_take_the_place_of_a_model(
     assert "there is no folder" in capsys.readouterr().err
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("content", [b"", b"\x93NUMPY\x01\x00\x05\x00{[(-\n"])
 def test_an_input_file_that_is_damaged_is_named(
     content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -59,6 +59,7 @@ def declaring(folder: Path, figure: str = "0.0625") -> list[str]:
     return ["--dynamic-backends-path", str(folder)]
 
 
+@pytest.mark.slow
 def test_a_calibration_is_kept_and_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["calibrate", "--backend", "CpuRef", "--seconds", "1"]) == 0
     shown = capsys.readouterr().out
@@ -74,6 +75,7 @@ def test_a_calibration_is_kept_and_shown(capsys: pytest.CaptureFixture[str]) -> 
     assert "feature level 30" in shown
 
 
+@pytest.mark.slow
 def test_models_are_measured_before_the_workloads(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -114,6 +116,7 @@ def test_typical_figures_are_shown_as_such(
     assert "0.25" in shown
 
 
+@pytest.mark.slow
 def test_a_calibration_as_json_has_everything(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["calibrate", "--backend", "CpuRef", "--seconds", "1", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
@@ -164,6 +167,7 @@ def test_a_backend_that_is_not_there_is_an_error(capsys: pytest.CaptureFixture[s
     assert "Missing" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_runtime_has_the_same_devices(tmp_path: Path) -> None:
     options = declaring(tmp_path)
     with Runtime(RuntimeOptions(["Declarer", "CpuRef"], dynamic_backends_path=tmp_path)) as runtime:
@@ -202,6 +206,7 @@ def test_nothing_is_said_to_be_kept_where_nothing_was_measured(
     assert "kept in" not in shown
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("load", "is_warned"), [(3.25, True), (0.25, False)])
 def test_a_busy_machine_is_warned_of(
     load: float,

@@ -22,6 +22,7 @@ def report(*arguments: str) -> tuple[int, str]:
     return result.exit_code, result.output + str(result.exception or "")
 
 
+@pytest.mark.slow
 def test_a_report_is_one_page_about_the_model(tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     picture = str(DIGITS / "pictures" / "seven.png")

@@ -29,6 +29,7 @@ def test_a_dequantisation_and_its_inverse_go() -> None:
     assert after(cancel_conversions, net).layers == ()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("data_type", [DataType.QASYMM_U8, DataType.QSYMM_S16, DataType.QSYMM_S8])
 @pytest.mark.parametrize("scale", [2.0**-99, 1 / 3, 7e20])
 def test_every_stored_element_comes_back(data_type: DataType, scale: float) -> None:
@@ -57,6 +58,7 @@ def test_integers_that_only_change_their_name_are_cast_once(scale: float, left: 
     assert output.info.quantization == int8(scale=scale).quantization
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("between", [DataType.UNSIGNED8, DataType.SIGNED32, DataType.FLOAT32])
 def test_casts_that_change_integers_stay(between: DataType) -> None:
     net = Network()
@@ -65,6 +67,7 @@ def test_casts_that_change_integers_stay(between: DataType) -> None:
     assert names(after(merge_casts, net)) == ["Cast", "Cast"]
 
 
+@pytest.mark.slow
 def test_movement_between_conversions_is_of_stored_elements() -> None:
     net = Network()
     value = net.add(ops.Dequantize(), net.input("x", int8(4, 6)))
@@ -76,6 +79,7 @@ def test_movement_between_conversions_is_of_stored_elements() -> None:
     assert {v.info.data_type for v in made.values()} == {DataType.QASYMM_S8}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("short", [DataType.FLOAT16, DataType.BFLOAT16])
 def test_short_floats_come_back_from_float32(short: DataType) -> None:
     net = Network()

@@ -100,7 +100,7 @@ def moved(graph: Graph) -> int:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(80))
 def test_results_are_the_same_to_the_bit(seed: int) -> None:
     graph = ChannelsFirst(seed, 1, 4, 5, 6).network(9)
@@ -114,6 +114,7 @@ def test_results_are_the_same_to_the_bit(seed: int) -> None:
             np.testing.assert_array_equal(bits(got), bits(expected[name]), name)
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("seed", range(80, 86))
 def test_results_are_the_same_on_compiled_backends(seed: int) -> None:
     graph = ChannelsFirst(seed, 1, 4, 5, 6).network(9)

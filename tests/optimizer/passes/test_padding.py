@@ -48,6 +48,7 @@ def network_of(
     return net
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("data_type", [DataType.FLOAT32, DataType.FLOAT16, DataType.QASYMM_S8])
 @pytest.mark.parametrize(
     "reader",
@@ -73,6 +74,7 @@ def test_padding_as_much_as_same_is_written_so() -> None:
     assert made.layers[0].operation.padding is Padding.SAME  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_images_with_channels_in_front_are_padded_along_their_sides() -> None:
     frame = ((0, 0), (0, 0), (1, 1), (2, 0))
     net = Network()

@@ -66,6 +66,7 @@ def test_what_is_said_to_be_idle_is_idle(graph: Graph) -> None:
             assert run_pass(graph, PassContext(OptimizerOptions(), ())) is graph
 
 
+@pytest.mark.slow
 def test_networks_without_work_import_no_pass() -> None:
     code = """if True:
         import sys

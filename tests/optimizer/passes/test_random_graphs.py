@@ -176,6 +176,7 @@ def test_a_pass_that_is_taken_for_idle_finds_nothing(seed: int) -> None:
             assert pipeline._built_in(name)(graph, context) is graph, name
 
 
+@pytest.mark.slow
 def test_every_pass_finds_something_in_some_network() -> None:
     found: Counter[str] = Counter()
     context = PassContext(OptimizerOptions(), (ReferenceBackend(),))

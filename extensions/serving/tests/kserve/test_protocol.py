@@ -40,6 +40,7 @@ def ask(
     return server.send("POST", path, head + binary, sent | headers)
 
 
+@pytest.mark.slow
 def test_healths_are_ok(server: KServeProcess) -> None:
     for path in ("/v2/health/live", "/v2/health/ready", "/v2/models/mixed/ready"):
         assert server.send("GET", path)[0] == 200

@@ -79,6 +79,7 @@ def test_no_more_rows_are_executed_at_once_than_is_said(file: Path) -> None:
     assert Predictor(file).prepare().rows == (4 if fixed[0] == 4 else 32)
 
 
+@pytest.mark.slow
 def test_rows_are_fewer_where_they_are_large(tmp_path: Path) -> None:
     # A row of 4 MiB and one of 12 bytes: three of them are 12 MiB, four more than 16.
     file = write_row_model(tmp_path / "wide.tflite", None, width=1 << 20)
@@ -311,6 +312,7 @@ def test_a_file_that_only_the_nodes_have_is_read_there(tmp_path: Path) -> None:
     np.testing.assert_array_equal(predictor({"x": rows(3)})["scores"], scores(rows(3)))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("own_cache")
 def test_bytes_are_written_once_for_all_and_for_nobody_else(tmp_path: Path) -> None:
     file = write_row_model(tmp_path / "model.tflite", 1)
@@ -325,7 +327,7 @@ def test_bytes_are_written_once_for_all_and_for_nobody_else(tmp_path: Path) -> N
     assert not [*folder.glob("*.tmp")]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.usefixtures("own_cache")
 def test_bytes_that_somebody_has_damaged_are_written_again(tmp_path: Path) -> None:
     file = write_row_model(tmp_path / "model.tflite", 1)
@@ -360,7 +362,7 @@ def test_a_compiled_file_is_run_as_it_is(tmp_path: Path) -> None:
     assert predictor.prepare().model.is_light
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.usefixtures("own_cache")
 def test_a_damaged_compiled_file_is_made_anew(tmp_path: Path) -> None:
     file = write_row_model(tmp_path / "model.tflite", 1)
@@ -375,7 +377,7 @@ def test_a_damaged_compiled_file_is_made_anew(tmp_path: Path) -> None:
     assert compiled.read_bytes() != sound[:100]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.usefixtures("own_cache")
 @pytest.mark.parametrize("kind", ["code", "constants"])
 def test_a_compiled_file_with_a_damaged_section_is_made_anew_once(
@@ -417,6 +419,7 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 needs_owners = pytest.mark.skipif(not HAS_OWNERS, reason="needs files with owners")
 
 
+@pytest.mark.slow
 @needs_owners
 @pytest.mark.usefixtures("own_cache")
 def test_a_cache_that_others_can_write_to_costs_one_compilation_a_process(
@@ -434,6 +437,7 @@ def test_a_cache_that_others_can_write_to_costs_one_compilation_a_process(
     assert "ARMPY_CACHE_DIR" in caplog.text
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("own_cache")
 def test_a_damaged_compiled_file_that_stays_is_gone_around(
     tmp_path: Path, loads: list[Any], monkeypatch: pytest.MonkeyPatch
@@ -472,6 +476,7 @@ def test_a_compiled_file_that_others_can_have_written_is_made_anew() -> None:
     assert compiled.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("own_cache")
 def test_whose_code_may_run_holds_for_compiled_files_as_well(
     tmp_path: Path, loads: list[Any]
@@ -506,7 +511,7 @@ def test_threads_make_one_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert len(loads) == 2  # of the file, and of what was compiled of it
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.usefixtures("own_cache")
 def test_a_node_compiles_once(tmp_path: Path) -> None:
     file = write_row_model(tmp_path / "model.tflite", 1)
@@ -517,7 +522,7 @@ def test_a_node_compiles_once(tmp_path: Path) -> None:
     assert len([*folder.glob("*.armpy")]) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_no_row_is_lost_or_doubled_where_workers_are_killed(tmp_path: Path) -> None:
     file = write_row_model(tmp_path / "model.tflite", 1)
     count = effort(12, 200)

@@ -130,6 +130,7 @@ CODE_NAMES = (
 """Names that Python, armpy or the server would read otherwise in a version's folder."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("location", CODE_NAMES)
 def test_a_data_file_is_copied_under_a_generated_name(
     adapter: ModuleType, tmp_path: Path, location: str

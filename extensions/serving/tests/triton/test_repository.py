@@ -84,6 +84,7 @@ def test_failed_export_leaves_nothing_and_changes_nothing(tmp_path: Path) -> Non
     assert os.listdir(repository / "m") == ["1"]
 
 
+@pytest.mark.slow
 def test_who_looks_at_any_time_sees_a_whole_model(tmp_path: Path) -> None:
     repository = tmp_path / "repository"
 

@@ -30,6 +30,7 @@ OTHERS = [
 """Models, and how they are exported, that are not what `test_version_of_another` has put."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("model", "told"), OTHERS)
 def test_version_of_another_model_is_refused(
     tmp_path: Path, model: Any, told: dict[str, Any]
@@ -92,6 +93,7 @@ def test_each_version_has_settings_of_its_own(adapter: ModuleType, tmp_path: Pat
         instance.finalize()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("changes", "text"),
     [

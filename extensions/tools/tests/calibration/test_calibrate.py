@@ -130,6 +130,7 @@ def registry(time: FakeTime, *backends: FakeBackend) -> BackendRegistry:
     return registry_of(*backends, Timed("CpuRef", time))
 
 
+@pytest.mark.slow
 def test_rates_are_those_of_the_backend(time: FakeTime, store: FiguresStore) -> None:
     rate = Rate(1e-5, 2e-10, 1e-9, 0.5)
     reports = calibrate(registry(time, Timed("Fast", time, rate)), store=store, clock=time.clock)
@@ -147,6 +148,7 @@ def test_rates_are_those_of_the_backend(time: FakeTime, store: FiguresStore) -> 
             assert found.power == pytest.approx(0.5)
 
 
+@pytest.mark.slow
 def test_figures_are_times_against_the_reference(time: FakeTime, store: FiguresStore) -> None:
     # An eighth of the time with twice the power for floats; twice the time for bytes.
     def rates(_: Operation, info: WorkloadInfo) -> Rate:
@@ -169,6 +171,7 @@ def test_figures_are_times_against_the_reference(time: FakeTime, store: FiguresS
     assert {pair.exec_time for pair in reference.figures.tensors.values()} == {1.0}
 
 
+@pytest.mark.slow
 def test_models_of_the_user_are_measured_and_count_in_the_figures(
     time: FakeTime, store: FiguresStore, tmp_path: Path
 ) -> None:
@@ -205,6 +208,7 @@ def test_models_of_the_user_are_measured_and_count_in_the_figures(
     assert [report.backend for report in reports] == ["Fast"]
 
 
+@pytest.mark.slow
 def test_a_model_that_the_backend_cannot_run_is_left_out_with_the_reason(
     time: FakeTime, store: FiguresStore, tmp_path: Path
 ) -> None:
@@ -219,6 +223,7 @@ def test_a_model_that_the_backend_cannot_run_is_left_out_with_the_reason(
     assert "Softmax" in reason
 
 
+@pytest.mark.slow
 def test_what_is_not_supported_is_left_out_with_the_reason(
     time: FakeTime, store: FiguresStore
 ) -> None:
@@ -242,6 +247,7 @@ def test_the_time_is_kept_to_and_what_is_left_over_is_named(
     assert 1.0 <= report.seconds <= 1.0 + 6 * 9 * 0.01 + 1e-6
 
 
+@pytest.mark.slow
 def test_the_reference_is_measured_once(time: FakeTime, store: FiguresStore) -> None:
     both = registry(time, Timed("Fast", time, REFERENCE.scaled(0.5)))
     assert [r.backend for r in calibrate(both, ["Fast"], store=store, clock=time.clock)] == [
@@ -260,6 +266,7 @@ def test_answers_that_were_found_before_are_found_anew(time: FakeTime, store: Fi
     assert store.recall_answer("where?") is None
 
 
+@pytest.mark.slow
 def test_declared_figures_are_kept(time: FakeTime, store: FiguresStore) -> None:
     fast = Timed("Fast", time, REFERENCE.scaled(0.5))
     fast.figures = DeviceFigures({DataType.FLOAT32: PerformanceFigures(0.25, 0.75)})
@@ -273,7 +280,7 @@ def test_declared_figures_are_kept(time: FakeTime, store: FiguresStore) -> None:
     assert overhead_s == pytest.approx(REFERENCE.overhead_s / 4, rel=1e-3)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("method", ["execute", "create_workload_factory", "is_layer_supported"])
 def test_a_backend_that_fails_has_a_problem_and_no_record(
     time: FakeTime, store: FiguresStore, method: str
@@ -287,6 +294,7 @@ def test_a_backend_that_fails_has_a_problem_and_no_record(
     assert store.read("Broken") is None
 
 
+@pytest.mark.slow
 def test_a_backend_that_hangs_is_not_waited_for(time: FakeTime, store: FiguresStore) -> None:
     slow = SlowBackend()  # in real time, of which a second passes at most
     try:
@@ -311,6 +319,7 @@ def test_a_record_that_cannot_be_kept_is_said(time: FakeTime, tmp_path: Path) ->
     assert [(report.problem, report.is_kept) for report in reports] == [("", False)]
 
 
+@pytest.mark.slow
 def test_relaxed_workloads_run_with_the_backends_option(
     time: FakeTime, store: FiguresStore
 ) -> None:
@@ -335,6 +344,7 @@ def test_relaxed_workloads_run_with_the_backends_option(
     assert report.figures.scalars[DataType.FLOAT32].exec_time == pytest.approx(0.5, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_copies_are_measured_where_the_memory_is_the_devices_own(
     time: FakeTime, store: FiguresStore
 ) -> None:
@@ -355,6 +365,7 @@ def test_progress_is_told_from_nothing_to_all(time: FakeTime, store: FiguresStor
     assert done == [*range(own[0].total), own[0].total]
 
 
+@pytest.mark.slow
 def test_each_workload_runs_on_the_reference() -> None:
     runtime = Runtime(RuntimeOptions(["CpuRef"], registry=registry_of(ReferenceBackend())))
     seen = set()

@@ -116,6 +116,7 @@ def dense(size: int) -> CalibrationWorkload:
     return sorted(found, key=lambda workload: workload_work(workload).flops)[size]
 
 
+@pytest.mark.slow
 def test_what_was_measured_in_one_size_grows_as_the_next_wider_group_does() -> None:
     products = [
         workload

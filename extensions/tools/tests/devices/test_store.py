@@ -253,6 +253,7 @@ def test_the_folder_is_in_armpys_cache_directory(
     assert FiguresStore().directory == tmp_path / "devices" / machine_identity()
 
 
+@pytest.mark.slow
 def test_a_process_that_asks_for_no_figures_does_not_load_the_store() -> None:
     code = (
         "import sys, armpy; armpy.Runtime().close()\n"

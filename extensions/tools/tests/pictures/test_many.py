@@ -54,7 +54,7 @@ def relu(shape: tuple[int | None, ...] = (1, 4, 4, 1)) -> Model:
     return Model(net)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_what_is_kept_does_not_grow_with_the_pictures(tmp_path: Path) -> None:
     paths = many(tmp_path)
     most = dict.fromkeys(KEPT, 0)
@@ -174,6 +174,7 @@ def test_pictures_of_a_profile_are_run_one_after_the_other(
     assert callers == {"MainThread"}
 
 
+@pytest.mark.slow
 def test_a_long_table_has_both_ends_and_what_could_not_be_used(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -188,6 +189,7 @@ def test_a_long_table_has_both_ends_and_what_could_not_be_used(
     assert "not used: 0060.png: not a picture that can be read" in lines
 
 
+@pytest.mark.slow
 def test_a_document_has_all_pictures_and_the_rate(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

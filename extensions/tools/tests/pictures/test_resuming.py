@@ -99,6 +99,7 @@ def interrupted(place: Path, output: Path, kind: int) -> int:
     return process.returncode
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="a system without SIGKILL")
 def test_a_job_that_is_stopped_again_and_again_gives_the_results_of_one_go(
     tmp_path: Path, capsys: Capsys
@@ -254,6 +255,7 @@ def test_only_a_folder_of_results_can_be_gone_on_with(
     assert "Expected pictures, and a folder as --output" in capsys.readouterr().err
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "npz"])
 def test_a_file_of_results_is_written_over_and_is_the_same_each_time(
     suffix: str, place: Path, tmp_path: Path, capsys: Capsys

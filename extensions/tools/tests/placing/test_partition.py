@@ -155,6 +155,7 @@ def test_only_who_takes_a_layer_gets_it() -> None:
     assert [*found.backends.values()] == ["B", "A", "B"]
 
 
+@pytest.mark.slow
 def test_a_graph_that_is_too_wide_is_placed_well_and_says_that_it_may_not_be_the_best() -> None:
     numbers = random.Random(3)
     graph = random_graph(numbers, 40)
@@ -166,6 +167,7 @@ def test_a_graph_that_is_too_wide_is_placed_well_and_says_that_it_may_not_be_the
     assert wide.cost <= narrow.cost < min(singles)
 
 
+@pytest.mark.slow
 def test_the_same_question_has_the_same_answer() -> None:
     numbers = random.Random(4)
     graph = random_graph(numbers, 25)

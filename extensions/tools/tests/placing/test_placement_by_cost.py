@@ -172,6 +172,7 @@ def refusing() -> list[ScriptedBackend]:
     return [slow("First", 0.0, operations=[Activation]), device("Second", 0.9, 1.0)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("others", [another_version, refusing])
 def test_another_question_is_measured_anew(others: Callable[[], list[ScriptedBackend]]) -> None:
     usual = [slow("First", 0.0), device("Second", 0.9, 1.0)]
@@ -180,6 +181,7 @@ def test_another_question_is_measured_anew(others: Callable[[], list[ScriptedBac
             assert placement_of(runtime, diamond()).basis == basis
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("damage", [b"", b"{}", b"\xff" * 100])
 def test_an_answer_that_is_damaged_is_measured_again(
     tmp_path: Path, damage: bytes, caplog: pytest.LogCaptureFixture

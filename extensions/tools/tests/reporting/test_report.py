@@ -186,6 +186,7 @@ def test_a_model_without_profiling_is_refused() -> None:
         report_sections(ReportSubject(model, "digits", {}))
 
 
+@pytest.mark.slow
 def test_backends_are_compared_on_the_same_inputs_in_turns() -> None:
     now = [0.0]
 
