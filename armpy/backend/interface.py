@@ -28,7 +28,7 @@ from armpy.types import BackendId
 if TYPE_CHECKING:  # few backends have extensions
     from armpy.backend.extension import Extension
 
-BACKEND_API_VERSION = "2.3"
+BACKEND_API_VERSION = "2.4"
 """Version of this contract. A backend made for the same major and at most this minor loads."""
 
 
@@ -85,7 +85,7 @@ class IBackendInternal(ABC):
         """Return the backend's name, unique among all backends; not empty, not ``"Unknown"``."""
 
     def get_api_version(self) -> str:
-        """Return the `BACKEND_API_VERSION` that the backend was written for, as text: ``"2.3"``.
+        """Return the `BACKEND_API_VERSION` that the backend was written for, as text: ``"2.4"``.
 
         There is no default: a backend that answers with the version of the core beside it would fit
         every core.

@@ -89,6 +89,16 @@ class ILayerSupport(ABC):
             What it says yes to must be prepared and executed without error.
         """
 
+    def are_layers_supported(self, layers: Sequence[Layer]) -> Sequence[Support]:
+        """Say for each of many layers of a network whether it can run.
+
+        Notes
+        -----
+        For devices whose answer to one question takes as long as that to many. Only backends that
+        override it are asked, and those in processes of their own are not.
+        """
+        return [self.is_layer_supported(x.operation, x.input_infos, x.output_infos) for x in layers]
+
     def is_layer_supported_in(self, layer: Layer, graph: Graph) -> Support:
         """Return whether a layer can run beside its neighbours; yes by default.
 

@@ -94,6 +94,7 @@ class SupportOracle:
         # By layer and not by its id: graphs of control flow have ids of their own, which are the
         # same.
         self._answers: dict[tuple[Layer, BackendId, Graph | None], Support] = {}
+        self._asked_together: set[tuple[BackendId, Graph]] = set()
         self._host = HostBackend()
         self._resolved: dict[Graph, Graph] = {}
 
@@ -125,6 +126,8 @@ class SupportOracle:
         answer = self._answers.get(key)
         if answer is None:
             is_alone = graph is None
+            if graph is not None and (backend.get_id(), graph) not in self._asked_together:
+                self._ask_together(backend, graph)
             # The layer's own answer is kept apart, as passes ask for it without neighbours.
             answer = self._ask(backend, layer) if is_alone else self.ask(backend, layer)
             if answer and graph is not None:
@@ -142,12 +145,39 @@ class SupportOracle:
             return Support.yes()
         return self._answered(backend, layer, support, "is_layer_supported_in", layer, graph)
 
+    def _ask_together(self, backend: IBackendInternal, graph: Graph) -> None:
+        """Ask a backend about all layers of a graph, if it answers many questions at once."""
+        backend_id, support = backend.get_id(), self._support_of(backend)
+        self._asked_together.add((backend_id, graph))
+        ask_all = getattr(type(support), "are_layers_supported", None)
+        if ask_all in (None, ILayerSupport.are_layers_supported):
+            return
+        layers = [
+            layer
+            for layer in graph.layers
+            if (layer, backend_id, None) not in self._answers
+            and backend in self.candidates(layer)
+            and not isinstance(layer.operation, ControlFlow)  # whose graphs are asked about, too
+            and self._missing(backend, layer) is None
+        ]
+        try:
+            answers = ask_backend(
+                backend_id, tuple, lambda: tuple(map(_plain, ask_all(support, layers)))
+            )
+            if [type(answer) for answer in answers] != [Support] * len(layers):
+                text = f"the answers about {len(layers)} layers are {describe(answers)}"
+                raise BackendError(text, where=backend_id)
+        # The layers are asked about one by one then, so that what fails concerns one of them.
+        except ArmpyError as error:
+            _log.warning("%s", error, exc_info=wants_traceback(_log))
+        else:
+            keys = [(layer, backend_id, None) for layer in layers]
+            self._answers.update(zip(keys, answers, strict=True))
+
     def _ask(self, backend: IBackendInternal, layer: Layer) -> Support:
         """Put the question to the backend."""
         # Declared levels and capabilities come first: a backend may rely on them when it is asked.
-        missing = self._missing_level(backend, layer)
-        if missing is None:
-            missing = _missing_capability(backend, layer)
+        missing = self._missing(backend, layer)
         if missing is not None:
             return missing
         support = self._support_of(backend)
@@ -173,18 +203,16 @@ class SupportOracle:
             _log.warning("%s, asked about %s", error, layer.where, exc_info=wants_traceback(_log))
             return Support.no(ReasonCode.OTHER, str(error))
 
-    def _missing_level(self, backend: IBackendInternal, layer: Layer) -> Support | None:
-        """The refusal of what a backend has too low a feature level for."""
-        if not self._feature_levels:
-            return None
-        # By names, which survive every pass; ids of new layers say nothing.
-        names = layer.origins or (layer.name,)
-        needed = max(self._feature_levels.get(name, 0) for name in names)
-        level = device_of(backend).feature_level
-        if level >= needed:
-            return None
-        text = f"it has feature level {level}, the operation is of {needed}"
-        return Support.no(ReasonCode.OPERATION, text)
+    def _missing(self, backend: IBackendInternal, layer: Layer) -> Support | None:
+        """The refusal of a layer for what a backend declares; None if it has to be asked."""
+        if self._feature_levels:
+            # By names, which survive every pass; ids of new layers say nothing.
+            names = layer.origins or (layer.name,)
+            needed = max(self._feature_levels.get(name, 0) for name in names)
+            if (level := device_of(backend).feature_level) < needed:
+                text = f"it has feature level {level}, the operation is of {needed}"
+                return Support.no(ReasonCode.OPERATION, text)
+        return _missing_capability(backend, layer)
 
     def _ask_about_graphs(self, backend: IBackendInternal, layer: Layer) -> Support:
         """Whether a backend that takes a layer also takes all that the layer's graphs hold."""

@@ -113,7 +113,10 @@ def device_facts(backend: IBackendInternal, placers: Placers | None = None) -> D
 def declared_figures(backend: IBackendInternal) -> DeviceFigures | None:
     """Speed and power that a backend declares of its device; None if it declares none."""
     if backend.get_id() == REFERENCE_BACKEND_ID:
-        return _reference_figures()
+        # 1 for everything, as the reference is what others are set against.
+        same = PerformanceFigures(1.0, 1.0)
+        every = dict.fromkeys(DataType, same)
+        return DeviceFigures(every, every, {}, same, same, same, same)
     return device_of(backend).figures
 
 
@@ -128,13 +131,6 @@ def _typical_figures(backend: IBackendInternal, device: str) -> DeviceFigures | 
         # Networks run without them.
         _log.warning("figures are not used: %s", error)
         return None
-
-
-def _reference_figures() -> DeviceFigures:
-    """1 for everything, as the reference is what others are set against."""
-    one = PerformanceFigures(1.0, 1.0)
-    every = dict.fromkeys(DataType, one)
-    return DeviceFigures(every, every, {}, one, one, one, one)
 
 
 def lookup_performance(

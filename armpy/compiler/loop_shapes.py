@@ -52,9 +52,14 @@ def with_fixed_shapes(loop: While, inputs: Sequence[Value | None], specialize: S
         return loop
     (_, condition), (_, body) = graphs_of(loop)
     bound = [
-        bindable(value) if _stays(body, number) else None for number, value in enumerate(given)
+        bindable(value)
+        if number >= len(body.outputs) or body.outputs[number] is body.inputs[number]
+        else None
+        for number, value in enumerate(given)
     ]
-    is_done = _is_fixed(loop, infos) and not _has_composites(condition, body)
+    is_done = _is_fixed(loop, infos) and not any(
+        isinstance(layer.operation, Composite) for g in (condition, body) for layer in g.layers
+    )
     if is_done and not any(data is not None for data in bound):
         return loop
     shapes = [info.known_shape for info in infos]
@@ -75,22 +80,12 @@ def with_fixed_shapes(loop: While, inputs: Sequence[Value | None], specialize: S
     return fixed if _is_fixed(fixed, infos) else loop
 
 
-def _has_composites(*graphs: Graph) -> bool:
-    """Return whether there are layers that backends, which are handed the graphs, do not know."""
-    return any(isinstance(layer.operation, Composite) for g in graphs for layer in g.layers)
-
-
 def bindable(value: Value | None) -> Array | None:
     """The elements of an input of a loop, if they are constant, few, and numbers."""
     data = None if value is None else value.data
     if data is None or data.dtype.hasobject:  # the bytes of an object are its address
         return None
     return data if data.nbytes <= LARGEST_BOUND_BYTES else None
-
-
-def _stays(body: Graph, number: int) -> bool:
-    """Return whether an input of a body is the same in every turn."""
-    return number >= len(body.outputs) or body.outputs[number] is body.inputs[number]
 
 
 def _handing_on(body: Graph, bound: Sequence[Array | None]) -> Graph:

@@ -15,20 +15,14 @@ def resident_bytes() -> tuple[int, int]:
             fields = dict(line.split(":", 1) for line in file if ":" in line)
         return _kib(fields["VmRSS"]), _kib(fields["VmHWM"])
     except (OSError, KeyError, ValueError):
-        peak = _peak_bytes()
-        return peak, peak
+        try:
+            import resource  # noqa: PLC0415 - Windows has none
+        except ImportError:
+            return 0, 0
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return (most, most) if sys.platform == "darwin" else (1024 * most, 1024 * most)
 
 
 def _kib(text: str) -> int:
     """Bytes of ``1234 kB``."""
     return 1024 * int(text.split(maxsplit=1)[0])
-
-
-def _peak_bytes() -> int:
-    """The most that the process ever had, where the system has no /proc."""
-    try:
-        import resource  # noqa: PLC0415 - Windows has none
-    except ImportError:
-        return 0
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most if sys.platform == "darwin" else 1024 * most

@@ -18,7 +18,7 @@ from armpy.errors import (
     BackendUnavailableError,
     ParserError,
 )
-from armpy.execution import Runtime, RuntimeOptions
+from armpy.execution import Runtime
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model.derived_models import again
@@ -57,7 +57,8 @@ def load_file(request: LoadRequest, load: Callable[..., object]) -> Model:
         limit_bytes = asked.memory_limit_bytes
     runtime = asked.runtime
     is_own = runtime is None
-    registry = _registry(options) if runtime is None else runtime.registry
+    registry = options.registry if runtime is None else runtime.registry
+    registry = registry or BackendRegistry.discover(options.plugin_options())
     source, signature = request.source, asked.signature
     # Before it is opened: whatever changes it from now on shows.
     state = file_state(source)
@@ -110,11 +111,6 @@ def parse(source: ModelSource, registry: BackendRegistry | None = None) -> Graph
     origin = ModelOrigin.find(file, source, registry or BackendRegistry.discover())
     network = origin.parse(file, None)
     return network.build() if isinstance(network, Network) else network
-
-
-def _registry(options: RuntimeOptions) -> BackendRegistry:
-    """The registry of a runtime that is yet to be made."""
-    return options.registry or BackendRegistry.discover(options.plugin_options())
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,7 +132,10 @@ def save_model(
     # them, and the texts say where.
     if shares:
         _share(arrays, programs)
-    sections: dict[str, bytes | Array] = {s: _text(arrays, r) for s, r in records.items()}
+    sections: dict[str, bytes | Array] = {
+        name: NetworkWriter.text(replace(record, arrays=arrays.records()))
+        for name, record in records.items()
+    }
     sections[CONSTANTS] = arrays.elements()
     sections |= programs.sections
     manifest: dict[str, object] = {
@@ -272,11 +275,6 @@ def _whole_views(arrays: ArrayStore, payload: Array) -> list[View]:
     places = {dtype: np.arange(0, payload.size, dtype.itemsize) for dtype in dtypes}
     views = [packed_view(places[dtype], dtype) for dtype in dtypes if dtype.name in DTYPES]
     return [view for view in views if view is not None]
-
-
-def _text(arrays: ArrayStore, record: ModelRecord) -> bytes:
-    """A network's section, once it is known where all arrays are."""
-    return NetworkWriter.text(replace(record, arrays=arrays.records()))
 
 
 class _Programs:

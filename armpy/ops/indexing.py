@@ -12,7 +12,7 @@ from armpy.ops.elementwise import INTEGER_TYPES
 from armpy.ops.operation import Operand, require
 from armpy.ops.shapes import normalize_axis
 from armpy.ops.slicing import check_indices
-from armpy.tensor import Dimension, Shape, TensorInfo, format_shape
+from armpy.tensor import Shape, TensorInfo, format_shape
 from armpy.types import DataType
 
 __all__ = ["GatherElements", "ScatterElements", "ScatterNd", "ScatterReduction"]
@@ -159,19 +159,13 @@ def _check_along(shape: Shape, indices: Shape, axis: int) -> None:
     require(
         len(indices) == len(shape)
         and all(
-            _is_within(*pair)
-            for i, pair in enumerate(zip(indices, shape, strict=True))
-            if i != along
+            inner is None or outer is None or inner <= outer or i == along
+            for i, (inner, outer) in enumerate(zip(indices, shape, strict=True))
         ),
         "the indices do not fit the input",
         expected=f"at most {format_shape(shape)}, but along axis {along}",
         actual=format_shape(indices),
     )
-
-
-def _is_within(inner: Dimension, outer: Dimension) -> bool:
-    """Return whether a size is known to be, or may be, at most another."""
-    return inner is None or outer is None or inner <= outer
 
 
 def _check_updates(updates: Shape, expected: Shape) -> None:

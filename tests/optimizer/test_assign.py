@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -134,6 +135,55 @@ def test_what_the_question_about_neighbours_raises_is_a_refusal() -> None:
     (refusal,) = network.placement.refusals
     assert "Fusing / is_layer_supported_in" in refusal.text
     assert "no idea" in refusal.text
+
+
+class Batching(FakeBackend):
+    """Answers about all layers of a network at once, with what a test gives."""
+
+    def __init__(self, answer: Callable[[Sequence[Layer]], object]) -> None:
+        super().__init__("Batching")
+        self.answers = answer
+        self.questions: list[list[str]] = []
+
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
+        backend, alone = self, super().get_layer_support(request)
+
+        class Together(ILayerSupport):
+            def is_layer_supported(self, *about: Any) -> Support:
+                backend.questions.append(["alone"])
+                return alone.is_layer_supported(*about)
+
+            def are_layers_supported(self, layers: Sequence[Layer]) -> Any:
+                backend.questions.append([layer.name for layer in layers])
+                return backend.answers(layers)
+
+        return Together()
+
+
+def test_all_layers_of_a_network_are_asked_about_at_once() -> None:
+    refusal = Support.no(ReasonCode.OTHER, "only sums")
+    backend = Batching(
+        lambda layers: [
+            Support.yes() if isinstance(x.operation, ElementwiseBinary) else refusal for x in layers
+        ]
+    )
+    net = Network()
+    x = net.input("x", f32(2))
+    total = net.add(ADD, x, x, name="sum")
+    net.output("y", net.add(RELU, total, name="last"))
+    graph = net.build()
+    assignment = assign_backends(graph, SupportOracle([backend, CPU]), {})
+    assert [one.get_id() for one in assignment.backends.values()] == ["Batching", "CpuRef"]
+    assert [refusal.text for refusal in assignment.refusals] == ["only sums"]
+    assert backend.questions == [["sum", "last"]]
+
+
+@pytest.mark.parametrize("answer", [[], [Support.yes()] * 3, [True, True], None])
+def test_wrong_answers_about_all_layers_have_each_asked_about(answer: object) -> None:
+    backend = Batching(lambda layers: answer)
+    assignment = assign_backends(chain(2), SupportOracle([backend, CPU]), {})
+    assert {one.get_id() for one in assignment.backends.values()} == {"Batching"}
+    assert backend.questions[1:] == [["alone"], ["alone"]]
 
 
 def test_a_layer_that_nobody_takes_is_an_error_with_every_backends_reason() -> None:

@@ -30,8 +30,11 @@ class Recorder:
             if issubclass(right, interface):
                 for name in members(interface):
                     found = inspect.getattr_static(right, name)
-                    # The core does not call this default, but would one in a class of its own.
-                    is_default = found is ILayerSupport.is_layer_supported_in
+                    # The core does not call these defaults, but would those of a class of its own.
+                    is_default = found in (
+                        ILayerSupport.is_layer_supported_in,
+                        ILayerSupport.are_layers_supported,
+                    )
                     if inspect.isfunction(found) and not is_default:
                         methods[name] = self._written(f"{interface.__name__}.{name}", found)
         return type(right.__name__, (right,), methods)

@@ -61,7 +61,10 @@ def fold_sizes(
     """
     if not all(value is None or value.is_constant for value in inputs):
         return None
-    if not all(info.is_fully_shaped and _count(info) <= _MOST for info in outputs):
+    if not all(
+        info.is_fully_shaped and np.prod(info.known_shape, dtype=object) <= _MOST
+        for info in outputs
+    ):
         return None
     types = {value.info.data_type for value in inputs if isinstance(value, SizesValue)}
     if not types.issubset(SIZE_TYPES):
@@ -89,11 +92,6 @@ def _elements(value: Value) -> Array:
         return value.sizes
     assert value.data is not None
     return value.data
-
-
-def _count(info: TensorInfo) -> int:
-    """Number of elements."""
-    return int(np.prod(info.known_shape, dtype=object))
 
 
 def _moved(

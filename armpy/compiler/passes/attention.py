@@ -150,7 +150,10 @@ def _find(graph: Graph, last: Layer) -> _FoundAttention | None:
     if product is None or guarded is None or product.transpose_x:
         return None
     guard, softmax = _without_guard(graph, guarded)
-    if softmax is None or not _is_softmax(softmax):
+    operation = softmax and softmax.operation
+    if softmax is None or not isinstance(operation, Softmax) or operation.beta != 1:
+        return None
+    if operation.axis not in (-1, len(softmax.output.info.known_shape) - 1):
         return None
     scores = _scores(graph, softmax["input"], _DEEPEST)
     if scores is None:
@@ -185,14 +188,6 @@ def _product(layer: Layer | None) -> BatchMatMul | None:
     info = layer.output.info
     is_fit = info.data_type is DataType.FLOAT32 and info.rank in (3, 4)
     return layer.operation if is_fit and info.num_elements else None
-
-
-def _is_softmax(layer: Layer) -> bool:
-    """Return whether a layer is a softmax along the last axis."""
-    operation = layer.operation
-    if not isinstance(operation, Softmax) or operation.beta != 1:
-        return False
-    return operation.axis in (-1, len(layer.output.info.known_shape) - 1)
 
 
 def _without_guard(graph: Graph, layer: Layer) -> tuple[tuple[Layer, ...], Layer | None]:

@@ -152,12 +152,13 @@ def _with_infos(graph: Graph, shapes: Mapping[str, Shape]) -> Graph:
         if value.name in shapes
     }
     defaults = zip(graph.inputs, graph.default_shapes, strict=True)
+    is_declared = all(shapes_agree(v.info.shape, new.info.shape) for v, new in renewed.items())
     return replace(
         _with_inputs(graph, renewed),
         # A file's default is for the shape that the input had.
         default_shapes=tuple([None if v in renewed else shape for v, shape in defaults]),
         # What a file declares of its outputs can be for the fixed sizes that its inputs had.
-        output_shapes=() if _replaces_sizes(renewed) else graph.output_shapes,
+        output_shapes=graph.output_shapes if is_declared else (),
     )
 
 
@@ -203,11 +204,6 @@ def _with_inputs(graph: Graph, renewed: Mapping[Value, Value]) -> Graph:
             for variable in graph.variables
         ),
     )
-
-
-def _replaces_sizes(renewed: Mapping[Value, Value]) -> bool:
-    """Return whether an input gets another shape than one that its declared shape admits."""
-    return not all(shapes_agree(old.info.shape, new.info.shape) for old, new in renewed.items())
 
 
 def _checked(name: str, given: object) -> Shape:

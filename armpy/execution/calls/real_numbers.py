@@ -49,7 +49,7 @@ class RealOutputs(NamedTuple):
         infos = {
             s.name: s.info
             for s in specs
-            if dequantizes and s.info.quantization and _is_integer(s.info)
+            if dequantizes and s.info.quantization and s.info.data_type.dtype.kind in "iu"
         }
         types = {s.name: small_dtype(s.info.data_type) for s in specs}
         small = {name: dtype for name, dtype in types.items() if dtype is not None}
@@ -80,7 +80,11 @@ class RealOutputs(NamedTuple):
             if target is not None:
                 return target
             is_given = self.stored is not None and self.stored.get(name) is not None
-            return stored if is_given else _as_small(stored, self.small[name])
+            if is_given:
+                return stored
+            # Bits of floats and values of integers, as types of ``ml_dtypes`` take them.
+            small = self.small[name]
+            return stored.view(small) if "float" in small.name else stored.astype(small)
         info = self.infos.get(name)
         if info is None or info.quantization is None:
             return stored
@@ -91,13 +95,3 @@ class RealOutputs(NamedTuple):
         check_output_array(name, TensorInfo(real.shape, DataType.FLOAT32), target)
         np.copyto(target, real)
         return target
-
-
-def _as_small(stored: Array, dtype: np.dtype[np.generic]) -> Array:
-    """Elements as numbers of a type of ``ml_dtypes``: bits of floats, values of integers."""
-    return stored.view(dtype) if "float" in dtype.name else stored.astype(dtype)
-
-
-def _is_integer(info: TensorInfo) -> bool:
-    """Return whether a tensor's elements are integers."""
-    return info.data_type.dtype.kind in "iu"

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from armpy.backend import (
     ICustomAllocator,
-    ITensorArena,
     ITensorHandle,
 )
 from armpy.compiler import OptimizedNetwork
@@ -147,7 +146,9 @@ def _making(
         # It has the lifetimes of one network, so no other network can have it in turn.
         if arena is not None:
             holdings.add(backend_id, arena, "release")
-            return _in_arena(arena)
+            return lambda value, tensor: arena.create_tensor_handle(
+                value.info, tensor.lifetime, tensor.offset_bytes
+            )
         allocator = session.allocator
         about = backend_id, pooled_source(allocator), size_bytes
         make = partial(_allocate, allocator, size_bytes, factory.block_bytes)
@@ -180,13 +181,6 @@ def _factory_of(
     except ArmpyError as error:
         raise out_of_memory(session.backend_id, error) from error
     return factory
-
-
-def _in_arena(arena: ITensorArena) -> Callable[[Value, PlannedTensor], ITensorHandle]:
-    """Return a maker of handles in a backend's own arena."""
-    return lambda value, tensor: arena.create_tensor_handle(
-        value.info, tensor.lifetime, tensor.offset_bytes
-    )
 
 
 def _in_host_memory(

@@ -76,7 +76,11 @@ def split_at_unknown(graph: Graph) -> Split:
     made = {value for layer in dynamic for value in layer.outputs}
     rest = [layer for layer in later if layer not in set(dynamic)]
     crossing = _read(rest, known | made)
-    decisive = tuple(_is_decisive(value, rest) for value in crossing)
+    # Values that become attributes of layers.
+    awaited = {
+        v for layer in rest for i, v in enumerate(layer.inputs) if layer.operation.decides(i)
+    }
+    decisive = tuple(value in awaited for value in crossing)
     if not dynamic and not any(decisive):
         raise UnimplementedError(
             "the shapes of these outputs do not follow from the inputs",
@@ -144,15 +148,6 @@ def _is_shaped(layer: Layer) -> bool:
         for index, value in enumerate(layer.inputs)
     )
     return not waits and all(info.is_fully_shaped for info in infos)
-
-
-def _is_decisive(value: Value, layers: Sequence[Layer]) -> bool:
-    """Return whether some layer waits for a value to become an attribute."""
-    return any(
-        other is value and layer.operation.decides(index)
-        for layer in layers
-        for index, other in enumerate(layer.inputs)
-    )
 
 
 def with_every_value(graph: Graph) -> Graph:

@@ -267,7 +267,15 @@ class SymbolicProgram:
         self._shaped = shaped
         self._limit_bytes = settings.memory_limit_bytes
         graph = network.graph
-        self._edges = {value: _dims(value.info) for value in graph.values() if value.data is None}
+        # For each dimension whether it is traced, and its number, or size.
+        self._edges = {
+            value: [
+                (True, dim.number) if isinstance(dim, Size) else (False, dim or 0)
+                for dim in value.info.known_shape
+            ]
+            for value in graph.values()
+            if value.data is None
+        }
         self._formula: Formula = trace.formula(
             [
                 *(size for layer in graph.layers for size in _needed(network, layer)),
@@ -343,14 +351,6 @@ class ResizedNetwork(OptimizedNetwork):
     @source.setter
     def source(self, given: Graph | Callable[[], Graph]) -> None:
         vars(self)["_source"] = given
-
-
-def _dims(info: TensorInfo) -> list[tuple[bool, int]]:
-    """Return for each dimension whether it is traced, and its number, or size."""
-    return [
-        (True, dim.number) if isinstance(dim, Size) else (False, dim or 0)
-        for dim in info.known_shape
-    ]
 
 
 def _value(value: Value, dims: Sequence[tuple[bool, int]], numbers: Sequence[Number]) -> Value:

@@ -186,7 +186,10 @@ class IfWorkload(IWorkload):
         cancellation = current_cancellation()
         try:
             plan = graph.plan(arrays)
-            if _fit(plan, outputs):
+            if all(
+                info.shape == handle.info.shape and not isinstance(handle, DynamicTensorHandle)
+                for info, handle in zip(plan.result_infos, outputs, strict=True)
+            ):
                 plan.run(arrays, _mapped(outputs, opened, is_read=False), cancellation)
             else:
                 _hand_over(plan.run(arrays, None, cancellation), outputs)
@@ -307,14 +310,6 @@ def _is_true(condition: Array) -> bool:
         actual=condition.shape,
     )
     return bool(condition.item())
-
-
-def _fit(plan: NetworkPlan, outputs: Sequence[ITensorHandle]) -> bool:
-    """Return whether a plan can write into a layer's outputs directly."""
-    return all(
-        info.shape == handle.info.shape and not isinstance(handle, DynamicTensorHandle)
-        for info, handle in zip(plan.result_infos, outputs, strict=True)
-    )
 
 
 def _mapped(

@@ -73,7 +73,9 @@ class ImportBinding:
             memory = self._program.take_memory()
             places = self._put(memory, sources, targets)
             try:
-                made = memory.run(self._arrays(sources), _plain(targets), cancellation)
+                # None where handles stand for results.
+                results = [_NOTHING if isinstance(x, ImportedTensor) else x for x in targets]
+                made = memory.run(self._arrays(sources), results, cancellation)
             except BaseException:  # it is not used again, as in `StepProgram.run`
                 memory.free()
                 raise
@@ -154,11 +156,6 @@ class ImportBinding:
                 before.append((holder, place))
                 place.put(handle)
         return before
-
-
-def _plain(results: Targets) -> Targets:
-    """Return the arrays of the graph's results: none where handles stand for them."""
-    return [_NOTHING if isinstance(one, ImportedTensor) else one for one in results]
 
 
 def _places_of(memory: WorkingMemory) -> dict[int, list[_Place]]:

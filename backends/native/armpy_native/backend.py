@@ -17,15 +17,19 @@ from armpy.backend import (
     IEngineBackend,
     IEngineProgram,
     IEnginePrograms,
+    ILayerSupport,
     Numerics,
     OptionValue,
     OptionValues,
+    PreparationRequest,
+    postpone_compilation,
 )
 from armpy.errors import ArmpyError, InvalidArgumentError, UnimplementedError
 from armpy.frontends.tflite.reader import read_model
 from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
 from armpy.types import BackendId, DeviceType
+from armpy_native.layer_support import NativeLayerSupport
 from armpy_native.library import (
     DEVICE_TYPES,
     Device,
@@ -94,7 +98,7 @@ class NativePrograms(IEnginePrograms):
         (subgraph,) = read_model(content).tables("Subgraphs", "subgraph")
         num_operators = len(subgraph.tables("Operators", "operator"))
         for reason in device.supports(span_of(graph), num_operators):
-            if reason is not None:
+            if reason:
                 raise UnimplementedError(reason, where=self._library.id)
         return NativeProgram(Program(device, graph))
 
@@ -117,7 +121,7 @@ class NativeBackend(IEngineBackend):
 
     def get_api_version(self) -> str:
         """The version of the contract that the host was written for."""
-        return "2.3"
+        return "2.4"
 
     @property
     def version(self) -> str:
@@ -154,6 +158,19 @@ class NativeBackend(IEngineBackend):
     def get_engine(self) -> NativePrograms:
         """What has the library compile models."""
         return NativePrograms(self.library)
+
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
+        """Ask the library, whose answers need no compilation.
+
+        Raises
+        ------
+        CompilationPostponedError
+            If the caller does not want to wait for compilation.
+        """
+        options = {**self._runtime_options, **request.model_options}
+        if self.compiles_slowly(options):
+            postpone_compilation(self.get_id(), "the network", is_kept=False)
+        return NativeLayerSupport(device_of(self.library.path, str(options.get("options", "{}"))))
 
     def convert(self, view: SubgraphView) -> bytes:
         """A .tflite model of the subgraph, after a byte that tells it from a compiled form."""

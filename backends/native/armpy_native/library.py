@@ -363,8 +363,8 @@ class Device:
             room = needed.value
         raise self.broken(name, "it needs more room than it has said")
 
-    def supports(self, graph: Span, num_operators: int) -> list[str | None]:
-        """Ask about each operator of a model: None if it is supported, else the reason."""
+    def supports(self, graph: Span, num_operators: int) -> list[str]:
+        """Ask about each operator of a model: the reason, empty if it is supported."""
         yes = (c_uint8 * (num_operators + ALIGNMENT_BYTES))()
 
         def fill(memory: c_void_p, room: int, needed: object) -> None:
@@ -376,12 +376,13 @@ class Device:
             raise self.broken("supported", f"it wrote more than {num_operators} answers")
         lines = text.rstrip(b"\0").decode("utf-8", "replace").split("\n")
         lines += [""] * (num_operators - len(lines))
-        answers: list[str | None] = []
-        for answer, line in zip(yes[:num_operators], lines, strict=False):
-            if answer not in (0, 1):
-                raise self.broken("supported", f"an answer is {answer}. Expected 0 or 1")
-            answers.append(None if answer else line or "no reason given")
-        return answers
+        answers = yes[:num_operators]
+        if wrong := set(answers) - {0, 1}:
+            raise self.broken("supported", f"an answer is {min(wrong)}. Expected 0 or 1")
+        return [
+            "" if is_supported else line or "no reason given"
+            for is_supported, line in zip(answers, lines, strict=False)
+        ]
 
     def __del__(self) -> None:
         handle = getattr(self, "handle", c_void_p())

@@ -11,10 +11,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from armpy import Model, Runtime, RuntimeOptions
+from armpy import Model, Network, Runtime, RuntimeOptions, TensorInfo
+from armpy.backend import PreparationRequest
 from armpy.errors import BackendUnavailableError, InvalidArgumentError, UnimplementedError
 from armpy.graph import SubgraphView
+from armpy.ops import (
+    Activation,
+    ActivationFunction,
+    BinaryOperation,
+    ElementwiseBinary,
+    FullyConnected,
+)
 from armpy.plugins import CandidateKind, CandidateStatus
+from armpy.types import DataType
 from armpy_conformance import run_conformance
 from backends.native.tests.sample_library import (
     STRICT,
@@ -94,6 +103,33 @@ def test_layers_run_in_the_library_and_others_elsewhere_with_the_reason(sample: 
     reasons = {(one.layer, one.text) for one in placement.refusals}
     assert ("tanh", "the operator is not Add, Mul, Relu or FullyConnected") in reasons
     np.testing.assert_allclose(model(2 * x), expected(2 * x), rtol=1e-5)
+
+
+def test_one_question_to_the_library_is_about_all_layers_of_a_network(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    net = Network("kinds")
+    x = net.input("x", TensorInfo((2, 4), DataType.FLOAT32))
+    y = net.add(FullyConnected(), x, net.constant(np.ones((4, 4), np.float32)), name="dense")
+    y = net.add(Activation(ActivationFunction.SOFT_RELU), y, name="not in the format")
+    y = net.add(Activation(ActivationFunction.TANH, 1.0, 1.0), y, name="tanh")
+    net.output("y", net.add(ElementwiseBinary(BinaryOperation.MUL), y, x, name="product"))
+    layers = net.build().layers
+    old = "    (void)device, (void)error;\n    model from"
+    assert old in source()
+    text = source().replace(old, f'    device->host->log(NULL, 20, "asked");\n{old}')
+    support = open_library(str(build(tmp_path, text)))().get_layer_support(PreparationRequest())
+    with caplog.at_level("INFO", logger="armpy.native"):
+        answers = support.are_layers_supported(layers)
+    assert caplog.messages == ["asked"]
+    assert [answer.text for answer in answers] == [
+        "",
+        "the .tflite format has no such SOFT_RELU",
+        "the operator is not Add, Mul, Relu or FullyConnected",
+        "",
+    ]
+    alone = [support.is_layer_supported(x.operation, x.input_infos, x.output_infos) for x in layers]
+    assert [answer.text for answer in alone] == [answer.text for answer in answers]
 
 
 def test_a_bound_execution_reads_and_writes_its_arrays(sample: Path) -> None:

@@ -35,7 +35,7 @@ class OnnxRuntimeBackend(IEngineBackend):
 
     def get_api_version(self) -> str:
         """The version of the contract that it is written for."""
-        return "2.3"
+        return "2.4"
 
     @property
     def version(self) -> str:

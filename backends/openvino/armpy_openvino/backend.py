@@ -36,7 +36,7 @@ class OpenVinoBackend(IEngineBackend):
 
     def get_api_version(self) -> str:
         """The version of the contract that it was written for."""
-        return "2.3"
+        return "2.4"
 
     @property
     def version(self) -> str:

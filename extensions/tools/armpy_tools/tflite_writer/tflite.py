@@ -5,11 +5,11 @@ from __future__ import annotations
 import io
 import os
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from armpy.errors import InvalidArgumentError, UnimplementedError
+from armpy.errors import ArmpyError, InvalidArgumentError, UnimplementedError
 from armpy.frontends.tflite.metadata import METADATA_NAME, stored_metadata
 from armpy.frontends.tflite.packed_files import PackedFiles
 from armpy.frontends.tflite.reader import read_model
@@ -114,6 +114,45 @@ def view_bytes(view: SubgraphView) -> bytes:
     inputs = {f"input_{i}": value for i, value in enumerate(view.inputs)}
     outputs = {f"output_{i}": value for i, value in enumerate(view.outputs)}
     return _content(view.layers, inputs, outputs, "armpy", {})
+
+
+@dataclass(frozen=True, slots=True)
+class LayerModel:
+    """A .tflite file of the layers that can be written, to ask an engine about each of them."""
+
+    content: bytes
+    num_operators: int
+    operators: Sequence[range]
+    """Indexes of each layer's operators."""
+    problems: Sequence[str]
+    """Why each layer cannot be written; empty where it can."""
+
+
+def layer_model(layers: Sequence[Layer]) -> LayerModel:
+    """Write the layers of a network that can be written, as a file with nameless tensors.
+
+    Parameters
+    ----------
+    layers : sequence of Layer
+        In the network's order.
+    """
+    writer = TfliteWriter(has_names=False)
+    operators, problems = [], []
+    for layer in layers:
+        first, problem = writer.num_operators, ""
+        try:
+            write_layer(writer, layer)
+        except ArmpyError as error:
+            problem = error.failed
+            writer.remove_operators(first)
+        operators.append(range(first, writer.num_operators))
+        problems.append(problem)
+    written = {value for layer in layers for value in layer.outputs}
+    read = {value for layer in layers for value in layer.inputs if value is not None}
+    sources = {value.name: writer.value(value) for value in read - written if value.data is None}
+    results = {value.name: writer.value(value) for value in written - read}
+    content = writer.file(sources, results, "armpy")
+    return LayerModel(content, writer.num_operators, operators, problems)
 
 
 def _content(

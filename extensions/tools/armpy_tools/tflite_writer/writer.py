@@ -41,9 +41,16 @@ _TENSOR_TYPES = TFLITE_SCHEMA.enumerations["TensorType"].split()
 
 
 class TfliteWriter:
-    """Collects the tensors and operators of one subgraph."""
+    """Collects the tensors and operators of one subgraph.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    has_names : bool
+        Whether tensors, inputs and outputs are named in the file.
+    """
+
+    def __init__(self, *, has_names: bool = True) -> None:
+        self._has_names = has_names
         self._tensors: list[FlatTable] = []
         self._operators: list[FlatTable] = []
         self._buffers: list[FlatTable] = [FlatTable("Buffer", {})]
@@ -73,10 +80,11 @@ class TfliteWriter:
                 f"the format has no type {info.data_type.name}", where=f"tensor '{name}'"
             )
         fields: dict[str, Field] = {
-            "Name": self._unique(name),
             "Type": _TENSOR_TYPES.index(_TYPES[info.data_type]),
             "HasRank": info.shape is not None,
         }
+        if self._has_names:
+            fields["Name"] = self._unique(name)
         if info.shape is not None:
             fields["Shape"] = np.array(
                 [size or 0 if data is not None else _size(size) for size in info.shape], np.int32
@@ -125,6 +133,15 @@ class TfliteWriter:
             fields["BuiltinOptions"] = FlatTable(*options)
         self._operators.append(FlatTable("Operator", fields))
 
+    @property
+    def num_operators(self) -> int:
+        """Number of operators."""
+        return len(self._operators)
+
+    def remove_operators(self, first: int) -> None:
+        """Remove the operators from one on."""
+        del self._operators[first:]
+
     def file(
         self,
         inputs: Mapping[str, int],
@@ -141,7 +158,7 @@ class TfliteWriter:
         about : str
             A description.
         metadata : mapping of str to bytes, optional
-            What else is told of it.
+            Other data of the file, by name.
         """
         described = [
             FlatTable("Metadata", {"Name": name, "Buffer": self._content_buffer(content)})
@@ -174,7 +191,7 @@ class TfliteWriter:
                 "Description": about,
                 "Buffers": self._buffers,
                 "Metadata": described,
-                "SignatureDefs": [signature],
+                "SignatureDefs": [signature] if self._has_names else [],
             },
         )
         return write_flatbuffer(model, IDENTIFIER, TFLITE_SCHEMA)
