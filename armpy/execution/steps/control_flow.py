@@ -128,14 +128,7 @@ class NestedGraph:
 
 
 class IfWorkload(IWorkload):
-    """Runs one of two graphs.
-
-    Parameters
-    ----------
-    operation : If
-    info : WorkloadInfo
-    subnetworks : Subnetworks
-    """
+    """Runs one of two graphs."""
 
     def __init__(self, operation: If, info: WorkloadInfo, subnetworks: Subnetworks) -> None:
         self._timeout_s = subnetworks.settings.loop_timeout_s
@@ -198,14 +191,7 @@ class IfWorkload(IWorkload):
 
 
 class WhileWorkload(IWorkload):
-    """Runs a graph as long as another one says so.
-
-    Parameters
-    ----------
-    operation : While
-    info : WorkloadInfo
-    subnetworks : Subnetworks
-    """
+    """Runs a graph as long as another one says so."""
 
     def __init__(self, operation: While, info: WorkloadInfo, subnetworks: Subnetworks) -> None:
         self._appends = {append.number: append for append in find_appends(operation)}

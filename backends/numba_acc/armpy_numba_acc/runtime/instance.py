@@ -383,7 +383,9 @@ class Instance:
 
     def _run(self, tensors: Sequence[Array]) -> int:
         """Run the program, whatever class the arrays are of; how many commands have not run."""
-        left = self._function(*(array.view(np.ndarray) for array in tensors))
+        left = self._function(*tensors)
+        if left == layout.NOT_RUN:  # native code reads plain arrays only
+            left = self._function(*(array.view(np.ndarray) for array in tensors))
         if left == layout.NOT_RUN:
             raise BackendError(
                 "the program has another number of tensors",
