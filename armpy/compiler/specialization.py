@@ -206,8 +206,9 @@ class _Specializer:
             sizes = compiler.fold_sizes(self._evaluator, operation, inputs, outputs)
             if sizes is not None:
                 return sizes
-        # A table is cut to a traced size while the network runs: folded, it would fix the size.
-        if any(is_traced(*info.shape or ()) for info in outputs):
+        # A table is cut at a traced size while the network runs: folded, it would fix the size.
+        places = getattr(operation, "begin", None) or ()
+        if is_traced(*places, *(dim for info in outputs for dim in info.shape or ())):
             return None
         allowed_bytes = self._allowed_bytes
         if self._unread is not None:

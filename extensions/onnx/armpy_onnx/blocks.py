@@ -25,6 +25,10 @@ MOST_TABLE_ELEMENTS = 1 << 25
 """Of what a converter computes itself: a few sizes in a file must not keep it busy for long."""
 
 
+MOST_PLACES = 8
+"""Traced sizes that are positions, each of which is read by a layer of its own."""
+
+
 def check_table(node: Node, shape: Sequence[int]) -> None:
     """Refuse a table of positions or weights that is too large to be made here."""
     if math.prod(max(size, 1) for size in shape) > MOST_TABLE_ELEMENTS:

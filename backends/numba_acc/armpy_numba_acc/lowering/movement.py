@@ -60,7 +60,8 @@ def by_views(kind: type[OperationT], views: Views[OperationT]) -> Lower:
     def lower(emit: Emitter, layer: Layer) -> None:
         """One move from the first input to the output."""
         value, output = layer["input"], layer.output
-        source, target = stand_in(value.info, output.info), stand_in(output.info)
+        begin = getattr(layer.operation, "begin", None) or ()
+        source, target = stand_in(value.info, output.info, begin), stand_in(output.info)
         from_, to = views(expect(layer.operation, kind), source, target)
         _move(emit, value, (source, from_), output, (target, to), layer.name)
 

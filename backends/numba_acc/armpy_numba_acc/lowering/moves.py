@@ -51,9 +51,15 @@ class Loop:
     target: int
 
 
-def stand_in(info: TensorInfo, part: TensorInfo | None = None) -> Array:
-    """An array that stands for a tensor, of which `part` is taken; its elements mean nothing."""
-    others = () if part is None else part.known_shape
+def stand_in(info: TensorInfo, part: TensorInfo | None = None, begin: Sequence[int] = ()) -> Array:
+    """An array that stands for a tensor; its elements mean nothing.
+
+    Parameters
+    ----------
+    part, begin
+        What is taken of it, and where that begins.
+    """
+    others = (*begin, *(() if part is None else part.known_shape))
     return stand_in_of(info.known_shape, info.data_type.size_bytes, *others)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 
-from armpy.graph import Value
+import numpy as np
+
+from armpy.graph import SizesValue, Value
 from armpy.ops.elementwise import (
     BinaryOperation,
     Comparison,
@@ -16,7 +18,7 @@ from armpy.ops.generation import Fill, OneHot
 from armpy.ops.operation import require
 from armpy.ops.slicing import Splitter
 from armpy.types import DataType
-from armpy_onnx.blocks import counted, reshaped
+from armpy_onnx.blocks import MOST_PLACES, binary, counted, reshaped
 from armpy_onnx.element_types import data_type_of
 from armpy_onnx.node import Node, NodeData, Operator, OperatorTable
 
@@ -79,6 +81,9 @@ def _trilu(node: Node) -> Value:
 
 def _range(node: Node) -> Value:
     data_type = node.type(0)
+    positions = _positions(node)
+    if positions is not None:
+        return positions
     start, limit, delta = (node.number(index) for index in range(3))
     require(delta != 0, "the step is 0")
     if data_type.is_float:
@@ -97,6 +102,19 @@ def _range(node: Node) -> Value:
         if number != nothing:
             steps = node.layer(ElementwiseBinary(operation), steps, node.like(steps, number))
     return node.cast(steps, data_type)
+
+
+def _positions(node: Node) -> Value | None:
+    """A range from a traced size on, if it has few numbers whatever that is."""
+    first = node.value(0)
+    if not isinstance(first, SizesValue):
+        return None
+    start, limit, delta = (node.whole_number(index) for index in range(3))
+    count = max(-((start - limit) // delta), 0) if delta else 0
+    if not 0 < count <= MOST_PLACES:
+        return None
+    steps = node.constant(int(delta) * np.arange(int(count)), first.info.data_type)
+    return binary(node, BinaryOperation.ADD, steps, reshaped(node, first, ()))
 
 
 def _one_hot(node: Node) -> Value:

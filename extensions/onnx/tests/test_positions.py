@@ -1,0 +1,62 @@
+"""Positions that are counted from the length of a growing cache."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx")
+
+from onnx import TensorProto, helper, numpy_helper
+
+import armpy
+from armpy.compiler import OptimizedNetwork, optimize_graph
+from armpy.execution.programs.symbolic_programs import ORDINARY_PLANS
+
+TABLE = np.random.default_rng(1).normal(size=(48, 4)).astype(np.float32)
+TOKENS = 2
+
+
+def growing() -> bytes:
+    """Tokens with an embedding of their positions, after those of earlier calls."""
+    nodes = [
+        helper.make_node("Shape", ["past"], ["shape"]),
+        helper.make_node("Gather", ["shape", "axis"], ["length"]),
+        helper.make_node("Add", ["length", "tokens"], ["total"]),
+        helper.make_node("Range", ["length", "total", "axis"], ["positions"]),
+        helper.make_node("Gather", ["table", "positions"], ["embedded"]),
+        helper.make_node("Add", ["x", "embedded"], ["placed"]),
+        helper.make_node("Concat", ["past", "placed"], ["present"], axis=1),
+    ]
+    shapes = {"x": (1, TOKENS, 4), "past": (1, "length", 4), "present": (1, "total", 4)}
+    x, past, present = (
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+        for name, shape in shapes.items()
+    )
+    constants = {"axis": np.array(1), "tokens": np.array(TOKENS), "table": TABLE}
+    weights = [numpy_helper.from_array(array, name) for name, array in constants.items()]
+    graph = helper.make_graph(nodes, "network", [x, past], [present], weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    return bytes(model.SerializeToString())
+
+
+def test_positions_of_new_tokens_fix_no_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared: list[int] = []
+
+    def optimize(*arguments: Any) -> OptimizedNetwork:  # Any: they are passed on
+        prepared.append(length)
+        return optimize_graph(*arguments)
+
+    for module in ("planning", "symbolic_programs"):
+        monkeypatch.setattr(f"armpy.execution.programs.{module}.optimize_graph", optimize)
+    length = 0  # while it is loaded
+    model = armpy.load(growing(), num_threads=1)
+    numbers = np.random.default_rng(2)
+    for length in range(2, len(TABLE) - TOKENS + 1):
+        x = numbers.normal(size=(1, TOKENS, 4)).astype(np.float32)
+        past = numbers.normal(size=(1, length, 4)).astype(np.float32)
+        expected = np.concatenate([past, x + TABLE[length : length + TOKENS]], axis=1)
+        np.testing.assert_array_equal(model.run({"x": x, "past": past})["present"], expected)
+    assert max(prepared) <= 2 + ORDINARY_PLANS
