@@ -90,7 +90,7 @@ class Reader:
         """Environment variables: none that says how this run of the tests is to go."""
         variables = {k: v for k, v in os.environ.items() if not k.startswith(("ARMPY_", "PYTHON"))}
         own = home / "cache"
-        is_cleared = "cache clear" in self.page.read_text("utf-8")
+        is_cleared = any("cache clear" in block.text for block in blocks(self.page))
         return variables | {
             "PATH": f"{self.environment / 'bin'}{os.pathsep}{os.environ['PATH']}",
             # Compiled once for all pages.
