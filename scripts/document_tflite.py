@@ -54,7 +54,7 @@ Integers of 8 and 16 bits without a scale are left out where LiteRT's kernels re
 and outputs of complex64 are pairs of float32 along a last axis of 2. Random numbers are those that
 LiteRT draws in its first run of a model, in each run; two seeds of 0 draw others.
 
-| operator | element types | not in armpy |
+| operators | element types | not in armpy |
 |---|---|---|
 """
 
@@ -112,7 +112,8 @@ def _without_kernels() -> Iterator[str]:
 
 
 def rows(letters: dict[str, str]) -> Iterator[str]:
-    """One line per operator that LiteRT runs; `letters` gets a letter for each reason."""
+    """Lines of operators with the same types; `letters` gets a letter for each reason."""
+    groups: dict[str, list[str]] = {}
     for name, kinds in _operators():
         if not kinds:
             continue
@@ -128,7 +129,9 @@ def rows(letters: dict[str, str]) -> Iterator[str]:
         missing = "; ".join(f"{', '.join(k)} ({letters[r]})" for r, k in by_reason.items())
         test = HELD_ELSEWHERE.get(name, ((), ""))[1]
         title = f"{name} ({test})" if test else name
-        yield f"| {title} | {types(list(map(short, kinds)))} | {missing} |"
+        groups.setdefault(f"{types(list(map(short, kinds)))} | {missing}", []).append(title)
+    for cells, names in groups.items():
+        yield f"| {', '.join(names)} | {cells} |"
 
 
 def types(kinds: list[str]) -> str:
