@@ -38,6 +38,7 @@ Generated from the definitions in `armpy/ops/` by `scripts/document_operations.p
 **NaN.** Every output element that is computed from a NaN is NaN, also in maxima, minima,
 activations, clamps, softmax and normalisation. A sum uses every product that its definition has: a
 weight of 0 times NaN or infinity is NaN, also in the padding of a convolution with weights.
+
 Operations that only move or choose elements keep their bits. Comparisons with NaN are false,
 NOT_EQUAL is true; NaN is a true truth value. Operations that order elements, search positions or
 produce integers state their rule below. A backend that computes a convolution with fewer products
