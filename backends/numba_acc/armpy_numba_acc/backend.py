@@ -163,7 +163,7 @@ class NumbaBackend(IBackendInternal):
                 return views
         settings = ResolvedOptions.of(request.model_options)
         if (tuning := requested_tuning()) is not None:
-            # Nobody else needs it.
+            # Only tuning needs it.
             from armpy_numba_acc.tuning.region import tune_region  # noqa: PLC0415
 
             tune_region(view, settings.isa, settings.num_threads, tuning, settings.model)

@@ -51,7 +51,7 @@ _LARGEST_ARENA = 1 << 40
 
 
 class SavedInfos(SizedInfos):
-    """Descriptions of commands, read from a file when somebody asks.
+    """Descriptions of commands, read from a file on first use.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ def _unpacked(saved: SavedProgram) -> tuple[Program, ProgramTiming, Image]:
     """The program, its timing and its code; raises whatever comes of what was not written here."""
     about: Mapping[str, Any] = saved.about
     if _CODE not in saved.code:
-        raise ValueError("its code is not said to be code, so that nobody has checked it")
+        raise ValueError("its code section is not marked as code and was not checked")
     parts = {name: np.frombuffer(data, np.uint8) for name, data in saved.parts.items()}
     tables = {name: parts[name].view(dtype) for name, dtype in _TABLES.items()}
     num_commands = len(tables["command_kernels"])

@@ -182,7 +182,7 @@ def _is_permitted(isa: Isa) -> bool:
 
 
 def matrix_unit_state() -> str:
-    """Whether the matrix unit is used where no option says otherwise, or why not, for people."""
+    """Describe whether the matrix unit is used by default, or why not."""
     if not has_matrix_unit():
         return "not there, or hidden by a virtual machine"
     if not may_use_matrix_unit():

@@ -115,7 +115,7 @@ GRAVITON2 = machine_with("aarch64", named_target("neoverse-n1").needs)
     [
         ("sapphirerapids", SAPPHIRE_RAPIDS, ""),
         ("x86-64-v2", SAPPHIRE_RAPIDS, ""),
-        ("znver4", SAPPHIRE_RAPIDS, "this processor lacks sse4a, as far as the system tells"),
+        ("znver4", SAPPHIRE_RAPIDS, "this processor lacks sse4a, according to the system"),
         ("cortex-a72", GRAVITON2, ""),
         ("neoverse-v1", GRAVITON2, "lacks bf16, complxnum, flagm, fp16fml, i8mm, jsconv, lse2,"),
         ("neoverse-n1", SAPPHIRE_RAPIDS, "it is for aarch64, and this is x86_64"),

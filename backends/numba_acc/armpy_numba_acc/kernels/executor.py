@@ -73,7 +73,7 @@ def following(sync: Pointer, cancel: Pointer, number: int) -> int:
     if said == 0:
         return number + 1
     if said == STAY:
-        # Left as it is: Python tells by it that a loop has stopped, not a cancellation.
+        # Left as it is: Python distinguishes a stopped loop from a cancellation by it.
         return STAY
     store_i64(control, CONTROL_NEXT, 0)
     return said - 1
@@ -82,7 +82,7 @@ def following(sync: Pointer, cancel: Pointer, number: int) -> int:
 def make(isa: Isa) -> LinkedKernel:
     """Make the executor: what the leading thread runs.
 
-    In place of a call it is told an `ExecutionRecord`. It begins when the arbiter lets it in, and
+    In place of a call it receives an `ExecutionRecord`. It begins when the arbiter lets it in, and
     has as many workers then as are its fair share and free; when others wait, it lets workers go
     between commands. The thread's floating-point modes are the caller's again whenever it returns.
     """

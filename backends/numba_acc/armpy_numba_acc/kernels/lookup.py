@@ -1,4 +1,4 @@
-"""Table lookup: what becomes of 8-bit or 16-bit elements."""
+"""Table lookup of 8-bit and 16-bit elements."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def make(isa: Isa, part: str) -> Callable[[int, int, int], None]:
     if there is no other turn; ``back`` after the body, and jumps to what is in front of the test.
 
     The test ends the execution at its own command if the outermost loop's time is up, or if
-    Python is to look whether somebody interrupts; the execution can go on there.
+    Python is to check for an interrupt; the execution can go on there.
     """
     read, clock_ns = reader(Loop), clock_of(isa)
 

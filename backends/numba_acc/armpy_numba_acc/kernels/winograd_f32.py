@@ -74,7 +74,7 @@ def make(
     """Make the kernel for the record's parameters.
 
     Threads share the tiles. Their scratch memory holds three tables of addresses in 1024 bytes, a
-    pixel that nobody reads, and the values and the products of a batch.
+    pixel that is never read, and the values and the products of a batch.
     """
     transform_input = input_tile(isa, PAIRS[down], PAIRS[right])
     transform_output = output_tile(isa, PAIRS[down], PAIRS[right])

@@ -24,9 +24,9 @@ from armpy_numba_acc.machine.isa import Isa
 
 
 def make(isa: Isa, patience: int) -> Callable[[int, int, int], None]:
-    """Make the function of a worker; it returns to sleep or, if it is told so, to stop.
+    """Make the function of a worker; it returns to sleep, or to stop on request.
 
-    In place of a call it is told the address of its ticket.
+    In place of a call it receives the address of its ticket.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def make(isa: Isa, patience: int) -> Callable[[int, int, int], None]:
                 atomic_store(ticket, NO_CALL)
                 spins = 0
         restore(modes)
-        # Whoever engages this worker from now on wakes it; one who looked before runs without it.
+        # An execution that engages this worker from now on wakes it; earlier ones run without it.
         atomic_store(ticket + ASLEEP, 1)
 
     return worker

@@ -36,7 +36,7 @@ class LinkedKernel:
 
 @dataclass(frozen=True, slots=True)
 class KernelWithResult:
-    """A function that gives an integer to whoever calls it, which no kernel does."""
+    """A function that returns an integer, which kernels do not."""
 
     function: Callable[[int, int, int], int]
 

@@ -1,4 +1,4 @@
-"""Features of this processor, as LLVM tells them."""
+"""Features of this processor, as LLVM reports them."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ WORD, FLOAT, NOTHING = types.int64, types.float32, types.void
 
 
 def inlined(function: FunctionT) -> FunctionT:
-    """Have Numba put a function into whoever calls it."""
+    """Have Numba inline a function into its callers."""
     made: FunctionT = njit(inline="always", **OPTIONS)(function)
     return made
 
@@ -94,7 +94,7 @@ def _intrinsic(typed: Callable[..., Any], of: Callable[..., Any], names: Iterabl
 
 
 def linked(name: str, count: int, *, returns: bool = False) -> Primitive:
-    """A function that is called by its name; whoever calls it links a `Definition`.
+    """A function that is called by its name; its callers link a `Definition`.
 
     Parameters
     ----------

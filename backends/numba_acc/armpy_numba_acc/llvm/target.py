@@ -39,7 +39,7 @@ KNOWN = (builtins, numbers, rangeobj, tupleobj)
 """Modules of Numba's that say, when they are imported, how what kernels are made of is written."""
 
 _typed, _lowered = templates.Registry(), Registry(NAME)
-"""What Numba is told besides, and where it puts primitives."""
+"""Registries of primitives: their types for Numba, and their lowering."""
 
 
 class _Library(AOTCodeLibrary):  # type: ignore[misc]  # Numba has no types
@@ -164,7 +164,7 @@ class _Extreme(templates.AbstractTemplate):  # type: ignore[misc]  # Numba has n
 
 
 def _add_extreme(function: _Numba, compare: _Numba) -> None:
-    """Tell Numba of `min` or `max`, which it has as functions that it compiles."""
+    """Replace `min` or `max`, which Numba otherwise compiles as functions."""
     named = {"key": function}
     _typed.register_global(function)(type(f"_{function.__name__}", (_Extreme,), named))
 

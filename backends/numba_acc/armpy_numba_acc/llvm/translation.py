@@ -43,7 +43,7 @@ OPTIONS: dict[str, Any] = {  # Any: Numba's options
     "no_cfunc_wrapper": True,
     "_nrt": False,
 }
-"""How Numba translates: nobody in Python calls what it makes, and it counts no references."""
+"""Options of Numba: no Python wrappers and no reference counting."""
 
 
 _STEPS = (

@@ -76,7 +76,7 @@ class Code:
         return self.of(ir.Constant(vector(element, len(constants)), constants))
 
     def undefined(self, kind: Kind) -> CodeValue:
-        """A value that nobody looks at."""
+        """An undefined value, for results that are never read."""
         return self.of(ir.Constant(kind, ir.Undefined))
 
     def call(
@@ -107,7 +107,7 @@ class Code:
 def _constant_of(kind: Kind, number: float, _: str) -> Any:  # Any: llvmlite has no types
     """A constant, in every element if the type is a vector, whose text is put together once.
 
-    How the number is written tells zeros with different signs apart.
+    The text of the number distinguishes zeros with different signs.
     """
     if isinstance(kind, ir.VectorType):
         return ir.Constant(kind, [_constant(kind.element, number)] * kind.count)

@@ -128,7 +128,7 @@ def _rows_of(operation: Operation, info: TensorInfo) -> tuple[int, int]:
 
 
 def _has_quantization(info: TensorInfo, scale: float, zero_point: int) -> bool:
-    """Whether an output has the quantisation that TFLite's arithmetic gives, kept as it is."""
+    """Return whether an output has the quantisation that TFLite's arithmetic prescribes."""
     return zero_point_of(info) == zero_point and math.isclose(info.scale, scale, rel_tol=1e-3)
 
 

@@ -74,7 +74,7 @@ def emit_quantized(
     label: str,
     parameters: Callable[..., Sequence[float]],
 ) -> None:
-    """The same for an expression that is told zero points; the caller's tensors are not flipped.
+    """The same for an expression that receives zero points; the caller's tensors are not flipped.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from armpy_numba_acc.lowering.patches import patches_of_images
 from armpy_numba_acc.lowering.products import Weights, with_room
 from armpy_numba_acc.lowering.tiles import I16, Tile, rows_of_channels
 from armpy_numba_acc.lowering.weighted_i16 import Finish, emit_filters_i16, emit_i16
-from armpy_numba_acc.lowering.windows import readable_behind
+from armpy_numba_acc.lowering.windows import readable_past
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.packing.origins import Part
 from armpy_numba_acc.packing.weights_i16 import Pieces, pack_channels
@@ -38,7 +38,7 @@ def lower_i16(emit: Emitter, layer: Layer, source: Buffer) -> None:
         emit_filters_i16(emit, layer, patches, values, target, filters)
         return
     size_bytes = info.size_bytes // info.known_shape[3] * filters
-    source = readable_behind(emit, source, size_bytes, layer.name)
+    source = readable_past(emit, source, size_bytes, layer.name)
     patches = patches_of_images(emit, layer, 2, 0, source, channels=filters)
     taps = patches.taps
     if len(taps) < by_filter.shape[1]:  # whole rows of elements, which channels are not

@@ -18,7 +18,7 @@ from armpy_numba_acc.lowering.windows import (
     Tiling,
     Windows,
     best_width,
-    readable_behind,
+    readable_past,
     tiles_of,
 )
 from armpy_numba_acc.machine import calls
@@ -63,7 +63,7 @@ def lower_u8(emit: Emitter, layer: Layer, source: Buffer, windows: Windows) -> N
     constant = Part(weights, lambda values: plan.lines(values[0])[..., channels])
     packed = packed.after(constant, layer["weights"].info.zero_point)
     if width < 16:
-        source = readable_behind(emit, source, info.size_bytes, layer.name)
+        source = readable_past(emit, source, info.size_bytes, layer.name)
     target = emit.target(fusion.output)
     padding = np.full(windows.out_shape[3], zero_point_of(info), np.uint8)
     call = calls.DepthwiseU8(
@@ -85,7 +85,7 @@ def lower_u8(emit: Emitter, layer: Layer, source: Buffer, windows: Windows) -> N
 
 
 def _is_narrow(isa: Isa, layer: Layer, windows: Windows) -> bool:
-    """Whether pixels are so much narrower than a register that rows are better taken as a whole."""
+    """Return whether pixels are too narrow for a register, so that whole rows are loaded."""
     channels = windows.shape[3]
     is_even = channels == layer["input"].info.known_shape[3] and 64 % channels == 0
     is_dense = windows.stride[1] == windows.dilation[1] == 1 and windows.kernel[1] <= _WIDEST_WINDOW

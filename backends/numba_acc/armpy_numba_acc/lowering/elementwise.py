@@ -127,7 +127,7 @@ def check_binary(operation: Operation, inputs: OperandInfos, outputs: Sequence[T
     if operation.operation not in (_INTEGER_OPERATIONS if is_integer else _FLOAT_OPERATIONS):
         return f"{operation.operation.name} of {outputs[0].data_type.name} is not supported"
     if is_integer and operation.activation is not FusedActivation.NONE:
-        return "an activation behind integers is not supported"
+        return "an activation after integers is not supported"
     if outputs[0].data_type.is_quantized:
         given = Operands(operation, inputs)
         return refusal_of_fixed(operation, (given["lhs"], given["rhs"], outputs[0]))

@@ -28,8 +28,8 @@ class Write:
 def find_writes(body: Graph) -> Mapping[int, Write]:
     """Return the writes that can go into the carried tensor itself, by the tensor's number.
 
-    The core writes an exchanged element as ``select(positions == index, element, whole)``. Nobody
-    else may read what the turn was given, or what it makes of it.
+    The core writes an exchanged element as ``select(positions == index, element, whole)``. No other
+    layer may read the turn's input tensor or the result.
     """
     pairs = enumerate(zip(body.inputs, body.outputs, strict=False))
     found = (_write(body, number, whole, made) for number, (whole, made) in pairs)
@@ -63,7 +63,7 @@ def _is_read_by(body: Graph, value: Value, layer: Layer) -> bool:
 
 
 def _position(compare: Layer, whole: Value) -> Value | None:
-    """What a layer compares with all positions along the first axis of a tensor."""
+    """Return the index that a layer compares with all positions along a tensor's first axis."""
     positions, index = compare.inputs
     if compare.operation != _EQUAL or positions is None or index is None:
         return None

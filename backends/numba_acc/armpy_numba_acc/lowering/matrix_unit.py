@@ -53,7 +53,7 @@ class MatrixPlan(NamedTuple):
 
     @property
     def pitch_bytes(self) -> int:
-        """From one gathered row to the next: rows that lie 4 KiB apart would evict each other."""
+        """Distance of gathered rows: rows that lie 4 KiB apart would evict each other."""
         lines = -(-self.blocks * self.block_bytes // ROW_BYTES)
         return (lines | 1) * ROW_BYTES
 
@@ -170,9 +170,9 @@ def _as_they_lie(kind: ProductKind, patches: Patches) -> MatrixPlan | None:
             image_positions = positions
     depth_bytes = patches.depth * kind.element_bytes
     blocks, groups = _blocks(-(-depth_bytes // _GROUP_BYTES))
-    behind = blocks * groups * _GROUP_BYTES - depth_bytes
+    excess_bytes = blocks * groups * _GROUP_BYTES - depth_bytes
     # Zeros times what lies after a tap are zeros, unless it is NaN.
-    if behind and (kind.splits_odd or patches.source.root.space is Space.TENSORS):
+    if excess_bytes and (kind.splits_odd or patches.source.root.space is Space.TENSORS):
         return None
     sizes = blocks, groups, positions
     return MatrixPlan(_rows(positions), False, *sizes, image_positions, line_positions, kind.group)

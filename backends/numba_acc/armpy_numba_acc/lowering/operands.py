@@ -57,7 +57,7 @@ def given(layer: Layer) -> list[Value]:
 
 
 def needs(*attributes: str) -> Check:
-    """A check that attributes are known, which operands may tell only later; or of nothing."""
+    """Make a check that attributes are known: operands may set them at run time only."""
 
     def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
         """Known attributes."""

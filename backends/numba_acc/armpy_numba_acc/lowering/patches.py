@@ -46,7 +46,7 @@ class Patches:
 def patches_of(
     emit: Emitter, layer: Layer, element_bytes: int, fill: int = 0, source: Buffer | None = None
 ) -> Patches:
-    """What a convolution or a fully connected layer multiplies; as `patches_of_images`."""
+    """Patches of a convolution or of a fully connected layer; see `patches_of_images`."""
     if isinstance(layer.operation, FullyConnected):
         return patches_of_vectors(emit, layer, element_bytes, source)
     return patches_of_images(emit, layer, element_bytes, fill, source)

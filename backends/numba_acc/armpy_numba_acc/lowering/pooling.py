@@ -17,7 +17,7 @@ from armpy_numba_acc.lowering.windows import (
     Tiling,
     Windows,
     best_width,
-    readable_behind,
+    readable_past,
     tiles_of,
 )
 from armpy_numba_acc.machine import calls
@@ -133,7 +133,7 @@ def _pooling_u8(emit: Emitter, layer: Layer, windows: Windows, algorithm: str) -
     info, width, columns = layer["input"].info, _width(emit.choices, windows), _columns(windows)
     source = emit.source(layer["input"])
     if width < 16:
-        source = readable_behind(emit, source, info.size_bytes, layer.name)
+        source = readable_past(emit, source, info.size_bytes, layer.name)
     tiling = Tiling(1, columns, width, windows.slots_by_tap(columns))
     padding = np.zeros(windows.shape[3], np.uint8)
     # Stored integers are averaged: of signed bytes their own, not those with the top bit flipped.

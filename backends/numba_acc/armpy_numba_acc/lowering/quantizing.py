@@ -172,7 +172,7 @@ def lower_cast(emit: Emitter, layer: Layer) -> None:
     elif pair in FLOAT_CASTS:
         emit_elementwise(emit, FLOAT_CASTS[pair], [value], output, layer.name)
     elif pair == (DataType.FLOAT32, DataType.BOOLEAN):
-        # Asked as an integer: processors may be told to take tiny floats for 0.
+        # Asked as an integer: processors may be set to treat tiny floats as 0.
         kinds = ("i32", "bool")
         emit_elementwise(emit, "has_magnitude", [value], output, layer.name, kinds=kinds)
     elif DataType.QASYMM_S8 in pair:

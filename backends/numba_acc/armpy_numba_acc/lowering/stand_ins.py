@@ -20,8 +20,8 @@ Index: TypeAlias = slice | int | EllipsisType
 class Strided:
     """Array without its elements, for sizes that are traced.
 
-    What it has, arrays have by the same names. What else they have it does not have: whoever needs
-    that finds out what the sizes are, or fails.
+    It has a part of the attributes of arrays. Code that uses any other attribute fails or has to
+    ask for the sizes.
     """
 
     shape: tuple[int, ...]

@@ -213,7 +213,7 @@ def _of_pairs(instruction: str, kind: str) -> Cost:
     """Cost of products of two rows and two columns: elements of each two rows are joined first."""
 
     def cost(model: MachineModel, isa: Isa, tile: Tile) -> tuple[float, float]:
-        # What nobody has measured takes as long as a dot product does.
+        # An instruction without a measurement is taken for as slow as a dot product.
         is_known, width = model.has(instruction), model.width(isa.vector_bytes)
         pace = model.pace(instruction, isa.vector_bytes)
         pace, finish = pace if is_known else model.products(kind, isa), model.finish(kind)
@@ -377,7 +377,7 @@ _FEW_ROWS = 16
 
 
 def _is_narrow(choices: Choices, kind: ProductKind, shape: tuple[int, int, int, int]) -> bool:
-    """Whether weights are to lie as for a single row, which other programs have of the same ones.
+    """Return whether weights are packed as for a single row, as other programs pack them.
 
     They do in panels as wide as a register. What is read from far away for few rows is computed by
     such tiles as fast as by others.

@@ -34,7 +34,7 @@ _SUM_UP = 6.0
 
 
 def multiplies_vector(layer: Layer) -> bool:
-    """Whether a layer multiplies all elements of its input with each filter, and once only."""
+    """Return whether a layer multiplies all elements of its input with each filter exactly once."""
     source, weights = layer["input"].info, layer["weights"].info
     filters = weights.known_shape[0]
     if source.num_elements * filters != weights.num_elements:
@@ -191,7 +191,7 @@ def _call_u8(emit: Emitter, layer: Layer) -> calls.VectorMatrixU8:
 
 
 def _input(emit: Emitter, layer: Layer, multiple: int, correction: int) -> tuple[Buffer, int]:
-    """Return where the input is, with room behind it, and by what its bytes are to be changed."""
+    """Return the input's buffer, with room after it, and the correction of its bytes."""
     value = layer["input"]
     size = value.info.size_bytes
     if size % multiple == 0 and not correction:

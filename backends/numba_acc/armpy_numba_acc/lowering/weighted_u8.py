@@ -20,7 +20,7 @@ from armpy_numba_acc.lowering.operands import elements_of
 from armpy_numba_acc.lowering.patches import Patches, patches_of
 from armpy_numba_acc.lowering.products import Weights, emit_product, with_room
 from armpy_numba_acc.lowering.tiles import U8, U8_MATRIX, U8_PAIRED, tile_of
-from armpy_numba_acc.lowering.windows import readable_behind
+from armpy_numba_acc.lowering.windows import readable_past
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.memory import Address, Buffer
 from armpy_numba_acc.packing.factors import Factors
@@ -114,14 +114,14 @@ class Residual:
         infos = product, other, output
         bits = np.array(byte_sum_numbers(infos), np.float32).view(np.int32)
         numbers = np.array([*map(zero_point_of, infos), low, high, *bits], np.int32)
-        source = readable_behind(emit, emit.source(fusion.residual), other.size_bytes, layer.name)
+        source = readable_past(emit, emit.source(fusion.residual), other.size_bytes, layer.name)
         has_bounds = low > 0 or high < 255
         return cls(source, emit.constant(numbers), has_bounds)
 
 
 @dataclass(frozen=True, slots=True)
 class _Scaling:
-    """Scaling of sums to elements: what is packed with the weights, and what the kernel is told."""
+    """Scaling of sums to elements: the packed factors, and the kernel's arguments."""
 
     factors: Factors
     zero_point: int

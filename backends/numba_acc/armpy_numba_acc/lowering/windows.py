@@ -170,8 +170,8 @@ def tiles_of(
     )
 
 
-def readable_behind(emit: Emitter, buffer: Buffer, size_bytes: int, label: str) -> Buffer:
-    """A buffer with the same bytes that kernels may read after."""
+def readable_past(emit: Emitter, buffer: Buffer, size_bytes: int, label: str) -> Buffer:
+    """Return a buffer with the same bytes that kernels may read past its end."""
     if buffer.space is not Space.TENSORS:
         return buffer
     copy = emit.scratch(size_bytes)

@@ -19,7 +19,7 @@ class CoreArbiter(MemoryLayout):
     Parameters
     ----------
     lock : int
-        1 while somebody changes what follows.
+        1 while a thread changes the fields below.
     limit : int
         Threads that compute at a time if there are several executions: processors.
     seats : int

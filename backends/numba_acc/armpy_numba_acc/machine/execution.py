@@ -4,8 +4,8 @@ Notes
 -----
 One thread leads: the one that the application calls from. It forks and joins workers: for each
 command that is worth it, it publishes the command's number, does a share of its own, and waits
-until the others have done theirs (`armpy_numba_acc.llvm.threads.fork_join`). What they tell each
-other is in the execution's `SYNC_BYTES`; how workers are found is in the process's tickets.
+until the others have done theirs (`armpy_numba_acc.llvm.threads.fork_join`). They communicate
+through the execution's `SYNC_BYTES`; workers are found through the process's tickets.
 """
 
 from __future__ import annotations
@@ -149,5 +149,5 @@ NO_CALL, TAKEN = 0, 1
 ASLEEP, OWNER, STOP = 8, 16, 24
 """Offsets from a ticket: by the first integer its worker says that it has gone to sleep. The second
 one says whose the ticket is: 0, or the address of an execution; it is taken and given back by
-native code, which no signal can interrupt. The third one tells the worker to end
+native code, which no signal can interrupt. The third one asks the worker to end
 once it has no execution: a place of its own, because executions write tickets at any time."""

@@ -1,4 +1,4 @@
-"""Formats of elements in memory, as kernels are told them."""
+"""Formats of elements in memory, as kernels receive them."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class Isa(NamedTuple):
 
     @property
     def has_signed_dots(self) -> bool:
-        """Whether elements are signed where bytes are multiplied: 128 less than programs hold."""
+        """True if products of bytes take signed elements: 128 less than programs hold."""
         return self.byte_products in ("sdot", "vpdpbssd")
 
     @property

@@ -72,7 +72,7 @@ _acquire_lock = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int)(
 free_lock: Callable[[int], None] = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(
     ("PyThread_free_lock", ctypes.pythonapi)
 )
-"""End what `new_lock` has given, which nobody may use any more."""
+"""Free a lock of `new_lock`; it may not be used afterwards."""
 
 
 def new_lock() -> int:
@@ -86,7 +86,7 @@ def new_lock() -> int:
     lock = _allocate_lock()
     if not lock:
         raise MemoryError("the interpreter has no room for a lock")
-    # It begins taken: who waits for it sleeps until somebody frees it.
+    # It begins taken: a thread that waits for it sleeps until another one releases it.
     _acquire_lock(lock, 1)
     return int(lock)
 

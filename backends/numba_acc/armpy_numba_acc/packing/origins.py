@@ -70,7 +70,7 @@ class Origin:
         )
 
     def places(self, offset: int) -> Array:
-        """Where each element lies among packed bytes, from an offset on; -1 if it does not."""
+        """Places of the elements among packed bytes, from an offset on; -1 for absent ones."""
         shape = [self.shape[axis] for axis in self.axes]
         size = int(np.prod(shape))
         # The packer itself says where elements go: they are numbers here, 0 where there is none.

@@ -57,7 +57,7 @@ def find_chains(
 ) -> Mapping[Layer, ElementwiseChain]:
     """Chains of at least two layers, by their last layer.
 
-    A layer joins those after it if nobody else reads its output, and if that has as many
+    A layer joins those after it if no other layer reads its output, and if that has as many
     elements as theirs: what broadcasts would be computed again and again.
 
     Parameters
@@ -76,7 +76,7 @@ def find_chains(
     for layer in reversed(view.layers):
         if layer in used or not _is_link(layer):
             continue
-        chain = _chain_behind(view, layer, order, makers)
+        chain = _chain_ending_with(view, layer, order, makers)
         if len(chain.layers) > 1:
             chains[layer] = chain
             used.update(chain.layers)
@@ -91,7 +91,7 @@ def lower_chain(emit: Emitter, chain: ElementwiseChain) -> None:
 
 
 def _is_link(layer: Layer) -> bool:
-    """Whether a layer computes float32 elements by an expression, or is one of those above."""
+    """Return whether a layer computes float32 elements by an expressionor is a known link."""
     if _of_other_types(layer):
         return layer.inputs[0] is not None and layer.inputs[0].data is None
     infos = [info for info in (*layer.input_infos, *layer.output_infos) if info is not None]
@@ -114,7 +114,7 @@ def _function_of(layer: Layer) -> tuple[str, tuple[float, ...]]:
     return (name, ()) if (name := _of_other_types(layer)) else function_of(layer.operation)
 
 
-def _chain_behind(
+def _chain_ending_with(
     view: SubgraphView, last: Layer, order: Mapping[Layer, int], makers: Mapping[Value, Layer]
 ) -> ElementwiseChain:
     """The longest chain that ends with a layer."""

@@ -25,7 +25,7 @@ def find_fusions(view: SubgraphView) -> Mapping[Layer, Fusion]:
     """Return the layers that each weighted layer is computed together with.
 
     A sum with another tensor of the same shape, and a clamp, join the layer in front if
-    nobody else reads what lies between. The other summand has to be there already when the
+    no other layer reads its output. The other summand has to be there already when the
     layer runs.
 
     Returns

@@ -58,7 +58,7 @@ _BEGIN_ANEW = (*_WITH_WEIGHTS, Pooling2d, Reduce, Reshape)
 """What is not computed together with layers in front of it: here the rest may begin."""
 
 _COMMAND_NS = 500.0
-"""What one more command costs: threads tell each other of it."""
+"""Cost of one more command, including its publication to the threads."""
 
 _MOST_COMMANDS = 10_000
 
@@ -193,7 +193,7 @@ def _gives(operation: Operation, inputs: Sequence[Value | None], outputs: Sequen
     infos = [None if value is None else value.info for value in inputs]
     try:
         found = operation.infer(infos)
-    except ArmpyError:  # it cannot be told without more than these infos, or not of one image
+    except ArmpyError:  # it needs more than these infos, or has no result for one image
         return False
     return [info.shape for info in found] == [value.info.shape for value in outputs]
 
@@ -207,8 +207,8 @@ def _best_number(view: SubgraphView, most: int, count: int, model: MachineModel)
         whole_ns = model.read_ns(count * image, count * image) + model.read_ns(weights, weights)
         apart_ns = model.read_ns(image, image) + model.read_ns(weights, all_weights) + _COMMAND_NS
         saved_ns += whole_ns - count * apart_ns
-        behind = view.layers[number + 1] if number + 1 < len(view.layers) else None
-        is_end = behind is None or isinstance(behind.operation, _BEGIN_ANEW)
+        follower = view.layers[number + 1] if number + 1 < len(view.layers) else None
+        is_end = follower is None or isinstance(follower.operation, _BEGIN_ANEW)
         if is_end and saved_ns > best_ns and (number + 1) * count <= _MOST_COMMANDS:
             best, best_ns = number + 1, saved_ns
     return best

@@ -41,7 +41,7 @@ def find_joins(view: SubgraphView) -> Mapping[Value, Join]:
 
 
 def _parts(layer: Layer) -> Iterator[tuple[Value, int]]:
-    """A layer's inputs with the offsets that they have one behind the other."""
+    """A layer's inputs with their offsets in the joined tensor."""
     offset = 0
     for value in layer.inputs:
         if value is not None:

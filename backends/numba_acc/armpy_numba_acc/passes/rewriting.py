@@ -200,7 +200,7 @@ class _LayerRewriter:
 
 
 def _needed(layers: Sequence[Layer], outputs: Sequence[Value]) -> tuple[Layer, ...]:
-    """Layers without those whose outputs nobody reads."""
+    """Layers without those whose outputs are never read."""
     wanted = set(outputs)
     kept = []
     for layer in reversed(layers):

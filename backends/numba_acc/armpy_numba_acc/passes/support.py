@@ -77,7 +77,7 @@ def support_of_constants(layer: Layer) -> Support:
 
 
 def _has_odd_scale(info: TensorInfo) -> bool:
-    """Whether float32 cannot hold products and quotients of some scales like a quantised tensor's.
+    """Return whether some of a tensor's scales have products that float32 cannot hold.
 
     Channels without a weight that matters may have a tiny scale, but none that is subnormal.
     """

@@ -48,10 +48,10 @@ def find_views(view: SubgraphView) -> Views:
     for reader in readers:
         above = [one for one in _above(view, found, reader) if one not in taken]
         taken.update(above)
-        behind, written = _written(view, found, reader)
+        below, written = _written(view, found, reader)
         if written is not None:
             found[reader.output] = written
-        absorbed[reader] = (*above, *behind)
+        absorbed[reader] = (*above, *below)
     return Views(found, absorbed)
 
 
@@ -173,20 +173,20 @@ def _written(
     Other attention may look through the same layers: then what they move is there, not what they
     give.
     """
-    outside, behind, value = set(view.outputs), list[Layer](), reader.output
+    outside, below, value = set(view.outputs), list[Layer](), reader.output
     while True:
         layer = only_consumer(view, value, outside)
         if layer is None or not isinstance(layer.operation, (*_RESHAPES, Transpose)):
             break
         if layer.output in found:
             break
-        behind.append(layer)
+        below.append(layer)
         value = layer.output
-    while behind:
-        written = _written_into(reader.output, behind)
-        if written is not None and any(isinstance(one.operation, Transpose) for one in behind):
-            return tuple(behind), written
-        behind.pop()
+    while below:
+        written = _written_into(reader.output, below)
+        if written is not None and any(isinstance(layer.operation, Transpose) for layer in below):
+            return tuple(below), written
+        below.pop()
     return (), None
 
 

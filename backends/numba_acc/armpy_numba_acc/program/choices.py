@@ -106,7 +106,7 @@ class Choices:
         return chosen
 
     def _measured_of(self, key: str, options: Sequence[OptionT]) -> OptionT | None:
-        """What was found fastest; None if nothing was, or if it is no option any more."""
+        """The option that was measured fastest; None if there is none, or if it is obsolete."""
         if key not in self._measured:
             return None
         found = next((option for option in options if option == self._measured[key]), None)

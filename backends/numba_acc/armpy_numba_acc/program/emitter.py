@@ -408,8 +408,8 @@ class Emitter:
         num_bytes
             That it reads and writes; all of its buffers if left out.
         num_pieces
-            How many pieces each thread's share is run in: the kernel is told so many times as
-            many threads. Executions can be stopped in between.
+            Number of pieces of each thread's share: the kernel receives the number of threads
+            multiplied by it. Executions can be stopped in between.
         part
             What of the layers it does, if that is not what they are there for.
         """

@@ -75,7 +75,7 @@ _STEP_BYTES = 320
 
 
 def _reach(buffer: Buffer) -> int:
-    """Return how far behind a buffer's beginning the next one may begin.
+    """Return how far after a buffer's beginning the next one may begin.
 
     Large buffers are often as long as whole pages. If they began at the same place of a page, or
     a little after it, what a command reads and what it writes would share few lines of the
@@ -88,7 +88,7 @@ def _reach(buffer: Buffer) -> int:
 
 
 def reaches(sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return how far behind their beginnings the next buffers may begin, of some sizes."""
+    """Return how far after their beginnings the next buffers may begin, by their sizes."""
     pages = -(-sizes // _PAGE_BYTES) * _PAGE_BYTES + _STEP_BYTES
     found: npt.NDArray[np.int64] = np.where(sizes < 8 * _PAGE_BYTES, sizes, pages)
     return -(-found // ALIGNMENT_BYTES) * ALIGNMENT_BYTES

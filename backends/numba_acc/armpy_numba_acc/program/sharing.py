@@ -42,7 +42,7 @@ def shared(data: Array, slack_bytes: int) -> Array:
     Returns
     -------
     ndarray, uint8
-        Not to be written to. It is kept as long as somebody has it, and so is the program's memory
+        Not to be written to. It is kept as long as it is referenced, and so is the program's memory
         that it lies in, if one had these bytes already (`offer_constants`).
     """
     given = data.reshape(-1).view(np.uint8)
@@ -64,7 +64,7 @@ def shared(data: Array, slack_bytes: int) -> Array:
 def _found_among_offered(data: Array) -> _SharedBytes | None:
     """The same bytes among the constants of a program that is there; it stays as long as they."""
     words = data[: data.size // 8 * 8].view(np.uint64)
-    # A word that is not zero, as those of weights tell places apart; biases are often zeros.
+    # A word that is not zero: weights distinguish places, biases are often zeros.
     place = int(np.argmax(words != 0))
     line, word = divmod(place, _STEP_BYTES // 8)
     for constants in offered_constants():

@@ -60,7 +60,7 @@ _NUM_THREADS, _NUM_TENSORS, _NUM_SLOTS, _CANCEL, _START, _FINISHED = (
 )
 
 _PAUSE_NS = 50_000_000
-"""Loops come back to Python so often, which looks whether somebody interrupts."""
+"""Interval at which loops return to Python, which checks for interrupts."""
 
 _PATIENT_US = 200.0
 """Programs that take longer wait until processors are free. Others would take longer to wake up."""
@@ -87,8 +87,8 @@ class LoadedCode:
     model : MachineModel, optional
         Says which commands are worth several threads; the typical one of `isa` if left out.
     addresses : mapping of Kernel to int, optional
-        Where the code of every kernel is that the program needs, if it comes with the program:
-        nobody else's is used then. Otherwise it is looked for, and compiled if it is missing.
+        Addresses of the kernels' code, if it comes with the program: no other code is used then.
+        Otherwise code is looked up, and compiled if it is missing.
     timing : ProgramTiming, optional
         How long commands take; estimated by the model if left out.
     most_threads : int, optional
@@ -140,7 +140,7 @@ class LoadedCode:
         self.has_loops = program.has_loops
         self.is_long = self.has_loops or durations_us.sum() >= _LONG_US
         self.is_patient = durations_us.sum() >= _PATIENT_US
-        # Nobody may wait and keep the interpreter's lock.
+        # A thread may not wait while it holds the interpreter's lock.
         self.is_counted = self.is_long and (self.is_patient or self.num_threads > 1)
         needed = needed_kernels(program, self.num_threads)
         if addresses is None:
@@ -392,7 +392,7 @@ class Instance:
                 expected=str(self._call[word_of(ExecutionRecord, "num_tensors")]),
                 actual=str(len(tensors)),
             )
-        # A failure is told before a cancellation: it says more, and both leave commands undone.
+        # A failure is reported before a cancellation: it says more, and both leave commands undone.
         if self._failure[0]:
             raise self._error(left)
         return left

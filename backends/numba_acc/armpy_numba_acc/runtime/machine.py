@@ -208,7 +208,7 @@ def _power_of_two(size: int) -> int:
 
 
 def _levels(typical_levels: Sequence[Level]) -> list[Level]:
-    """Sizes of the caches as Linux tells them, and of the memory; typical ones elsewhere."""
+    """Sizes of the caches as Linux reports them, and of the memory; typical ones elsewhere."""
     found: dict[int, int] = {}
     try:
         for folder in _CACHE_FOLDER.glob("index*"):

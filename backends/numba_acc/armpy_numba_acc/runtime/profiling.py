@@ -19,7 +19,7 @@ from armpy_numba_acc.runtime.instance import LoadedCode
 from armpy_numba_acc.runtime.roofline import limits_us
 
 _MOST_EXECUTIONS = 10_000
-"""That are kept until somebody asks for them; older ones are dropped."""
+"""Number of executions that are kept until they are read; older ones are dropped."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

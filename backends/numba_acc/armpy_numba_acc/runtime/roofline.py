@@ -26,7 +26,7 @@ def limits_us(
     Parameters
     ----------
     model
-        Tells multiplications in registers, and bytes from the level of the cache that those of the
+        Rates of multiplications in registers, and of bytes from the cache level that those of the
         command fit.
     """
     work = _PLAIN.get(

@@ -41,7 +41,7 @@ FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64
 
 
 START_S = 2.0
-"""How long a worker may take to come up. A thread that finds no memory dies and tells nobody."""
+"""Most time that a worker may take to start. A thread without memory dies silently."""
 
 RETRY_S = 30.0
 """After one could not be started, no other is tried for so long."""
@@ -92,7 +92,7 @@ class WorkerThread:
     def _run(self) -> None:
         """Work until it is stopped."""
         if not self._is_claimed.acquire(blocking=False):
-            return  # nobody waits for it any more
+            return  # no thread waits for it any more
         try:
             self.ident, self.native_id = threading.get_ident(), threading.get_native_id()
             self._is_up.release()
@@ -112,7 +112,7 @@ class WorkerThread:
             self._is_asleep.release()
 
     def stop(self) -> None:
-        """Tell it to end."""
+        """Ask the worker to end."""
         # The word first: a worker that is waked before it would go to sleep again.
         self.words[_STOP] = 1
         self.wake()
@@ -186,7 +186,7 @@ class Pool:
         weakref.finalize(owner, self._release)
 
     def _release(self) -> None:
-        """Stop the workers if nobody is left to need them."""
+        """Stop the workers if no user of them is left."""
         if threading.get_ident() in [worker.ident for worker in self._workers]:
             # Garbage is collected wherever it is found, and no thread can wait for itself.
             start_new_thread(self._release, ())
@@ -224,7 +224,7 @@ class Pool:
         # Native code decides for good; this only saves waking workers that would get nothing to do.
         if num_sharers > 1:
             num_threads = min(num_threads, words[core_arbiter.LIMIT] // num_sharers)
-        # Somebody else may be starting workers, for which nobody waits. Workers cannot run no code.
+        # Another thread may be starting workers; nothing waits for it. Workers need code to run.
         if num_threads <= 1 or not worker or not self._lock.acquire(blocking=False):
             return 1
         try:
@@ -259,7 +259,7 @@ class Pool:
             self._memory[line] = 0
             worker = WorkerThread(function, ticket, self._words[line])
             # First of all, and wherever the last interrupt has come in between: there must not
-            # be a worker that nobody stops.
+            # be a worker that is never stopped.
             self._workers[number:] = [worker]
             try:
                 is_up, reason = worker.start(START_S), f"no thread came up in {START_S:g} s"
@@ -280,7 +280,7 @@ class Pool:
 
     def _stop(self) -> None:
         """End all workers."""
-        # All are told before any is waited for, so that they end side by side.
+        # All are asked before any is waited for, so that they end in parallel.
         for worker in self._workers:
             worker.stop()
         for worker in self._workers:

@@ -30,7 +30,7 @@ class ProgramWorkload(IWorkload):
     Parameters
     ----------
     recorder : Recorder, optional
-        Is told how long every command takes.
+        Receives the duration of every command.
     allocator : ICustomAllocator, optional
         Gives the program's memory.
     """

@@ -2,7 +2,7 @@
 
 Notes
 -----
-Layouts are taken from the records themselves, so that nobody has to remember to change a number
+Layouts are taken from the records themselves, so that no number has to be changed by hand
 when a field comes or goes. Arrays' layout is not among them: it belongs to the NumPy that is there
 when a program runs, where `armpy_numba_acc.native.python_function.check_layout` looks at it.
 """

@@ -1,4 +1,4 @@
-"""Features of this processor, as LLVM told them in an earlier process."""
+"""Features of this processor, as LLVM reported them in an earlier process."""
 
 from __future__ import annotations
 

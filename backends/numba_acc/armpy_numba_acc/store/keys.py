@@ -56,8 +56,8 @@ def program_key(
     Parameters
     ----------
     model
-        With `isa` and `num_threads`, all that the lowering is told besides the region. If it is
-        left out, the key is that of what holds whatever the figures are.
+        With `isa` and `num_threads`, all that the lowering receives besides the region. If it is
+        left out, the key is that of results that do not depend on the figures.
     """
     return _key("program", view, isa, num_threads, "" if model is None else model.digest)
 
@@ -93,7 +93,7 @@ def _key(*parts: object) -> str:
 
 @cache
 def _origin() -> str:
-    """Digest of the sources and versions; empty if it cannot be told."""
+    """Digest of the sources and versions; empty if they cannot be read."""
     digest = hashlib.sha256(sys.version.encode())
     for name in _DISTRIBUTIONS:
         digest.update(f"{name} {package_version(name)}\0".encode())
@@ -103,7 +103,7 @@ def _origin() -> str:
 
 @cache
 def sources_digest() -> str:
-    """Digest of the sources that decide on what kernels do; empty if it cannot be told.
+    """Digest of the sources that decide on what kernels do; empty if they cannot be read.
 
     Kernels compiled from the same sources do the same, whatever compiled them.
     """

@@ -185,7 +185,7 @@ def _shared(
 
 
 def compile_free(kernels: Sequence[Kernel], isa: Isa) -> None:
-    """Compile and keep those kernels that are not on disk, and that nobody is compiling."""
+    """Compile and keep those kernels that are not on disk, and that no process is compiling."""
     entries = disk_entries()
     for kernel in kernels:
         key = object_key(kernel, isa)

@@ -43,7 +43,7 @@ def about_kernels(target: Target) -> dict[str, object]:
     """
     if not sources_digest():
         raise BackendUnavailableError(
-            "a pack cannot be made: its kernels could not be told from others",
+            "a pack cannot be made: its kernels would have no version",
             where=_ID,
             expected="the sources that this process has read",
             actual="others on disk",

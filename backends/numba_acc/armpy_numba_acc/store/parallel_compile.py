@@ -34,15 +34,15 @@ main(sys.stdin.buffer, int(sys.argv[1]))
 _log = logging.getLogger("armpy.NumbaAcc")
 
 Work: TypeAlias = Callable[[Sequence[Kernel], Isa], None]
-"""Compiles those kernels that nobody else is compiling; a function of a module."""
+"""Compiles those kernels that no other process is compiling; a function of a module."""
 
 
 class CompileWorkers:
-    """Processes that compile what nobody else is compiling, each from its own place in a list.
+    """Processes that share the compilation of a list, each from its own place in it.
 
     They are new interpreters that import neither ``__main__`` nor anything of the application.
-    What they do is found on disk, and what they fail to do is done by whoever asked: nothing else
-    is heard of them.
+    Their results are on disk, and the caller compiles what they fail to compile; they report
+    nothing else.
     """
 
     def __init__(self) -> None:
@@ -110,7 +110,7 @@ def compile_workers(
 
 
 def main(stream: BinaryIO, owner: int) -> None:
-    """Compile kernels that nobody else is compiling, until the application ends or has all.
+    """Compile kernels that no other process is compiling, until the application ends or has all.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ _log = logging.getLogger("armpy.NumbaAcc")
 
 
 def machine_entries() -> Entries | None:
-    """What is kept of the machine, apart from all that was compiled; see `disk_entries`."""
+    """Entries about the machine, apart from the compiled ones; see `disk_entries`."""
     return _entries_of(MACHINE_FOLDER, "machine")
 
 

@@ -18,7 +18,7 @@ def make_blend(isa: Isa, is_float: bool) -> Primitive:
 
     ``first * first_weight + second * second_weight`` of one vector of float32 or int32, read
     whole; the first `count` elements are written. With a pitch, in bytes, there are others that
-    far behind both; the four products are rounded and added in the reference's order.
+    far after both; the four products are rounded and added in the reference's order.
     """
     kind = vector(F32 if is_float else I32, isa.lanes)
     weight = types.float32 if is_float else types.int32

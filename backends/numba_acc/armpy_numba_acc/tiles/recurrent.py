@@ -1,4 +1,4 @@
-"""Steps of recurrent networks: a state times its weights, and what becomes of the gates' sums."""
+"""Steps of recurrent networks: a state times its weights, and the gates' activations."""
 
 from __future__ import annotations
 

@@ -218,7 +218,7 @@ _FINISHES = {
     "q8": (store_u8, _requantized_byte),
     "q16": (store_i16, _requantized_word),
 }
-"""How integers are written, and what becomes of them before."""
+"""Stores of integers, and their conversions before."""
 
 
 def _make_integer_finish(operation: str, kind: str) -> Finish:

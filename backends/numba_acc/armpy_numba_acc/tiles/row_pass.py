@@ -45,8 +45,8 @@ def make_row_pass(
     Returns
     -------
     callable
-        For code that Numba compiles: addresses, number of elements, float32 parameters; gives what
-        was folded, as a float32. The output may be the input. Nothing behind the elements is read.
+        For code that Numba compiles: addresses, number of elements, float32 parameters; returns the
+        folded value, a float32. The output may be the input. Nothing after the elements is read.
     """
     lanes = isa.lanes
 

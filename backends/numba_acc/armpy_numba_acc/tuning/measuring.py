@@ -29,7 +29,7 @@ _Z = 2.576
 """Standard deviations within which 99 % of a normal distribution lies."""
 
 _SHORTEST_US = 1e-3
-"""What a clock tells of a run that is shorter is 0."""
+"""A clock may report 0 for shorter runs."""
 
 _TOLERANCE = 1e-3
 """Of floats, relative to the largest: ways may add up in another order."""

@@ -32,7 +32,7 @@ _WHOLE_S = 2.0
 """For the comparison of the whole region with what the model of the cost would have."""
 
 _LEAST_GAIN_IN_ALL = 1.002
-"""Of all that is kept: what the whole region gains at the least, as sure as can be told."""
+"""Least gain of the whole region for which any choice is kept."""
 
 _LEAST_GAIN = 1.02
 """What is not faster by so much is noise, and changes nothing."""
@@ -156,7 +156,7 @@ class _RegionSearch:
         else:
             kept, times = {}, times[:1]
         self.measured = kept
-        self._tell_whole(times[-1] if len(times) == 3 else times[0], times[len(times) > 1])
+        self._set_whole_times(times[-1] if len(times) == 3 else times[0], times[len(times) > 1])
         return times[0], times[len(times) > 1]
 
     def _compare(self, tables: Sequence[Mapping[str, Option]]) -> Turns:
@@ -164,8 +164,8 @@ class _RegionSearch:
         about = self.view, self.isa, self.num_threads, self.model
         return take_turns([TuningCandidate(*about, table) for table in tables], _WHOLE_S)
 
-    def _tell_whole(self, without_us: float, after_us: float) -> None:
-        """Have what is about the whole region told by the last comparison, not by its own."""
+    def _set_whole_times(self, without_us: float, after_us: float) -> None:
+        """Replace the times of choices about the whole region by the last comparison's."""
         for each in self.found:
             if each.is_whole and each.choice.measured:
                 before_us = without_us if each.key in self.measured else after_us
@@ -174,11 +174,11 @@ class _RegionSearch:
     def choices(self) -> tuple[TunedChoice, ...]:
         """Return the choices, the greatest saving first; only kept ones have a gain."""
         self.found.sort(key=lambda each: -each.saved_us)
-        told = []
+        reported = []
         for each in self.found:
             choice = each.choice
             if choice.measured != choice.modelled and each.key not in self.measured:
-                told.append(
+                reported.append(
                     replace(
                         choice,
                         measured=f"{choice.modelled}; {choice.measured} is no faster in all"
@@ -188,8 +188,8 @@ class _RegionSearch:
                     )
                 )
             else:
-                told.append(choice)
-        return tuple(sorted(told, key=lambda c: c.measured_us - c.modelled_us))
+                reported.append(choice)
+        return tuple(sorted(reported, key=lambda c: c.measured_us - c.modelled_us))
 
     def _groups(self) -> list[tuple[Layer, ...]]:
         """Layers that are lowered together, where there is something to choose.

@@ -64,7 +64,7 @@ def dot_products(isa: Isa) -> Dots:
 
 
 def spread_products(isa: Isa) -> Dots:
-    """How an instruction set multiplies bytes where the elements of all lanes are the same."""
+    """Return the products of bytes for elements that are the same in all lanes."""
     return LongProducts(isa, 4) if isa.has_long_products and not isa.dot else dot_products(isa)
 
 

@@ -8,7 +8,7 @@ below the smallest normal number become zero and such operands count as zero: on
 and DAZ of ``MXCSR``, on AArch64 by FZ of ``FPCR``. Other processors have no such switch here, and
 keep subnormals. LiteRT does the same (``ruy::ScopedSuppressDenormals``).
 
-The mode belongs to a thread. Whoever sets it puts back what it found before it returns.
+The mode belongs to a thread. A function that sets it restores it before it returns.
 """
 
 from __future__ import annotations

@@ -2,9 +2,10 @@
 
 Notes
 -----
-`armpy_numba_acc.machine.core_arbiter` says what lies where, `armpy_numba_acc.machine.execution`
-what an execution tells its workers. All of it is written with `CodeValue`: as functions that Numba
-translates and puts into the executor it took three seconds.
+`armpy_numba_acc.machine.core_arbiter` says the layout of its memory,
+`armpy_numba_acc.machine.execution` what an execution shares with its workers. All of it is written
+with `CodeValue`: as functions that Numba translates and puts into the executor it took three
+seconds.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ from armpy_numba_acc.machine.layout import word_of
 _ENTER, _SHARE, _LEAVE = "armpy_claim_cores", "armpy_share_cores", "armpy_release_cores"
 
 claim_cores = linked(_ENTER, 1, returns=True)
-"""``(execution)`` begins when it is the execution's turn, with workers that are told of it: gives
-how many threads it has, or 0 if it was cancelled."""
+"""``(execution)`` begins when it is the execution's turn, and notifies its workers: returns the
+number of its threads, or 0 if it was cancelled."""
 
 share_cores = linked(_SHARE, 2, returns=True)
 """``(execution, num_threads)``, between two commands, lets go of workers that others should have,
@@ -150,7 +151,7 @@ class _ArbiterWords:
         wanted, limit = execution.load(I64, _WANTED), self[LIMIT]
         # Those that wait count as well: threads would have to be given back to them at once.
         fair = smaller(smaller(wanted, limit // num_sharers), limit - self[RUNNING])
-        # Whoever is alone has what it was told to have, were it more than there are processors.
+        # A single execution has all threads that it asked for, even more than processors.
         granted = choose(num_sharers.equals(1), wanted, larger(fair, 1))
         self[RUNNING] = self[RUNNING] + granted
         return granted
@@ -184,7 +185,7 @@ class _ArbiterWords:
         return head
 
     def join_queue(self, execution: CodeValue) -> None:
-        """Put an execution behind all others that wait."""
+        """Append an execution to the queue."""
         for word in (_GRANTED, _NEXT):
             execution.store(self.code.integer(0), word)
         last = self[LAST]
@@ -214,18 +215,18 @@ class _ArbiterWords:
             return goes_on, when(goes_on, move, lambda: [before, each])
 
         before, _ = loop_while(self.code, [self.code.integer(0), self[FIRST]], turn)
-        behind = execution.load(I64, _NEXT)
+        follower = execution.load(I64, _NEXT)
 
         def take_first() -> list[CodeValue]:
-            self[FIRST] = behind
+            self[FIRST] = follower
             return []
 
         def take_later() -> list[CodeValue]:
-            before.store(behind, _NEXT)
+            before.store(follower, _NEXT)
             return []
 
         when(before.equals(0), take_first, take_later)
-        self[LAST] = choose(behind.equals(0), before, self[LAST])
+        self[LAST] = choose(follower.equals(0), before, self[LAST])
         self[WAITING] = self[WAITING] - 1
 
 
@@ -275,7 +276,7 @@ class _Visitor:
         return choose(has_left.differs(0), 0, granted[0])
 
     def _leave_queue(self) -> list[CodeValue]:
-        """Wait no longer, unless somebody has just let the execution in; whether it is so."""
+        """Leave the queue unless the execution was just let in; returns whether it was."""
 
         def leave() -> list[CodeValue]:
             # Under the lock: it is either in the queue or let in, and never both.
@@ -299,7 +300,7 @@ class _Visitor:
         has_surplus = (num_sharers > 1) & (num_threads > fair)
 
         def let_go() -> list[CodeValue]:
-            # Workers end their share first: a core is given away only when nobody computes on it.
+            # Workers end their share first: a core is given away only when it is idle.
             self._dismiss()
             self._give_back(num_threads - fair)
             # Also where none is left to invite: what workers have said must not be counted again.
@@ -365,12 +366,12 @@ class _Visitor:
         return loop_while(self.code, [none, none], turn)[1]
 
     def _invite(self, num_threads: CodeValue) -> CodeValue:
-        """Tell workers that there is something to do; threads that the execution has then.
+        """Invite workers to the execution; returns the number of its threads.
 
         Those whom another execution has are left alone, and their share is given back.
         """
         for word in (PUBLISHED, DONE, JOINED):
-            # What others have left here. Nobody looks yet: no ticket says there is an execution.
+            # Clears the last execution's values. Nothing reads them yet: no ticket is set.
             (self.call.sync + word).store_shared(0)
         wanted = num_threads - 1
 
@@ -378,12 +379,12 @@ class _Visitor:
             def take() -> list[CodeValue]:
                 is_mine = (ticket + OWNER).exchanged(0, self.execution).equals(0)
 
-                def tell() -> list[CodeValue]:
+                def invite() -> list[CodeValue]:
                     # It joins from here on, at any time, also while commands run.
                     ticket.store_shared(self.execution)
                     return []
 
-                when(is_mine, tell)
+                when(is_mine, invite)
                 return [is_mine.unsigned(I64)]
 
             return when(so_far < wanted, take, lambda: [self.code.integer(0)])[0]
@@ -398,12 +399,12 @@ class _Visitor:
         return num_invited + 1
 
     def _dismiss(self) -> None:
-        """Tell workers that this is the end, and take back tickets that nobody has taken."""
+        """Dismiss the workers, and take back the tickets that none of them has taken."""
         (self.call.sync + PUBLISHED).store_shared(END)
 
         def end(ticket: CodeValue, _: CodeValue) -> CodeValue:
             def take_back() -> list[CodeValue]:
-                # Whoever exchanges the ticket first has it: the worker, or the leader.
+                # The first to exchange the ticket has it: the worker, or the leader.
                 taken = ticket.exchanged(self.execution, NO_CALL).differs(self.execution)
 
                 def wait() -> list[CodeValue]:

@@ -1,4 +1,4 @@
-"""Fork and join: what the threads that run a program tell each other.
+"""Fork and join: communication between the threads that run a program.
 
 Notes
 -----
@@ -47,14 +47,14 @@ def fail(failure: Pointer, size: int, index: int) -> None:
 
     Two words: 0, or the axis' size plus 1; and the index that was found first.
     """
-    # Only the first thread that finds one tells it: two words cannot be written at once.
+    # Only the first thread that finds one reports it: two words cannot be written at once.
     if compare_and_swap(failure, 0, size + 1) == 0:
         store_i64(failure, 1, index)
 
 
 @inlined
 def published(sequence: int, number: int, num_threads: int) -> int:
-    """Tell workers to run a command; `sequence` tells it from the one before."""
+    """Publish a command to workers; `sequence` distinguishes it from the previous one."""
     # Never 0, which says that nothing was published; and it wraps before the sign bit is reached.
     count = 1 + sequence % (1 << 30)
     return (count * MOST_COMMANDS + number) * MOST_THREADS + num_threads

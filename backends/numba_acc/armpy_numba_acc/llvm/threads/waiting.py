@@ -42,7 +42,7 @@ def read_clock(code: Code, isa: Isa) -> CodeValue:
 
 
 def _relax(code: Code, isa: Isa) -> None:
-    """Tell the processor that the thread waits in a loop."""
+    """Emit the processor's hint that the thread waits in a loop."""
     if isa.triple.startswith("x86_64"):
         code.call("llvm.x86.sse2.pause", None)
     elif isa.triple.startswith(("aarch64", "arm64")):
@@ -56,7 +56,7 @@ def _yield(code: Code, isa: Isa) -> CodeValue:
 
 @cache
 def relaxing(isa: Isa) -> Callable[[], None]:
-    """Make the function that tells the processor that the thread waits in a loop."""
+    """Make the function that hints to the processor that the thread waits in a loop."""
 
     @primitive(NOTHING)
     def relax(code: Code) -> None:

@@ -65,7 +65,7 @@ class Flip(Call):
 
 @dataclass(frozen=True, slots=True)
 class Lookup(Call):
-    """Look up what becomes of integers: `table` has an entry for each of their bit patterns."""
+    """Map integers by a table: `table` has an entry for each of their bit patterns."""
 
     parameters = ("index_bytes", "entry_bytes")
 

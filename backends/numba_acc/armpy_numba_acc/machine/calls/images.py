@@ -36,7 +36,7 @@ class ResizeBilinear(Call):
     parameters = ("kind",)
 
     kind: str  # "s8" is kept unsigned like all signed tensors, and interpolated with integers
-    # Scratch memory holds an input row and an output row, and a vector behind each.
+    # Scratch memory holds an input row and an output row, and a vector after each.
     images: Interpolation
 
 

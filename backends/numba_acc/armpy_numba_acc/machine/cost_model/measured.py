@@ -46,9 +46,9 @@ def measured_model(
 ) -> MachineModel:
     """The figures that trials stand for.
 
-    What no trial tells (how the results of a tile are stored while the next one is computed, how
-    long threads take to wake up) is that of the built-in machine with the same family of
-    instruction sets which is most like this one, at this one's clock.
+    Figures that no trial measures (how the results of a tile are stored while the next one is
+    computed, how long threads take to wake up) are those of the built-in machine with the same
+    family of instruction sets which is most like this one, at this one's clock.
 
     Parameters
     ----------

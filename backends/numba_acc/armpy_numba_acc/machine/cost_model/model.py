@@ -148,9 +148,9 @@ class MachineModel:
     def pace(self, instruction: str, vector_bytes: int) -> Pace:
         """Return how fast an instruction is on registers of a width.
 
-        Of widths that are not known the nearest one tells: wider registers take several of its
-        steps, narrower ones no less. What is not known at all is taken for float32 at four times
-        the time.
+        For an unknown width the nearest known one decides: wider registers take several of its
+        steps, narrower ones no less. An unknown instruction counts as float32 at four times the
+        time.
         """
         found = [pace for pace in self.paces if pace.instruction == instruction]
         if not found:
@@ -185,7 +185,7 @@ class MachineModel:
         return min(self.widths, key=lambda width: abs(width.vector_bytes - vector_bytes))
 
     def finish(self, kind: str) -> FinishCost:
-        """What tiles of a kind of product cost besides their steps; of float32 if not known."""
+        """Cost of tiles of a kind of product besides their steps; float32's if unknown."""
         found = {finish.kind: finish for finish in self.finishes}
         return found.get(kind, found["f32"])
 
@@ -200,7 +200,7 @@ class MachineModel:
         return size_bytes / self.level(working_bytes).bytes_per_ns
 
     def correction(self, what: str) -> float:
-        """How many times as long something takes as the figures say; 1 if nothing is known."""
+        """Ratio of the measured time to the modelled time; 1 if there is no measurement."""
         return dict(self.corrections).get(what, 1.0)
 
     def corrected(self, corrections: Mapping[str, float]) -> MachineModel:

@@ -1,4 +1,4 @@
-"""Features of 64-bit Arm processors, as the operating system tells them.
+"""Features of 64-bit Arm processors, as the operating system reports them.
 
 Notes
 -----

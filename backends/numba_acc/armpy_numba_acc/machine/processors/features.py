@@ -3,7 +3,7 @@
 Notes
 -----
 Kernels that were compiled elsewhere are only run where everything is there that they may use:
-what cannot be told is taken for absent.
+an unknown feature counts as absent.
 
 References
 ----------
@@ -66,7 +66,7 @@ _LINUX_X86 = {
 
 
 class Processor(NamedTuple):
-    """A processor, as far as the operating system tells."""
+    """A processor, as the operating system describes it."""
 
     system: str  # `sys.platform`
     # As LLVM's triples begin: ``x86_64``, ``aarch64``; others as Python calls them.

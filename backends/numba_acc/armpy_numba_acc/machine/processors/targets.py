@@ -31,8 +31,8 @@ _MOST_SAID, _LONGEST_NAME = 12, 40
 """Of features that are missing: whatever a file says is not said again at any length."""
 
 NUM_THREADS = 4
-"""Most threads of a program that is made for machines of which nobody knows how many cores they
-have. One with fewer runs it on those."""
+"""Most threads of a program that is compiled for machines with an unknown number of cores. A
+machine with fewer cores runs it on those."""
 
 _X86, _ARM = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"
 _SYSTEMS = {"linux": "linux", "darwin": "darwin", "windows": "win32"}
@@ -172,7 +172,7 @@ def runs_on(target: Target, processor: Processor | None = None) -> str:
     if missing:
         few = f" and {len(missing) - _MOST_SAID} more" if len(missing) > _MOST_SAID else ""
         named = ", ".join(name[:_LONGEST_NAME] for name in missing[:_MOST_SAID])
-        return f"this processor lacks {named}{few}, as far as the system tells"
+        return f"this processor lacks {named}{few}, according to the system"
     if is_here and target.isa.matrix_unit == "amx" and not may_use_matrix_unit():
         return "the system does not let this process use the matrix unit"
     return ""

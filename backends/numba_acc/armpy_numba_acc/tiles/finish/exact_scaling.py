@@ -1,4 +1,4 @@
-"""Scales sums exactly, where float32 cannot tell which way they are rounded."""
+"""Exact scaling of sums where float32 does not decide their rounding."""
 
 from __future__ import annotations
 

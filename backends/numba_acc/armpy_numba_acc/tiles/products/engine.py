@@ -9,7 +9,7 @@ together from two things:
   spread, how a line of weights is laid out and loaded, and how products are added to the sums. By
   default all sums are in registers while a loop over taps and steps adds to them; a class whose
   sums are elsewhere overrides `Products.sums`.
-- A `Finish` says what sums begin with, and what becomes of them: bias, residual, clamping,
+- A `Finish` defines the sums' initial values and their conversion: bias, residual, clamping,
   scaling, and how they are stored, all columns or the first ones.
 
 `product_definitions` writes two functions of them, which are linked with the one walk over tiles
@@ -286,7 +286,7 @@ def _for_each_width(
 
 
 class Finish(ABC):
-    """Start and end of sums: what they begin with, and what becomes of them."""
+    """Start and end of sums: their initial values, and their conversion to elements."""
 
     @property
     def begins_with_bias(self) -> bool:
@@ -307,7 +307,7 @@ class Finish(ABC):
 
     @abstractmethod
     def write(self, tile: Tile, totals: list[CodeValue]) -> None:
-        """Store what becomes of the sums."""
+        """Convert the sums to elements and store them."""
 
     def definitions(self, isa: Isa) -> tuple[Definition, ...]:
         """Functions that are called besides."""

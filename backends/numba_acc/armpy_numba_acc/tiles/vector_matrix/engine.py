@@ -7,7 +7,7 @@ input, or four bytes, that is the same in every lane), or by rows: one output's 
 other, and every lane adds up products of its own until they are summed in the end. The second way
 suits few outputs of integers; floats are added up in the order of their products with many rows.
 
-`VectorProducts` say how operands are multiplied, a `VectorFinish` what becomes of the sums; each
+`VectorProducts` define how operands are multiplied, a `VectorFinish` how sums are converted; each
 kernel names its record and its class of either kind, no more.
 """
 
@@ -96,7 +96,7 @@ class VectorProducts(ABC):
 
 
 class VectorFinish(ABC):
-    """End of sums: what is added to them, and what becomes of them.
+    """End of sums: the values added to them, and their conversion to elements.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ class VectorFinish(ABC):
         begun: CodeValue,
         count: CodeValue | None,
     ) -> None:
-        """Store what becomes of neighbouring vectors of sums.
+        """Convert neighbouring vectors of sums to elements and store them.
 
         Parameters
         ----------

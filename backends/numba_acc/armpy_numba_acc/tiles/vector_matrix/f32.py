@@ -1,4 +1,4 @@
-"""A float32 vector times a matrix: its products, and what becomes of the sums."""
+"""A float32 vector times a matrix: its products and its finishes."""
 
 from __future__ import annotations
 

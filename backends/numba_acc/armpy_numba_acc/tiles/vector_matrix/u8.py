@@ -1,4 +1,4 @@
-"""A vector of bytes times a matrix: its products, and what becomes of the sums."""
+"""A vector of bytes times a matrix: its products and its finishes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class VectorByteProducts(VectorProducts):
         return self._changed(place.load(self.kind, align=1))
 
     def last_elements(self, place: CodeValue, count: CodeValue) -> Any:
-        """Whatever is after them."""
+        """The elements, and the bytes after them."""
         return self.elements(place)
 
     def weights(self, line: CodeValue, j: int) -> Any:
