@@ -227,7 +227,7 @@ class TensorInfo:
 
     @property
     def is_addressable(self) -> bool:
-        """Whether a fully shaped tensor can be an array at all, however much memory there is."""
+        """True if an array of the tensor's size can be addressed; its shape must be fully known."""
         return math.prod(dim or 1 for dim in self.known_shape) <= _LARGEST_COUNT
 
     @property

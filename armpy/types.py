@@ -112,7 +112,7 @@ class DataType(enum.Enum):
 
     @cached_property
     def is_narrow(self) -> bool:
-        """Whether elements are integers of fewer bits than the byte that each is stored in."""
+        """True if elements are integers of fewer bits than the byte that stores each of them."""
         return self.name in _NARROW_RANGES
 
     @cached_property

@@ -64,7 +64,7 @@ def load_model(
 
 
 def _needs_registry(request: CliLoadRequest) -> bool:
-    """Whether the command line has to look for backends and front-ends before the model is loaded.
+    """Return whether the command needs backends and front-ends before it loads the model.
 
     Options have the types that these declare; what plugins print is kept from stdout.
     """

@@ -140,7 +140,7 @@ def _laid_out(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str
 
 
 def _is_plain() -> bool:
-    """Whether stdout is certainly not a terminal and the environment does not claim that it is."""
+    """Return whether stdout is not a terminal and the environment does not claim otherwise."""
     asked = any(name in os.environ for name in ("FORCE_COLOR", "TTY_COMPATIBLE"))
     return sys.stdout is not None and not asked and not sys.stdout.isatty()
 

@@ -215,7 +215,7 @@ class SupportOracle:
         return _missing_capability(backend, layer)
 
     def _ask_about_graphs(self, backend: IBackendInternal, layer: Layer) -> Support:
-        """Whether a backend that takes a layer also takes all that the layer's graphs hold."""
+        """Return whether a backend that takes a layer also takes the layers of its graphs."""
         # The core runs each graph as a network of its own, whose layers are placed for themselves.
         if backend is self._host:
             return Support.yes()

@@ -52,7 +52,7 @@ class HostBackend(IBackendInternal):
         return BACKEND_API_VERSION
 
     def get_capabilities(self) -> Capabilities:
-        """Whatever shapes turn up, and strings."""
+        """Output shapes known at run time only, and strings."""
         return {Capability.DYNAMIC_OUTPUT_SHAPES: True, Capability.STRINGS: True}
 
     def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:

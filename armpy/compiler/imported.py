@@ -62,7 +62,7 @@ def readers_of(network: OptimizedNetwork, source: Value) -> tuple[BackendId, ...
 
 
 def writer_of(network: OptimizedNetwork, result: Value) -> tuple[Value, BackendId]:
-    """What a layer writes for an output, before it is copied to the caller, and whose layer."""
+    """Return the value copied to an output of the network, and the backend of its layer."""
     layer = _layers_by_output(network.graph).get(result)
     # One step is enough: copies are made from where a value was written, never of copies.
     if layer is not None and isinstance(layer.operation, MemCopy):

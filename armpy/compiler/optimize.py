@@ -323,7 +323,7 @@ class _Rounds:
     def _preparation_from_cache(
         self, backend: IBackendInternal, part: SubgraphView, request: PreparationRequest
     ) -> Callable[[], OptimizationViews]:
-        """What lets a backend prepare a part, or load it from the core's cache."""
+        """Return the call that has a backend prepare a part, or loads it from the core's cache."""
         caching = self._options.caching
         is_old = device_of(backend).feature_level < FIRST_LEVEL_WITH_CACHING
         if caching is None or is_old or not keeps_programs(backend):

@@ -229,13 +229,13 @@ class OptimizerOptions:
         deadline_s : float, optional
             As of `PreparationRequest`.
         """
-        is_told = device_of(backend).feature_level >= FIRST_LEVEL_WITH_RELAXED
+        knows_relaxed = device_of(backend).feature_level >= FIRST_LEVEL_WITH_RELAXED
         return PreparationRequest(
             self.model_options.get(backend.get_id(), NO_OPTIONS),
             self.preference,
             Priority(self.priority),
             deadline_s,
-            self.relaxed and is_told,
+            self.relaxed and knows_relaxed,
         )
 
 

@@ -36,7 +36,7 @@ def encoded(element: str) -> bytes:
 
 
 def is_text(array: npt.NDArray[Any]) -> bool:  # Any: of every type
-    """Whether an array's dtype can hold strings: ``S``, ``U``, ``StringDType`` or objects."""
+    """Return whether an array can hold strings: ``S``, ``U``, ``StringDType`` or objects."""
     return array.dtype.kind in "SUTO"
 
 

@@ -99,7 +99,7 @@ class SymbolicTrace:
         return self._plain[key]
 
     def formula(self, wanted: Iterable[object]) -> Formula:
-        """What computes some sizes for other first ones; plain numbers among them do not count."""
+        """Return the function from the first sizes to some others; plain numbers are left out."""
         conditions = [
             (_TESTS[name], one, other, expected)
             for (name, one, other), expected in self._conditions.items()

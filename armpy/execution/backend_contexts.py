@@ -67,7 +67,7 @@ class BackendContexts:
                 first = first or error
         return NotifyOutcome(frozenset(notified), first)
 
-    def tell_anyway(
+    def notify_regardless(
         self, event: str, network_id: int, only: Collection[BackendId] | None = None
     ) -> None:
         """`notify`, with errors that are only logged."""
@@ -78,7 +78,7 @@ class BackendContexts:
     def after_run(self, network_id: int) -> None:
         """Notify every context that an execution has ended; errors do not lose its results."""
         # The execution has succeeded, so no context's error may take its place.
-        self.tell_anyway("after_enqueue_workload", network_id)
+        self.notify_regardless("after_enqueue_workload", network_id)
 
     def close(self) -> None:
         """Close every context, once; what they raise is only logged."""

@@ -84,12 +84,12 @@ class LoadedNetworks:
             ended = contexts.notify("after_load_network", network_id)
             if ended.error is None:
                 return loaded
-            contexts.tell_anyway("before_unload_network", network_id, ended.heard)
+            contexts.notify_regardless("before_unload_network", network_id, ended.heard)
             loaded.close()
             raise ended.error
         # On Ctrl-C as well: contexts that have heard of the network have to hear that it is gone.
         except BaseException:
-            contexts.tell_anyway("after_unload_network", network_id, begun.heard)
+            contexts.notify_regardless("after_unload_network", network_id, begun.heard)
             raise
 
     def get(self, network_id: int) -> LoadedNetwork:
@@ -136,7 +136,7 @@ class LoadedNetworks:
                 asked = contexts.notify("before_unload_network", network_id)
                 if asked.error is not None and can_be_refused:
                     # Contexts that prepared for the end are to prepare for executions again.
-                    contexts.tell_anyway("after_load_network", network_id, asked.heard)
+                    contexts.notify_regardless("after_load_network", network_id, asked.heard)
                     raise asked.error
                 self._networks.pop(network_id).close()
             finally:

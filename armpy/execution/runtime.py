@@ -153,7 +153,7 @@ class Runtime:
         self.close()
 
     def _make_evaluator(self) -> Evaluator | None:
-        """What folds constants: the reference backend, whatever the preferences are."""
+        """Make the evaluator of constants: the reference backend, regardless of preferences."""
         try:
             return Evaluator(BackendProxy(self._registry.get(REFERENCE_BACKEND_ID)))
         except ArmpyError as error:

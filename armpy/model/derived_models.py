@@ -62,7 +62,7 @@ def _derived(
 
 
 def again(derivation: Derivation) -> Callable[[], object] | None:
-    """What makes a derived model in another process, if that is to compile for it."""
+    """Return a function that derives the model again in another process that compiles it."""
     model, method, given = derivation
     if not model.handle.in_background:
         return None

@@ -105,7 +105,7 @@ def allocate_device_memory(
 
 
 def works_in_host_memory(roles: Sequence[TensorRole]) -> bool:
-    """Whether the one backend that all roles are of keeps its tensors in plain host memory."""
+    """Return whether a single backend has all roles and keeps its tensors in host memory."""
     user = single_user(roles)
     if user is None:
         return False

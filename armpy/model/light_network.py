@@ -134,7 +134,7 @@ class ArchivedProgram(StepProgram[ArchivedMemory]):
             step.workload.free_idle_memory()
 
     def uses(self, backend_id: BackendId) -> bool:
-        """Whether a backend may have memory of it; always true, as the core does not know."""
+        """Return whether a backend may have memory of it; true, as the core does not know."""
         return True
 
 
@@ -281,7 +281,7 @@ class ArchivedNetwork:
         return prepared
 
     def _found(self, shapes: Shapes) -> BoundProgram | None:
-        """What is prepared for some shapes, or is archived; None for shapes of neither kind."""
+        """Return the program prepared or archived for some shapes; None if there is neither."""
         prepared = self._prepared.get(shapes)
         if prepared is not None:
             self._prepared.move_to_end(shapes)

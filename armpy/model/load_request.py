@@ -34,7 +34,7 @@ class LoadRequest:
 
     @cached_property
     def installed(self) -> InstalledEntryPoints:
-        """What is installed, looked at once for a load, as that takes most of a millisecond."""
+        """Installed entry points, read once for each load, as that takes most of a millisecond."""
         return installed()
 
     @property
@@ -103,7 +103,7 @@ def _no_source(failed: str, given: object, fix: str = "") -> InvalidArgumentErro
 
 
 def begins_prepared(source: ModelSource) -> bool:
-    """Whether a file or its contents begin as a compiled model does; no if it cannot be read."""
+    """Return whether a file or its contents begin as a compiled model; False if unreadable."""
     if not isinstance(source, str | os.PathLike):
         return is_prepared(bytes(memoryview(source)[:_FIRST_BYTES]))
     try:

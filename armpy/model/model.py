@@ -379,7 +379,7 @@ class Model:
 
     @property
     def metadata(self) -> ModelMetadata:
-        """What the model's file says of itself, with labels and normalisation, if there is a file.
+        """Metadata of the model's file, if there is a file, with labels and normalisation.
 
         It is read when it is first asked for, which may raise ParserError; the model runs anyway.
         """

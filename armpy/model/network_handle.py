@@ -101,7 +101,7 @@ class NetworkHandle:
 
     @property
     def can_be_renamed(self) -> bool:
-        """Whether its plans can be run under other names as if they had been made for these."""
+        """True if its plans can be shared with networks whose tensors have other names."""
         # The plan's profile is its first network's, and what is compiled in the background replaces
         # a plan in one network alone.
         return not self.in_background and self.loaded.profiler is None

@@ -315,7 +315,7 @@ class Operation(ABC):
         return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
 
     def decides(self, index: int) -> bool:
-        """Whether what input number `index` holds must be known before the layer can be run."""
+        """Return whether the elements of an input must be known before the layer can be run."""
         return bool(self.inputs) and bool(self.input_operand(index).becomes)
 
     def input_operand(self, index: int) -> Operand:

@@ -73,7 +73,7 @@ class BackendRegistry:
         return registry
 
     def finds(self, options: PluginOptions) -> bool:
-        """Whether it has what `discover` finds with some options, and nothing added by hand."""
+        """Return whether it is the result of `discover` with some options, without additions."""
         return self._is_discovered and self._options == options
 
     def register(
@@ -132,7 +132,7 @@ class BackendRegistry:
         return tuple(record.candidate for record in self._loader.records)
 
     def has_plugins(self, hook: str = "") -> bool:
-        """Whether there are plugins besides armpy's own; of a hook, those that may implement it."""
+        """Return whether foreign plugins exist; with a hook, any that may implement it."""
         return self._hooks is not None or any(
             not hook or plugin.hook in ("", hook) for plugin in self._found.plugins
         )
@@ -158,7 +158,7 @@ class BackendRegistry:
         return tuple(sorted(self._loader.owners))
 
     def is_registered(self, backend_id: BackendId) -> bool:
-        """Whether an id is known and can be asked for; loading the backend may still fail."""
+        """Return whether an id is known; loading its backend may still fail."""
         return backend_id in self._loader.owners
 
     def get(self, backend_id: BackendId) -> IBackendInternal:

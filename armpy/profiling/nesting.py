@@ -81,7 +81,7 @@ def _nested(nodes: list[EventNode]) -> Iterator[EventNode]:
 
 
 def _is_over(earlier: EventNode, node: EventNode) -> bool:
-    """Whether an event has come to its end when another one begins; it ends then if it has to."""
+    """Return whether an event ends before another begins; a backend's event is cut off there."""
     if node.is_core and not earlier.is_core:
         earlier.end_ns = min(earlier.end_ns, node.start_ns)
         return True

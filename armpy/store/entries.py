@@ -215,7 +215,7 @@ class Entries(IFolderCache):
         make_own_folder(self._folder)
 
     def _has_room(self, path: Path, header: _Header, size: int) -> bool:
-        """Whether a model may have one more entry, for which what it no longer uses is dropped."""
+        """Return whether a model may have one more entry, after its unused ones are dropped."""
         # For small ones the folder is not listed here: `_make_room` does it in its turn.
         if not header.group or size <= self._limit_bytes // _SLACK:
             return True

@@ -46,7 +46,7 @@ class IEngineProgram(ABC):
     @property
     @abstractmethod
     def model(self) -> bytes:
-        """What it can be compiled from again: the converted model, or the engine's own form."""
+        """Return the converted model, or the engine's own form, to compile again from."""
 
     @abstractmethod
     def execute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:

@@ -230,7 +230,7 @@ class HostTensorHandleFactory(ITensorHandleFactory):
         return HostTensorHandle(info, array)
 
     def can_import(self, info: TensorInfo, memory: ExternalMemory) -> Support:
-        """Whether the host sees the bytes, they are enough, and elements may lie where they do."""
+        """Check that the host sees the bytes, and that their number and alignment suffice."""
         if memory.array is None and memory.source is not MemorySource.SHARED_MEMORY:
             return Support.no(ReasonCode.OTHER, "the memory is not the process's")
         if memory.size_bytes < info.size_bytes:

@@ -76,7 +76,7 @@ class FileMetadata:
 
 
 def _is_done_by_quantization(normalization: Normalization, spec: TensorSpec) -> bool:
-    """Whether the stored elements are pixels themselves, but for what quantisation rounds off.
+    """Return whether stored elements equal pixels, apart from rounding by quantisation.
 
     With a scale of 1/128 and a zero point of 128, (pixel - 127.5) / 127.5 is stored as 1.004 times
     the pixel: less near to what the network was trained on than the pixel.

@@ -164,8 +164,8 @@ def as_mask(
     if stored.dtype.kind not in "iuf":
         return None
     if len(shape) == 4 and shape[3] > 1:
-        is_told = has_labels or shape[3] not in _PICTURE_CHANNELS
-        if not is_told and not (info is not None and _are_probabilities(stored, info)):
+        has_classes = has_labels or shape[3] not in _PICTURE_CHANNELS
+        if not has_classes and not (info is not None and _are_probabilities(stored, info)):
             return None
         best: Mask = np.argmax(stored[0], axis=-1).astype(np.int64)
         return best

@@ -253,14 +253,14 @@ class _Bridger:
         self._homes[value] = [_Home(place, self._written_in(value, best), value)]
 
     def _written_in(self, value: Value, factory: HandleFactoryProxy) -> HandleFactoryProxy:
-        """Whose memory a layer writes in; results are written to the caller's where that works."""
+        """Factory of the memory that a layer writes; results go to the caller's where possible."""
         in_place = value in self._results and _takes_callers_memory(factory)
         return HOST_FACTORIES[0] if in_place else factory
 
     def _reading(
         self, value: Value, writer: HandleFactoryProxy, place: str
     ) -> PlannedImport | bool | None:
-        """How a place reads a value of a factory: by import, as it is (True) or not (None)."""
+        """Access of a place to a factory's value: an import, directly (True) or none (None)."""
         if place == HOST and value in self._results and not _takes_callers_memory(writer):
             return None  # the caller's memory is not written by it
         if writer in self._factories[place]:

@@ -66,7 +66,7 @@ class _ScoreTerm:
         return np.where(self.value.data == self.hides, self.number, 0).astype(np.float32)
 
     def is_sum(self, *, is_first: bool) -> bool:
-        """Whether the term can be added, after others or first, instead of replacing scores."""
+        """Return whether the term can be added, after others or first, instead of replacing."""
         if self.number is None or self.number == -math.inf:
             return True
         return is_first and self.number <= _SWALLOWING

@@ -84,7 +84,7 @@ def _add_fused(rewriter: Rewriter, layer: Layer, fused: FusedLayer) -> None:
 
 
 def are_read_inside(graph: Graph, layers: Collection[Layer], last: Layer) -> bool:
-    """Whether no other layer and no result reads the outputs of layers, but for the last one."""
+    """Return whether only the layers themselves read their outputs, the last one's excepted."""
     inside = set(layers)
     return not any(
         layer.output in graph.result_set

@@ -79,7 +79,7 @@ def keep(life: int, connection: int) -> None:
 
 
 def adopts() -> bool:
-    """Whether the keeper of this process gets all that the process starts, for `in_force`."""
+    """Return whether this process's keeper adopts orphaned descendants, for `in_force`."""
     return sys.platform.startswith("linux")
 
 

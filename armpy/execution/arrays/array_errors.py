@@ -83,7 +83,7 @@ def _array_fix(given: Array) -> str:
 
 
 def _in_sequence(given: list[Any] | tuple[Any, ...]) -> tuple[str, str]:  # Any: of the caller
-    """What is wrong inside of nested lists: the first element that is no number, or lengths."""
+    """Describe the error in nested lists: the first element that is not a number, or lengths."""
     kind = type(given).__name__
     place, element = _first_odd(given)
     if place is None:

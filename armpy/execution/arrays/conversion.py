@@ -340,7 +340,7 @@ def _unusable(name: str, info: TensorInfo, actual: str) -> InvalidArgumentError:
 
 
 def may_overlap(first: Array, second: Array) -> bool:
-    """Whether two arrays may share memory; two that own theirs do not unless they are one."""
+    """Return whether two arrays may share memory; different arrays that own theirs do not."""
     if first is second:
         return first.size > 0
     # An array without a base may still be made of an address that others have.

@@ -83,7 +83,7 @@ class ImportingOutputSlot(OutputSlot):
         return False
 
     def converted(self, given: object) -> Array:
-        """What stands for memory that is to be imported, or for an imported tensor.
+        """Return the stand-in array for memory to import or for an imported tensor.
 
         Raises
         ------

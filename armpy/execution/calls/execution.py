@@ -267,7 +267,7 @@ class Execution:
         priority: Priority,
         is_apart: bool,
     ) -> ExecutionTask[dict[str, Array]]:
-        """What executes once, and gives the turn back when its caller can have it again."""
+        """Make the task that executes once, and then gives the turn back to its caller."""
         from armpy.execution.scheduling.tasks import ExecutionTask  # noqa: PLC0415 - most programs call
 
         binding, outputs = self._binding, self.outputs

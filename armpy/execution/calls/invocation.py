@@ -73,7 +73,7 @@ class Invocation(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Whether it asks for nothing but arrays, by whatever names and of whatever numbers."""
+        """True if the call asks for arrays only, without memory, debug callback or deadline."""
         return self.memory is None and self.debug is None and self.deadline_s is None
 
     def callee(self, network: LoadedCallee) -> Callee:

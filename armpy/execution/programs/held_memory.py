@@ -22,18 +22,20 @@ class HeldMemory:
     ----------
     new_memory : callable
         Makes the program's memory.
-    run_behind : callable, optional
+    run_rest_after : callable, optional
         Makes the program's results of those of executions in the memory, where more has to run.
     """
 
     def __init__(
         self,
         new_memory: Callable[[], WorkingMemory],
-        run_behind: Callable[[Sequence[Array], Targets | None, Cancellation | None], list[Array]]
+        run_rest_after: Callable[
+            [Sequence[Array], Targets | None, Cancellation | None], list[Array]
+        ]
         | None = None,
     ) -> None:
         self._new_memory = new_memory
-        self._run_behind = run_behind
+        self._run_rest_after = run_rest_after
         self._why_closed = ""
         # At once: if there is none, the caller gets the error here, and not in an execution.
         memory = new_memory()
@@ -57,10 +59,10 @@ class HeldMemory:
             memory = self._memory
             if memory is None:
                 memory = self._memory = self._new_memory()
-            if self._run_behind is None:
+            if self._run_rest_after is None:
                 return memory.run(sources, results, cancellation)
             made = memory.run(sources, None, cancellation)
-            return self._run_behind(made, results, cancellation)
+            return self._run_rest_after(made, results, cancellation)
         except BaseException:
             self._forget()  # one whose execution failed is not used again
             raise

@@ -179,7 +179,7 @@ class Importer:
         return mapped.handle.map()
 
     def _is_usable(self, info: TensorInfo, memory: ExternalMemory, backend_id: BackendId) -> bool:
-        """Whether a backend knows such memory, and it lies as one of its factories declares."""
+        """Return whether a factory of the backend can import memory of this kind and alignment."""
         factories = self._sessions[backend_id].factories
         knowing = [one for one in factories if memory.source & one.import_sources]
         problems = [one.problem_of(info, memory) for one in knowing]

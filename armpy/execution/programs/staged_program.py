@@ -214,11 +214,11 @@ class StagedProgram:
     ) -> list[Array]:
         """Execute once; parameters and result as for `StepProgram.run`."""
         made = self.head.run(sources, None, cancellation)
-        return self._run_behind(made, results, cancellation)
+        return self._run_rest_after(made, results, cancellation)
 
     def held_memory(self) -> HeldMemory:
         """Make memory of the head that the application holds; later parts have their own."""
-        return HeldMemory(self.head.new_memory, self._run_behind)
+        return HeldMemory(self.head.new_memory, self._run_rest_after)
 
     def make_ready(self) -> None:
         """Make the head's memory for the first execution now."""
@@ -230,7 +230,7 @@ class StagedProgram:
             if part is not None:
                 part.free_idle()
 
-    def _run_behind(
+    def _run_rest_after(
         self,
         made: Sequence[Array],
         results: Targets | None,

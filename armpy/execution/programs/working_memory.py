@@ -191,9 +191,9 @@ class WorkingMemory(StepMemory):
         except BaseException as error:  # noqa: BLE001 - plugin boundary: named and raised
             raise_for_step(self._network, len(calls), error)
         cancellation = current_cancellation()
-        is_told = all(step.is_bound for step in self._prepared)
+        all_bound = all(step.is_bound for step in self._prepared)
         # Most networks are taken in whole by one backend, which stops when it is cancelled.
-        if len(calls) == 1 and is_told and self._queueing is None:
+        if len(calls) == 1 and all_bound and self._queueing is None:
             (call,) = calls
 
             def execute_one() -> None:
@@ -207,12 +207,12 @@ class WorkingMemory(StepMemory):
         if self._queueing is None and cancellation is not None:
             return self._stoppable(calls, cancellation)
         self._watched = WatchedSteps(self._network, calls, self._queueing)
-        return partial(self._run_bound, None if is_told else cancellation, cancellation)
+        return partial(self._run_bound, None if all_bound else cancellation, cancellation)
 
     def _stoppable(
         self, calls: Sequence[Callable[[], object]], cancellation: Cancellation
     ) -> Callable[[], None]:
-        """What makes some calls one after the other, and looks in between whether to stop."""
+        """Return a function that makes the calls in order, and checks between them for a stop."""
 
         def execute() -> None:
             step = 0

@@ -231,7 +231,7 @@ class ExecutionTask(Generic[T]):
             if state is _TaskState.RUNNING and when_abandoned is not None:
                 when_abandoned()
         finally:  # the waiting caller is woken, whatever a signal handler raises
-            self._tell(None, error, is_abandoned=state is _TaskState.RUNNING)
+            self._finish(None, error, is_abandoned=state is _TaskState.RUNNING)
         return True
 
     def _explained(self, error: BaseException) -> BaseException:
@@ -251,9 +251,9 @@ class ExecutionTask(Generic[T]):
                 _log.debug("an execution that was abandoned has come to its end: %s", error)
                 return
             self._state = _TaskState.OVER
-        self._tell(result, error, is_abandoned=False)
+        self._finish(result, error, is_abandoned=False)
 
-    def _tell(self, result: T | None, error: BaseException | None, *, is_abandoned: bool) -> None:
+    def _finish(self, result: T | None, error: BaseException | None, *, is_abandoned: bool) -> None:
         """Wake the waiting callers; only one thread comes here."""
         # An error keeps the frames that it came by, and these the task: it is not to keep the
         # error.

@@ -56,7 +56,7 @@ class ConstantHandles:
         )
 
     def get(self, value: Value, factory: ITensorHandleFactory) -> Constant | None:
-        """What a factory makes of a value, or has made before; None if it is no constant."""
+        """Return a value's constant of a factory, made on first use; None for other values."""
         data = value.data
         if data is None:
             return None

@@ -85,7 +85,7 @@ def pairs_of(network: Network, value: Value, name: str) -> Value:
 def converter_for(
     operator: str, inputs: Sequence[bool], outputs: Sequence[bool], converters: ConverterTable
 ) -> Converter | None:
-    """What converts an operator that has complex tensors; None if it does not take them there.
+    """Return the converter of an operator with complex tensors; None if it does not take them.
 
     Parameters
     ----------

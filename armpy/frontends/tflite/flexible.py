@@ -65,26 +65,26 @@ def _read(data: bytes) -> dict[str, Entry]:
     kind, child_width = packed >> 2, 1 << (packed & 3)
     if kind != _MAP:
         raise _damaged()
-    start = _behind(data, len(data) - 2 - width, width)
+    start = _target(data, len(data) - 2 - width, width)
     length = int(_number(data, start - child_width, child_width, _UINT))
     if length > _MOST_ENTRIES:
         raise _damaged()
-    keys_at = _behind(data, start - 3 * child_width, child_width)
+    keys_at = _target(data, start - 3 * child_width, child_width)
     keys_width = int(_number(data, start - 2 * child_width, child_width, _UINT))
     found: dict[str, Entry] = {}
     for index in range(length):
-        key_at = _behind(data, keys_at + index * keys_width, keys_width)
+        key_at = _target(data, keys_at + index * keys_width, keys_width)
         end = data.index(0, key_at, key_at + _LONGEST_KEY) if 0 in data[key_at:] else key_at
         key = data[key_at:end].decode()
         place = start + index * child_width
         packed = data[start + length * child_width + index]
         kind, width = packed >> 2, 1 << (packed & 3)
         if kind in _INDIRECT:
-            found[key] = _number(data, _behind(data, place, child_width), width, _INDIRECT[kind])
+            found[key] = _number(data, _target(data, place, child_width), width, _INDIRECT[kind])
         elif kind in _CODES:
             found[key] = _number(data, place, child_width, kind)
         elif kind in _VECTORS:
-            found[key] = _vector(data, _behind(data, place, child_width), width, _VECTORS[kind])
+            found[key] = _vector(data, _target(data, place, child_width), width, _VECTORS[kind])
     return found
 
 
@@ -96,7 +96,7 @@ def _vector(data: bytes, start: int, width: int, kind: int) -> tuple[Number, ...
     return tuple(_number(data, start + index * width, width, kind) for index in range(length))
 
 
-def _behind(data: bytes, place: int, width: int) -> int:
+def _target(data: bytes, place: int, width: int) -> int:
     """Return the target of an offset."""
     target = place - int(_number(data, place, width, _UINT))
     if not 0 <= target <= place:

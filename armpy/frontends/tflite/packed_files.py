@@ -46,7 +46,7 @@ class PackedFiles:
     def __init__(self, data: memoryview) -> None:
         self._archive: zipfile.ZipFile | None = None
         reader = _MemoryFile(data)
-        with _damage_told():
+        with _damage_reported():
             if zipfile.is_zipfile(reader):
                 reader.left_bytes = MOST_DIRECTORY_BYTES
                 self._archive = zipfile.ZipFile(reader)
@@ -75,7 +75,7 @@ class PackedFiles:
         info = self._archive.getinfo(name)
         if info.compress_type not in _METHODS:
             raise ParserError("the compression is not supported", where=where)
-        with _damage_told(where), self._archive.open(info) as file:
+        with _damage_reported(where), self._archive.open(info) as file:
             content = file.read(MOST_FILE_BYTES + 1)
         if len(content) > MOST_FILE_BYTES:
             raise ParserError(
@@ -85,7 +85,7 @@ class PackedFiles:
 
 
 @contextmanager
-def _damage_told(where: str = "packed files") -> Iterator[None]:
+def _damage_reported(where: str = "packed files") -> Iterator[None]:
     """Raise errors in an archive as the file's fault."""
     try:
         yield

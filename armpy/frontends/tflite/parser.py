@@ -353,7 +353,7 @@ class _SubgraphParser:
         return CONVERTERS.get(operator.name)
 
     def _output_info(self, operator: SubgraphOperator, tensor: Tensor) -> TensorInfo:
-        """What is declared of an output: its shape follows, where armpy knows the operator."""
+        """Return an output's declared info; its shape is inferred if armpy knows the operator."""
         is_known = (
             operator.name in self._model.custom
             or operator.name in CONVERTERS

@@ -238,7 +238,7 @@ def distribution_snapshot(name: str) -> Snapshot:
 
 
 def _counts(path: PurePosixPath) -> bool:
-    """Whether a file that a RECORD lists is part of the wheel rather than of its installation."""
+    """Return whether a file listed in RECORD is part of the wheel, not of its installation."""
     # Scripts have the interpreter's path in their first line, which differs by installation.
     is_script = ".." in path.parts and path.parent.name in ("bin", "Scripts")
     is_note = path.parent.suffix == ".dist-info" and path.name in _BOOKKEEPING

@@ -69,7 +69,7 @@ def module_locations(spec: ModuleSpec | None) -> list[str]:
 
 
 def is_own_file(path: str | None) -> bool:
-    """Whether a package's first file is of the running armpy, its backends or its extensions."""
+    """Return whether a file belongs to the running armpy, its backends or its extensions."""
     # By its real place: in a checkout, packages may be linked.
     return path is not None and os.path.realpath(path) in _own_files()
 

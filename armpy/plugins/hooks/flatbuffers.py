@@ -306,7 +306,7 @@ class TableReader:
         if not place:
             return None
         self._ledger.charge(_TABLE_BYTES)
-        return self._behind(field, place, self._fields[field][1], self.where)
+        return self._table_at(field, place, self._fields[field][1], self.where)
 
     def tables(self, field: str, kind: str) -> Tables:
         """A vector of tables.
@@ -323,7 +323,7 @@ class TableReader:
     def item(self, field: str, place: int, where: str) -> TableReader:
         """One table of a vector of tables, whose offset is at a place in the file."""
         self._ledger.charge(_TABLE_BYTES)
-        return self._behind(field, place, self._fields[field][1][1:-1], where)
+        return self._table_at(field, place, self._fields[field][1][1:-1], where)
 
     def union(self, field: str, name: str) -> TableReader:
         """The table that a union field holds.
@@ -346,7 +346,7 @@ class TableReader:
         if names.get(stored) != name:
             actual = names.get(stored, str(stored))
             raise self.error("the options are of another operator", expected=name, actual=actual)
-        return self._behind(field, place, name, self.where)
+        return self._table_at(field, place, name, self.where)
 
     def union_kind(self, field: str) -> str:
         """Name of the table that a union holds; empty if it is left out, or not in the schema."""
@@ -404,7 +404,7 @@ class TableReader:
         except _DAMAGE as error:
             raise self._damaged(field) from error
 
-    def _behind(self, field: str, place: int, kind: str, where: str) -> TableReader:
+    def _table_at(self, field: str, place: int, kind: str, where: str) -> TableReader:
         """The table that the offset at a place leads to."""
         try:
             position = place + _OFFSET.unpack_from(self._data, place)[0]

@@ -227,13 +227,13 @@ class _Support(ILayerSupport):
 
     def __init__(self, supervisor: Supervisor, request: PreparationRequest) -> None:
         self._supervisor = supervisor
-        self._told = dict(request.model_options), request.relaxed
+        self._settings = dict(request.model_options), request.relaxed
 
     def is_layer_supported(
         self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
     ) -> Support:
         supervisor = self._supervisor
-        request = (SUPPORT, operation, tuple(inputs), tuple(outputs), *self._told)
+        request = (SUPPORT, operation, tuple(inputs), tuple(outputs), *self._settings)
 
         def ask(worker: WorkerProcess) -> Mapping[str, object]:
             return worker.request(request, timeout_s=supervisor.limits.start_timeout_s)

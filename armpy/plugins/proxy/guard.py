@@ -185,7 +185,7 @@ def device_of(backend: IBackendInternal) -> DeviceInfo:
 
 
 def keeps_programs(backend: IBackendInternal) -> bool:
-    """Whether the core keeps what a backend has compiled, in its cache and in NNAPI's files."""
+    """Return whether the core keeps a backend's programs, in its cache and in NNAPI's files."""
     # Its programs would lie on the disk twice.
     if has_matching_capability(Capability.OWN_CACHE, True, backend.get_capabilities()):
         return False

@@ -65,7 +65,7 @@ _found: weakref.WeakKeyDictionary[type, str] = weakref.WeakKeyDictionary()
 
 
 def why_misnamed(kind: type) -> str:
-    """What is wrong with the names of a class's own public methods and properties; may be empty."""
+    """Describe errors in the names of a class's own public methods and properties, or return ''."""
     if type(kind) not in (type, ABCMeta):  # others may be odd in any way
         return ""
     known = _found.get(kind)

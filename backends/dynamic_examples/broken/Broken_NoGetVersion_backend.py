@@ -10,4 +10,4 @@ def get_backend_id() -> str:
 
 def backend_factory() -> object:
     """Make the backend."""
-    raise NotImplementedError("nobody gets here")
+    raise NotImplementedError("this is never called")

@@ -15,4 +15,4 @@ def get_version() -> tuple[int, int]:
 
 def backend_factory() -> object:
     """Make the backend."""
-    raise NotImplementedError("nobody gets here")
+    raise NotImplementedError("this is never called")

@@ -1,4 +1,4 @@
-r"""A driver that fails as it is told, for whoever tests that applications survive drivers.
+r"""A driver that fails on request, for tests that applications survive drivers.
 
 Without a word it computes right, and passes the conformance kit. With the option ``faults`` or,
 in its absence, the environment variable ``ARMPY_SAMPLE_FAULTS``, it goes wrong where that says::
@@ -162,7 +162,7 @@ def _shapes_of(view: SubgraphView, *, are_wider: bool) -> list[tuple[int, ...]]:
 
 
 class FaultyContext(IBackendContext):
-    """Is told that the runtime closes."""
+    """Context that fails when the runtime closes."""
 
     def __init__(self, faults: Faults) -> None:
         self._faults = faults

@@ -1,6 +1,6 @@
 """A driver of a device that runs commands after each other's back, on buffers of its own.
 
-A thread stands for the device. Nobody but that thread touches a buffer between a command's
+A thread stands for the device. Only that thread touches a buffer between a command's
 beginning and its end: the host sees elements through copies.
 
 References
@@ -240,8 +240,8 @@ class QueueBackend(IBackendInternal):
 
         Notes
         -----
-        The thread is there from now on. One that is only begun with the first command may find no
-        memory for that, and nobody would ever tell who waits for the command.
+        The thread starts here. One that starts with the first command may find no memory for that,
+        and the caller that waits for the command would wait for ever.
         """
         try:
             self._queue.submit(bool).result(ANSWER_S)

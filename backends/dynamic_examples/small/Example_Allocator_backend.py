@@ -92,7 +92,7 @@ class AllocatingFactory(IWorkloadFactory):
 
 
 class AllocatorBackend(ElementwiseBackend):
-    """Adds tensors, with scratch memory of whoever the application says."""
+    """Adds tensors, with scratch memory of the application's allocator."""
 
     def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> bool:
         """Any memory that the host can write to; nothing is kept here."""

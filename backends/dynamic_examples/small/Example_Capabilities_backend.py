@@ -55,6 +55,6 @@ class CapableBackend(ElementwiseBackend):
             Capability.MULTI_AXIS_PACKING: True,
             # Its workloads look at `current_cancellation`.
             Capability.CANCELLABLE_EXECUTION: True,
-            # A name of its own, which the core does not know, harms nobody.
+            # A name of its own, which the core does not know, does no harm.
             "ExampleVectorWidth": 8,
         }

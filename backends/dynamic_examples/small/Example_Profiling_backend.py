@@ -47,7 +47,7 @@ def backend_factory() -> IBackendInternal:
 
 
 class Measuring(IBackendProfilingContext):
-    """What is measured of one network until somebody looks at its profile.
+    """Measurements of one network that its profile has not read yet.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class Measuring(IBackendProfilingContext):
         self._events: deque[Measurement] = deque()
 
     def add(self, lhs: Floats, rhs: Floats, out: Floats) -> None:
-        """Add, and tell about it; several threads may do so at once."""
+        """Add and record the time; several threads may do so at once."""
         start = time.perf_counter()
         add(lhs, rhs, out)
         duration_us = (time.perf_counter() - start) * 1e6
@@ -78,7 +78,7 @@ class Measuring(IBackendProfilingContext):
 
 
 class ProfilingBackend(ElementwiseBackend):
-    """Adds tensors, and tells about it where a network is profiled."""
+    """Adds tensors, and reports their times where a network is profiled."""
 
     def create_backend_profiling_context(
         self, options: OptionValues, profiling: IBackendProfiling

@@ -28,7 +28,7 @@ class ModelWriter:
     -----
     ONNX convolves images with the channels first, armpy's mostly have them last. Each value
     has its *native* tensor, in armpy's order of axes, or a *channel-first* one, or both:
-    whoever asks for the one that is missing gets a Transpose, once. So a region of
+    a request for the missing one adds a Transpose, once. So a region of
     convolutions, activations and additions is transposed at its edges only.
     """
 

@@ -132,7 +132,7 @@ def suppress(
     limit
         Most boxes; negative for no limit.
     is_dropped : callable
-        Tells from overlaps which boxes are dropped.
+        Decides from overlaps which boxes are dropped.
 
     Returns
     -------

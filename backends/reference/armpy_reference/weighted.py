@@ -43,7 +43,7 @@ OperationT = TypeVar("OperationT", bound=Operation)
 
 @dataclass(frozen=True, slots=True)
 class PreparedWeights:
-    """Weights as numbers of the type to compute in, and what becomes of the sums."""
+    """Weights as numbers of the type to compute in, and the scaling of the sums."""
 
     values: Array
     stage: OutputStage

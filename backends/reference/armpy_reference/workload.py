@@ -15,7 +15,7 @@ OperationT = TypeVar("OperationT", bound=Operation)
 
 _TO_READ = {"read": True, "write": False}
 _TO_WRITE = {"read": False, "write": True}
-"""What `ITensorHandle.map` is told."""
+"""Arguments of `ITensorHandle.map`."""
 
 
 class ReferenceWorkload(IWorkload, Generic[OperationT]):
@@ -107,7 +107,7 @@ def _mapped(
         if type(handle) is HostTensorHandle:  # whose access has no end, and nearly all are
             arrays.append(handle.array)
         elif handle is None:
-            arrays.append(None)  # type: ignore[arg-type]  # as `compute` is told
+            arrays.append(None)  # type: ignore[arg-type]  # `compute` declares it
         else:
             arrays.append(handle.map(**intent))
             opened.append(handle)

@@ -64,7 +64,7 @@ def _additive(operation: BinaryOperation, options_name: str) -> Converter:
 
 
 def _are_shifted(node: BoundOperator) -> bool:
-    """Whether 16-bit elements have scales that are powers of two, so that they can be shifted."""
+    """Return whether 16-bit elements have scales of powers of two, so that they can be shifted."""
     infos = [*(value.info for value in node.inputs if value is not None), *node.outputs]
     return all(
         info.data_type is DataType.QSYMM_S16

@@ -12,7 +12,7 @@ DEVICE_MEMORY_BYTES = 4 << 20
 
 
 def compile_view(view: SubgraphView) -> OptimizationViews:
-    """Answer what becomes of each layer of a subgraph.
+    """Decide which layers of a subgraph are compiled, and return the views.
 
     Notes
     -----

@@ -38,7 +38,7 @@ class Faults:
                 raise InvalidArgumentError(
                     "the device has no such fault",
                     where="faults",
-                    expected=f"{', '.join(KINDS)}, and behind a colon which one is meant",
+                    expected=f"{', '.join(KINDS)}, followed by a colon and the number",
                     actual=repr(part),
                 )
             with self._lock:

@@ -113,7 +113,7 @@ class DeviceTensorHandle(RegisteredTensorHandle):
             super().copy_out_to(target)
 
     def export_memory(self, source: MemorySource) -> ExternalMemory:
-        """The part of the device's memory, for whoever maps that."""
+        """The part of the device's memory, for processes that map it."""
         descriptor = self._device.file_descriptor
         if source is not MemorySource.SHARED_MEMORY or descriptor < 0:
             raise MemoryExportError(

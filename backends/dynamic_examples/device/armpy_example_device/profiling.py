@@ -1,4 +1,4 @@
-"""What the device tells the profile of one network."""
+"""Measurements of the device for the profile of one network."""
 
 from __future__ import annotations
 

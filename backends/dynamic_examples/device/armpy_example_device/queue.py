@@ -19,7 +19,7 @@ _IDLE_S = 0.5
 """How long the thread stays without a command."""
 
 _POLL_S = 0.002
-"""How often somebody who waits looks whether to go on waiting."""
+"""Interval at which a waiting thread checks whether to go on."""
 
 _TICK_S = 0.001
 """How long a device that hangs or is slow sleeps between two looks at its cancellation."""
@@ -34,7 +34,7 @@ class Command:
     """Makes the tiles, as an iterator: the device looks between two of them whether to stop."""
     output: Array  # what it writes
     cancellation: Cancellation | None = None  # that of the execution that it belongs to
-    report: Callable[[Measurement], None] | None = None  # is told what it has taken
+    report: Callable[[Measurement], None] | None = None  # receives its duration
     keep_alive: object = None  # has to live as long as the command
 
 
@@ -106,8 +106,8 @@ class Queue:
 
     Notes
     -----
-    The thread comes with the first command and goes when there has been none for a while, so
-    that a device which nobody closes leaves nothing behind.
+    The thread starts with the first command and ends after a while without any, so that a device
+    which is never closed leaves no thread.
     """
 
     def __init__(self, faults: Faults) -> None:
@@ -150,7 +150,7 @@ class Queue:
             del completion  # and the memory that it uses, while the thread waits
 
     def _run(self, completion: Completion) -> ArmpyError | None:
-        """Run one command; what goes wrong is for whoever waits for it."""
+        """Run one command; errors are returned for the thread that waits for it."""
         command = completion.command
         started = time.perf_counter()
         try:
@@ -167,7 +167,7 @@ class Queue:
                 command.report(Measurement(command.name, started * 1e6, duration * 1e6, thread))
         except ArmpyError as error:
             return error
-        except Exception as error:  # noqa: BLE001 - as a driver: whoever waits is told
+        except Exception as error:  # noqa: BLE001 - as a driver: the waiting thread gets it
             return _failure(command, error)
         return None
 

@@ -1,4 +1,4 @@
-"""What the sample drivers share; nobody else sees it.
+"""Code that the sample drivers share.
 
 It is found as ``.Sample_common`` because it lies beside them and has the same vendor's name.
 """

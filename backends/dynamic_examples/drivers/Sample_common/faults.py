@@ -68,7 +68,7 @@ LIES = {
     "restore": ("none",),
     "execute": ("wrong", "nan", "unwritten", "inputs"),
 }
-"""By place: what the driver itself does wrong there when it is told."""
+"""Errors of the driver itself on request, by place."""
 
 PLACES = ("load", "open", "support", "optimize", "prepare", "execute", "save", "restore", "close")
 """Where something can go wrong, in the order in which they come."""
@@ -106,7 +106,7 @@ class Faults:
         self._faults = [_fault(part) for part in text.replace(" ", "").split(",") if part]
 
     def happen(self, place: str, value: float | None = None) -> set[str]:
-        """Let disasters happen; the lies that are to be told besides."""
+        """Let disasters happen; returns the other faults that are due."""
         kinds = self._due(place, value)
         for kind in sorted(kinds & set(DISASTERS)):
             DISASTERS[kind](place)

@@ -70,7 +70,7 @@ class Fibonacci(Operation):
     """FIBONACCI as a layer."""
 
     count: float | None = None
-    """How many numbers, as the operand holds it. None while only the operand tells."""
+    """How many numbers, as the operand holds it. None until the operand is known."""
     scale: float = 0.0  # of the output's elements; 0 where they are floats
     zero_point: int = 0  # of the output's elements
 

@@ -1,4 +1,4 @@
-"""What the backends of this directory share; nobody else sees it.
+"""Code that the backends of this directory share.
 
 Those in one file import it as ``from .Example_common import ...``, which is found because it lies
 beside them and begins with the same vendor's name.

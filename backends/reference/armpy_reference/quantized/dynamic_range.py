@@ -54,7 +54,7 @@ def _quantize_symmetrically(
     """Integers from -127 to 127 and their scales."""
     reach = np.maximum(-low, high)
     # Numbers so small that the reciprocal of their scale is infinite count as 0. A range that is
-    # no number leaves none behind.
+    # NaN gives NaN.
     reach[np.isinf(_HIGHEST / reach)] = _HIGHEST
     integers = round_half_away(rows * (np.float32(_HIGHEST) / reach))
     scales: Float32Array = np.divide(reach, _HIGHEST, dtype=np.float32)

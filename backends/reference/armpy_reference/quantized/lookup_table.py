@@ -1,4 +1,4 @@
-"""Tables of what becomes of stored 8-bit integers, and of pairs of them."""
+"""Lookup tables for stored 8-bit integers, and for pairs of them."""
 
 from __future__ import annotations
 

@@ -26,25 +26,25 @@ class AttentionWorkload(ReferenceWorkload[Attention]):
         scale = query.dtype.type(operation.scale or max(query.shape[-1], 1) ** -0.5)
         if not operation.scales_products:
             query = query * scale
-        told: dict[AttentionScores, Array] = {}
+        stages: dict[AttentionScores, Array] = {}
         scores = np.matmul(query, key.swapaxes(-1, -2))
         if operation.scales_products:
             scores *= scale
-        told[AttentionScores.PRODUCTS] = scores
+        stages[AttentionScores.PRODUCTS] = scores
         if operation.softcap:
             cap = scores.dtype.type(operation.softcap)
             scores = np.tanh(scores / cap) * cap
-        told[AttentionScores.CAPPED] = scores
+        stages[AttentionScores.CAPPED] = scores
         bias = self._bias(inputs, scores)
         seen = ~np.isneginf(bias)
         scores = np.where(seen, scores + bias, scores.dtype.type(-np.inf))
-        told[AttentionScores.MASKED] = scores
+        stages[AttentionScores.MASKED] = scores
         probabilities = _softmax(scores)
         np.copyto(probabilities, 0, where=~seen.any(axis=-1, keepdims=True))
-        told[AttentionScores.PROBABILITIES] = probabilities
+        stages[AttentionScores.PROBABILITIES] = probabilities
         outputs[0][...] = _gathered(probabilities, value, seen)
         if len(outputs) > 1:
-            outputs[1][...] = told[operation.scores]
+            outputs[1][...] = stages[operation.scores]
 
     def _bias(self, inputs: Sequence[Array], scores: Array) -> Array:
         """Return the mask of the products, and -infinity where nothing is seen."""

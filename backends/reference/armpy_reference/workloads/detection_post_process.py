@@ -25,7 +25,7 @@ class Detections:
     """int64, shape (m,). Which box each one is."""
     classes: Indices
     """int64, shape (m,). Which class, counted without the background."""
-    count: int  # what num_detections tells
+    count: int  # the value of num_detections
 
 
 class DetectionPostProcessWorkload(ReferenceWorkload[DetectionPostProcess]):

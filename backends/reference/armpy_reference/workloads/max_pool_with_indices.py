@@ -30,7 +30,7 @@ class MaxPoolWithIndicesWorkload(ReferenceWorkload[MaxPoolWithIndices]):
         )
 
     def compute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        """Of equal elements the first one in reading order counts, of NaNs as well."""
+        """Write maxima and positions: of equal elements, and of NaNs, the first one counts."""
         images, (largest, positions) = inputs[0], outputs
         largest[...] = neutral(np.maximum, images.dtype)
         positions[...] = -1

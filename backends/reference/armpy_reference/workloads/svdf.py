@@ -14,7 +14,7 @@ from armpy_reference.workload import ReferenceWorkload
 
 
 class SvdfWorkload(ReferenceWorkload[Svdf]):
-    """Filter the newest input, put it behind the older ones, filter over time.
+    """Filter the newest input, append it to the older ones, filter over time.
 
     float16 and float32: float32 accumulation, one rounding at the end. int8: int32
     accumulation; the newest entry is rescaled and saturated to the state's type, the
