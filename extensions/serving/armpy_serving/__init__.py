@@ -1,4 +1,4 @@
-"""Serving: what servers, clusters and batch jobs need of models, whoever runs them.
+"""Serving of models in servers, clusters and batch jobs.
 
 The Open Inference Protocol comes in layers that import no server: `protocol` has its datatypes and
 metadata, `contents` makes arrays of requests' elements and elements of arrays, `requests` reads and

@@ -99,7 +99,7 @@ def _strings_of_bytes(where: str, dims: tuple[int, ...], raw: bytes) -> Array:
         raise InvalidArgumentError(
             "the bytes are not those of the shape",
             where=where,
-            expected=f"{count} elements of BYTES, each behind its length of {_LENGTH_BYTES} bytes",
+            expected=f"{count} elements of BYTES, each after its length of {_LENGTH_BYTES} bytes",
             actual=f"{len(raw)} bytes, of which {len(elements)} elements take {at}",
         )
     strings = np.empty(count, object)
@@ -134,7 +134,7 @@ def array_of_numbers(name: str, datatype: str, shape: Sequence[int], data: objec
             "BF16 cannot be sent as numbers", where=where, fix="Send its bytes (binary or raw data)"
         )
     given = _plain_array(where, datatype, data)
-    # Lists without elements do not tell the dimensions inside of them.
+    # Empty lists leave the dimensions inside of them open.
     is_other = given.size and given.ndim > 1 and given.shape != dims
     if given.size != math.prod(dims) or is_other:
         raise InvalidArgumentError(
@@ -142,7 +142,7 @@ def array_of_numbers(name: str, datatype: str, shape: Sequence[int], data: objec
             where=where,
             expected=format_shape(dims),
             actual=format_shape(given.shape),
-            fix="Nest them as the shape is, or send them one behind the other",
+            fix="Nest them as the shape is, or send one flat list",
         )
     exact = given if datatype == "BYTES" else _exactly(where, datatype, dtype, given)
     return exact.reshape(dims)
@@ -152,7 +152,7 @@ def array_of_contents(
     name: str,
     datatype: str,
     shape: Sequence[int],
-    contents: Any,  # Any: a message of gRPC, whoever generated its class
+    contents: Any,  # Any: a message of gRPC, of any generated class
 ) -> Array:
     """The array that typed contents of gRPC (``InferTensorContents``) are; see `array_of_numbers`.
 

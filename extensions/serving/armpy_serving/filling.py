@@ -6,7 +6,7 @@ from armpy_serving.contents import Array
 
 
 def fill_up(batch: Array, count: int) -> Array:
-    """Fill the rows of a batch that are nobody's; the batch itself.
+    """Fill the unused rows of a batch, and return the batch.
 
     Parameters
     ----------
@@ -18,7 +18,7 @@ def fill_up(batch: Array, count: int) -> Array:
     Notes
     -----
     They hold the first row once more. Zeros may divide by zero or index what is not there; a row
-    that somebody has sent does neither. Without any row there are zeros, for shapes and types.
+    that a client has sent does neither. Without any row there are zeros, for shapes and types.
     """
     if count < len(batch):
         batch[count:] = batch[0] if count else 0

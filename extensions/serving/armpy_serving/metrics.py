@@ -68,7 +68,7 @@ class Histogram:
 
 
 class ModelMetrics:
-    """Counts what becomes of a served model's requests, from several threads.
+    """Counts the outcomes of a served model's requests, from several threads.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ class PrometheusCollector:
         self._kernels = kernels
 
     def collect(self) -> Iterator[Family]:
-        """Families of metrics, made when somebody asks for a page of them."""
+        """Families of metrics, made when a page of them is requested."""
         families: dict[str, Family] = {}
         for metric in all_metrics(self._kernels):
             if metric.name not in families:

@@ -140,14 +140,14 @@ class ServedModel:
                 request.inputs, request.datatypes, request.outputs, request.deadline_s
             )
             return 200, *self.written(request, results)
-        except Exception as error:  # noqa: BLE001 - told to the client, and counted
+        except Exception as error:  # noqa: BLE001 - the client gets it, and it is counted
             return status_of(error).http, json.dumps({"error": str(error)}).encode(), None
 
     @contextmanager
     def _counted(
         self, datatypes: Mapping[str, str] | None, outputs: Sequence[str]
     ) -> Iterator[None]:
-        """Check a request's words and count what becomes of it."""
+        """Check a request's fields and count its outcome."""
         begin_s = time.perf_counter()
         self.metrics.began()
         try:

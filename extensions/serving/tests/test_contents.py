@@ -138,8 +138,8 @@ def test_typed_contents_are_taken_from_the_datatypes_field() -> None:
 @pytest.mark.parametrize("other", ["fp32_contents", "bytes_contents"])
 def test_typed_contents_in_another_field_are_named(own: list[int], other: str) -> None:
     contents = SimpleNamespace(int_contents=own, **{other: [1]})
-    told = f"'x': elements are in .* Expected int_contents for INT32; got {other}"
-    with pytest.raises(InvalidArgumentError, match=told):
+    message = f"'x': elements are in .* Expected int_contents for INT32; got {other}"
+    with pytest.raises(InvalidArgumentError, match=message):
         array_of_contents("x", "INT32", [1], contents)
 
 

@@ -84,8 +84,8 @@ def test_threads_are_the_processors_of_a_task(num_cpus: float, threads: int) -> 
 
         return assigned_threads()
 
-    told = ray.get(ray.remote(num_cpus=num_cpus)(assigned).remote())
-    assert told == min(threads, os.cpu_count() or 1)
+    num_threads = ray.get(ray.remote(num_cpus=num_cpus)(assigned).remote())
+    assert num_threads == min(threads, os.cpu_count() or 1)
     assert assigned() is None  # this process is none of Ray's
 
 
@@ -157,7 +157,7 @@ def test_each_row_comes_once_where_actors_are_killed(tmp_path: Path) -> None:
     assert len(workers) > 2
 
 
-@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="memory is told by Linux alone")
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="only Linux reports mappings")
 def test_a_nodes_memory_holds_the_weights_once(tmp_path: Path) -> None:
     from tests.support.ray_actors import WatchedPredictor, file_memory
 

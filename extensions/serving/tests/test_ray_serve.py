@@ -89,12 +89,12 @@ def test_requests_are_answered_with_rows_or_with_whose_fault_it_is(served: Any) 
         status, document = post(f"/v2/models/{model}/infer", body_of(images))
         assert status == 200
         assert document["outputs"][0]["data"] == expected(3).ravel().tolist()
-    status, told = post("/v2/models/none/infer", body_of(images))
-    assert (status, "no such model" in told) == (404, True)
-    status, told = post(f"/v2/models/{NAME}/infer", b"no request")
-    assert (status, "no JSON" in told) == (400, True)
-    status, told = post(f"/v2/models/{NAME}/infer", body_of(images[:, :3]))
-    assert (status, "shape" in told) == (400, True)
+    status, answer = post("/v2/models/none/infer", body_of(images))
+    assert (status, "no such model" in answer) == (404, True)
+    status, answer = post(f"/v2/models/{NAME}/infer", b"no request")
+    assert (status, "no JSON" in answer) == (400, True)
+    status, answer = post(f"/v2/models/{NAME}/infer", body_of(images[:, :3]))
+    assert (status, "shape" in answer) == (400, True)
     # More rows than the batcher of a replica has room for.
     status, document = post(f"/v2/models/{NAME}/infer", body_of(pixels(np.arange(200))))
     assert status == 200
@@ -119,8 +119,8 @@ def test_requests_are_answered_with_rows_or_with_whose_fault_it_is(served: Any) 
 def test_no_model_answers_at_paths_that_are_not_its_own(
     served: Any, path: str, expected_status: int, words: str
 ) -> None:
-    status, told = post(path, body_of(pixels(np.arange(1))))
-    assert (status, words in str(told)) == (expected_status, True), told
+    status, answer = post(path, body_of(pixels(np.arange(1))))
+    assert (status, words in str(answer)) == (expected_status, True), answer
 
 
 @pytest.mark.parametrize(
@@ -145,8 +145,8 @@ def test_a_request_of_no_rows_gets_none(served: Any) -> None:
     status, document = post(f"/v2/models/{NAME}/infer", body_of(pixels(np.arange(0))))
     assert status == 200
     assert document["outputs"][0]["shape"][0] == 0
-    status, told = post(f"/v2/models/{NAME}/infer", body_of(pixels(np.arange(0))[:, :3]))
-    assert (status, "shape" in told) == (400, True), told
+    status, answer = post(f"/v2/models/{NAME}/infer", body_of(pixels(np.arange(0))[:, :3]))
+    assert (status, "shape" in answer) == (400, True), answer
 
 
 def test_a_call_by_a_handle_names_its_inputs(served: Any) -> None:
@@ -167,7 +167,7 @@ def replicas() -> list[int]:
 
 
 class Load:
-    """Clients that ask as long as a block runs, and count what they are told."""
+    """Clients that ask as long as a block runs, and count their answers."""
 
     def __init__(self, num_clients: int) -> None:
         self._path, self._over = f"/v2/models/{NAME}/infer", threading.Event()

@@ -1,4 +1,4 @@
-"""A served model: the protocol's requests are answered as the model answers, or told why not."""
+"""Requests to a served model get the model's outputs, or an error with the reason."""
 
 from __future__ import annotations
 
@@ -182,8 +182,8 @@ def test_outputs_are_neither_labels_nor_in_shared_memory(
 ) -> None:
     status, answer, _ = served.answer(body_of(outputs=[{"name": "real", "parameters": parameters}]))
     assert status == 501
-    told = f"output 'real': the parameter {next(iter(parameters))} is Triton's alone"
-    assert told in json.loads(answer)["error"]
+    message = f"output 'real': the parameter {next(iter(parameters))} is Triton's alone"
+    assert message in json.loads(answer)["error"]
     by_name = {(m.name, m.labels.get("code")): m for m in served.metrics.metrics()}
     assert by_name["armpy_requests", "UNIMPLEMENTED"].value == 1
 

@@ -48,7 +48,7 @@ class Batcher:
     max_waiting : int, optional
         So many items wait at most, beside those that are run; eight batches if left out.
     when_full : {"wait", "error"}
-        What becomes of an item that finds no room: its caller waits for some, or gets a
+        Handling of an item that finds no room: its caller waits for some, or gets a
         `QueueFullError`.
     workers : int
         How many batches run side by side.
@@ -120,8 +120,8 @@ class Batcher:
         except BaseException:
             self._sizes.close()
             raise
-        # The workers hold the items and not the batcher, so that one which nobody closes can go;
-        # they end then, when what is in line has its answers.
+        # The workers hold the items and not the batcher, so that an unclosed batcher is
+        # garbage-collected; they end once the queued items have their answers.
         self._finalizer = weakref.finalize(self, self._items.close, drops=False)
         _batchers.add(self)
 
@@ -195,7 +195,7 @@ class Batcher:
             self._tally.ran_directly(time.perf_counter() - begin)
             direct.running.pop()
             if items.is_closed:
-                direct.tell_drained()
+                direct.notify_drained()
 
     def __call__(self, *arrays: object) -> Array | tuple[Array, ...]:
         """`run` with the inputs in order; the output, or all of them where there are several."""

@@ -40,7 +40,7 @@ class DirectCalls:
         rows = tuple([row for _, row, *_ in self._slots])
         is_known = all(None not in row for row in rows)
         self.known_rows: Rows | None = cast("Rows", rows) if is_known else None
-        # What shapes do not tell is looked at when it is there.
+        # Dimensions that the shapes leave open are checked at run time.
         self._has_rows = all(spec.shape for spec in model.outputs)
         self.reset()
 
@@ -100,8 +100,8 @@ class DirectCalls:
             check_rows(made, 1)
         return made if keeps_axis else {name: array[0] for name, array in made.items()}
 
-    def tell_drained(self) -> None:
-        """Note that an item's run is over, to who may wait for that."""
+    def notify_drained(self) -> None:
+        """Wake the threads that wait for the last run, if it is over."""
         if not self.running:
             self._is_drained.set()
 

@@ -54,8 +54,8 @@ class Entrance:
                 self._tally.count("expired")
                 raise too_late() from None
         except BaseException:
-            # An interrupt of the waiting caller: nobody would take the answer, and the room would
-            # stay taken.
+            # An interrupt of the waiting caller: the answer would be lost, and the room would stay
+            # taken.
             room.cancel()
             if item.future.cancel():
                 self._items.remove(item)
@@ -80,7 +80,7 @@ class Entrance:
         except CancelledError:
             raise _given_up() from None
         except BaseException:
-            # An interrupt: nobody waits for it any more.
+            # An interrupt: the caller no longer waits for it.
             if item.future.cancel():
                 self._items.remove(item)
             raise

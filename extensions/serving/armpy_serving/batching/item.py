@@ -43,29 +43,29 @@ class AnswerSlot:
         return answer
 
     def done(self) -> bool:
-        """Return whether it has been told what came of it."""
+        """Return whether there is an outcome."""
         return not self._claim
 
     def cancel(self) -> bool:
-        """Take nothing more; whether nothing was told before."""
-        return self._tell(None, CancelledError())
+        """Cancel unless there is an outcome; returns whether it was cancelled."""
+        return self._settle(None, CancelledError())
 
     def set_running_or_notify_cancel(self) -> bool:
         """Return whether there is something to do."""
         return bool(self._claim)
 
     def set_result(self, answer: Answer) -> None:
-        """Tell the answer."""
-        if not self._tell(answer, None):
+        """Set the answer as the outcome."""
+        if not self._settle(answer, None):
             raise InvalidStateError
 
     def set_exception(self, error: BaseException) -> None:
-        """Tell what went wrong."""
-        if not self._tell(None, error):
+        """Set an error as the outcome."""
+        if not self._settle(None, error):
             raise InvalidStateError
 
-    def _tell(self, answer: Answer | None, error: BaseException | None) -> bool:
-        """Tell once; whether this was the first time."""
+    def _settle(self, answer: Answer | None, error: BaseException | None) -> bool:
+        """Set the outcome once; returns whether this was the first time."""
         try:
             self._claim.pop()
         except IndexError:
@@ -142,17 +142,17 @@ class Item:
         return None if self.deadline_s is None else self.deadline_s - time.perf_counter()
 
     def answer(self, outputs: Answer) -> None:
-        """Tell the caller what came of it, unless it has been told something else."""
+        """Give the caller the answer, unless the item already has an outcome."""
         self._end()
-        _tell(self.future.set_result, outputs)
+        _settle(self.future.set_result, outputs)
 
     def fail(self, error: BaseException) -> None:
-        """Tell the caller what went wrong, unless it has been told something else."""
+        """Give the caller the error, unless the item already has an outcome."""
         self._end()
-        _tell(self.future.set_exception, _own(error))
+        _settle(self.future.set_exception, _own(error))
 
     def expire(self) -> None:
-        """Tell the caller that the deadline has passed."""
+        """Fail the item because its deadline has passed."""
         self.fail(too_late())
 
     def _end(self) -> None:
@@ -161,10 +161,10 @@ class Item:
             deadlines.end(self._watch)
 
 
-def _tell(tell: Callable[[T], object], what: T) -> None:
-    """Tell a future; what its callbacks raise costs no other item its answer."""
+def _settle(setter: Callable[[T], object], outcome: T) -> None:
+    """Set a future's outcome; errors of its callbacks do not affect other items."""
     try:
-        tell(what)
+        setter(outcome)
     except InvalidStateError:
         return  # it came too late
     except BaseException:  # noqa: BLE001 - even SystemExit, which would end a worker

@@ -22,7 +22,7 @@ class BatcherStatistics:
     failed: int
     expired: int
     refused: int
-    padded_rows: int  # rows that were executed for nobody
+    padded_rows: int  # rows that only filled up batches
     waiting: int  # items that are waiting now
     mean_batch: float  # items per execution
     # How long the latest items waited for their batch to begin.

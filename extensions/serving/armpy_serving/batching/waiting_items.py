@@ -126,7 +126,7 @@ class WaitingItems:
             raise closed_error()
 
     def _enter(self, item: Item) -> None:
-        """Put an item behind the others."""
+        """Append an item to the queue."""
         item.is_waiting = True
         self._items.append(item)
         self._counts[item.key] += 1
@@ -136,12 +136,12 @@ class WaitingItems:
         return self._counts[key] >= self._max_batch
 
     def _wake_for(self, item: Item) -> None:
-        """Wake whoever waits for the first item, or for a full batch."""
+        """Wake a worker that waits for the first item, or for a full batch."""
         if len(self._items) == 1 or self._is_full(item.key):
             self._changed.notify()
 
     def remove(self, item: Item) -> bool:
-        """Take an item out that nobody wants any more; whether it was still waiting."""
+        """Remove an abandoned item; returns whether it was still waiting."""
         with self._changed:
             if not item.is_waiting:
                 return False
@@ -161,8 +161,7 @@ class WaitingItems:
         """Give room that has become free to those who wait outside."""
         while self._outside and len(self._items) < self._max_waiting:
             item, room = self._outside.popleft()
-            # No for a room that was given up; yes lets nobody cancel it between here and its
-            # result.
+            # False for a room that was given up; True means that it can no longer be cancelled.
             if room.set_running_or_notify_cancel():
                 self._enter(item)
                 self._wake_for(item)
@@ -209,7 +208,7 @@ class WaitingItems:
         wait_s = first.arrived_s + self._max_wait_s - time.perf_counter()
         if wait_s <= 0 or self.is_closed:
             return first.key, 0.0
-        # A full batch gains nothing by waiting, whoever is first in line.
+        # A full batch gains nothing by waiting, even if another item is first in line.
         full = next((key for key in self._counts if self._is_full(key)), None)
         return (first.key, wait_s) if full is None else (full, 0.0)
 

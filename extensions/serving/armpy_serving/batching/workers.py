@@ -61,7 +61,7 @@ class Workers:
                     if self._threads:  # which do all of it, in more time
                         return
                     raise QueueFullError(
-                        f"nobody can run the batches: {error}",
+                        f"no worker thread could be started: {error}",
                         where="Batcher",
                         fix="Let the process have more threads (ulimit -u), or memory for them",
                     ) from error
@@ -70,7 +70,7 @@ class Workers:
     def join(self) -> None:
         """Wait until all is done."""
         for thread in self._threads:
-            # A future's callback may close the batcher, on the worker that tells it.
+            # A future's callback may close the batcher, on the worker that calls it.
             if thread is not threading.current_thread():
                 thread.join()
 
@@ -99,7 +99,7 @@ class Workers:
             if not left:
                 # Before there are answers: a caller that gets one may hand in its next item.
                 self._items.done()
-            self._tell(part, outcome)
+            self._deliver(part, outcome)
 
     def _executed(self, items: Sequence[Item], size: int) -> list[Answer] | BaseException:
         """Execute items together; their answers, or what went wrong."""
@@ -114,23 +114,23 @@ class Workers:
                 outputs = self._sizes.model.run(stacked(items, size))
                 rows = answers(items, size, outputs)
                 self._tally.executed(len(items), size, time.perf_counter() - begin)
-        except BaseException as error:  # noqa: BLE001 - told to those who wait for it
+        except BaseException as error:  # noqa: BLE001 - raised in the callers that wait for it
             if size == 1:
                 self._tally.ran_directly(time.perf_counter() - begin)
             return error
         return rows
 
-    def _tell(self, items: Sequence[Item], outcome: list[Answer] | BaseException) -> None:
-        """Tell callers what came of it."""
+    def _deliver(self, items: Sequence[Item], outcome: list[Answer] | BaseException) -> None:
+        """Give callers their answers or the error."""
         if not isinstance(outcome, BaseException):
             for item, row in zip(items, outcome, strict=True):
                 item.answer(row)
         # Retried one by one, once: a single bad item is not to cost the others their answers. An
-        # interrupt or exit is no item's fault, and is told to all.
+        # interrupt or exit is not an item's fault, and fails all of them.
         elif len(items) > 1 and isinstance(outcome, Exception):
             for item in items:
                 if not item.future.done():
-                    self._tell([item], self._executed([item], 1))
+                    self._deliver([item], self._executed([item], 1))
         else:
             self._tally.count("failed", len(items))
             for item in items:

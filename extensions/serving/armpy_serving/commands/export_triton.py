@@ -29,7 +29,7 @@ _SOME = click.IntRange(min=1)
     type=click.Path(file_okay=False),
     required=True,
     metavar="REPOSITORY",
-    help="Folder of models that the server is told with --model-repository; made if missing.",
+    help="The server's model repository (its --model-repository); created if missing.",
 )
 @click.option("--name", help="What clients call the model; its file's name if left out.")
 @click.option("--model-version", type=_SOME, default=1, show_default=True, metavar="N")
@@ -75,7 +75,7 @@ _SOME = click.IntRange(min=1)
     type=click.Choice(["reject", "delay"]),
     default="reject",
     show_default=True,
-    help="Refuse those that have waited so long, or answer them behind all others.",
+    help="Refuse those that have waited so long, or answer them after all others.",
 )
 @click.option(
     "--own-timeout", is_flag=True, help="Let requests say a time of their own (parameter timeout)."

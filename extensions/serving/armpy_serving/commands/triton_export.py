@@ -79,9 +79,11 @@ def export_command(
         with load_model(load_request, num_plans=_num_plans(shape_sets, options)) as model:
             for shapes in reversed(shape_sets):
                 model.prepare(shapes)
-            told = TritonOptions(_name(request, path), labels=_labels(request, model), **options)
+            triton_options = TritonOptions(
+                _name(request, path), labels=_labels(request, model), **options
+            )
             of_source = _source_options(load_request)
-            export = TritonExport(told, settings, around, targets, sign, force, of_source)
+            export = TritonExport(triton_options, settings, around, targets, sign, force, of_source)
             written += export_model(model, Path(output), export, Path(path))
     if as_json:
         print_json({"written": [str(place) for place in written]})

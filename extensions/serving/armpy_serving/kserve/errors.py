@@ -19,7 +19,7 @@ _LOG = logging.getLogger("armpy_serving")
 def kserve_error(error: Exception, *, is_grpc: bool) -> Exception:
     """The exception whose status KServe's servers answer with: ``GrpcException`` or HTTP's."""
     status = status_of(error)
-    told(error)
+    log_error(error)
     made: Exception = (
         GrpcException(status_code=grpc.StatusCode[status.grpc], details=str(error))
         if is_grpc
@@ -30,23 +30,23 @@ def kserve_error(error: Exception, *, is_grpc: bool) -> Exception:
 
 def error_response(error: Exception) -> Response:
     """The answer of the protocol to a request that has come to an error."""
-    told(error)
-    return _told_as_json(str(error), status_of(error).http)
+    log_error(error)
+    return _json_response(str(error), status_of(error).http)
 
 
 async def http_exception_response(_request: Request, error: Exception) -> Response:
     """The answer of the protocol to what Starlette refuses: paths and methods, and the like."""
     status, detail = getattr(error, "status_code", 500), getattr(error, "detail", error)
-    return _told_as_json(str(detail), status)
+    return _json_response(str(detail), status)
 
 
-def told(error: Exception) -> None:
+def log_error(error: Exception) -> None:
     """Log an error that is the server's, with its traceback."""
     if status_of(error).http == 500:
         _LOG.error("a request has failed", exc_info=error)
 
 
-def _told_as_json(text: str, status: int) -> Response:
+def _json_response(text: str, status: int) -> Response:
     """The answer with an error's text, escaped: Starlette's JSON cannot have a lone surrogate."""
     body = json.dumps({"error": text}).encode()
     return Response(body, status, media_type="application/json")

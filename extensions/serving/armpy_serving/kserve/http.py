@@ -102,7 +102,7 @@ class _Routes:
             if (task := asyncio.current_task()) is not None and task.cancelling():
                 raise
             return Response(status_code=499)  # the run was stopped, as its client has gone
-        except Exception as error:  # noqa: BLE001 - told to the client
+        except Exception as error:  # noqa: BLE001 - the client gets it
             return error_response(error)
 
     async def metadata(self, request: Request) -> Response:
@@ -136,7 +136,7 @@ class _Routes:
             raise
         except ClientDisconnect:
             return Response(status_code=499)
-        except Exception as error:  # noqa: BLE001 - told to the client
+        except Exception as error:  # noqa: BLE001 - the client gets it
             return error_response(error)
         return JSONResponse({"name": name, "load": True})
 
@@ -162,8 +162,10 @@ class BodyLimit:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        told = next((value for key, value in scope["headers"] if key == b"content-length"), b"0")
-        declared, received = int(told), 0
+        content_length = next(
+            (value for key, value in scope["headers"] if key == b"content-length"), b"0"
+        )
+        declared, received = int(content_length), 0
 
         async def read() -> Any:  # Any: ASGI's
             """Part of the body; nothing is read of one that is said to be too long."""
@@ -195,12 +197,13 @@ async def _read(request: Request, metrics: ModelMetrics) -> InferenceRequest:
 
 
 async def _body(request: Request) -> bytes:
-    """The body, which nobody has compressed."""
-    told = ",".join(request.headers.getlist("Content-Encoding")).lower()
-    if {word.strip() for word in told.split(",")} - {"", "identity"}:
+    """Return the body of an uncompressed request."""
+    encodings = ",".join(request.headers.getlist("Content-Encoding")).lower()
+    if {word.strip() for word in encodings.split(",")} - {"", "identity"}:
         raise HTTPException(
             415,
-            f"The header Content-Encoding cannot be used: expected none or identity, got {told!r}. "
+            f"The header Content-Encoding cannot be used: expected none or identity, "
+            f"got {encodings!r}. "
             "Send the body uncompressed",
         )
     body: bytes = await request.body()

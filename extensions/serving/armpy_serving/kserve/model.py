@@ -58,7 +58,7 @@ class ArmpyModel(kserve.Model):
         What `armpy.load` is to be given. In place of ``runtime``, ``runtime_options`` are those
         of a runtime that is made for the model, and closed with it.
     max_waiting : int
-        How many requests may wait or run; others are told to come again (503).
+        How many requests may wait or run; further ones get status 503.
     short_run_s : float
         Runs that take less are a thread pool's, which takes half of what `armpy.Model.run_async`
         takes besides the run; but they cannot be stopped.
@@ -257,11 +257,11 @@ class ArmpyModel(kserve.Model):
         return await served.run_async(*given, request.deadline_s)
 
     def _is_short(self, inputs: Mapping[str, Array]) -> bool:
-        """Return whether a run is over so soon that nobody needs to stop it."""
+        """Return whether a run is so short that it need not be stoppable."""
         return sum(array.nbytes for array in inputs.values()) <= self._short_bytes
 
     def _close_if_idle(self) -> None:
-        """Close a stopped model that nobody uses; on a thread, as it may take its time."""
+        """Close a stopped model without requests; on a thread, as it may take its time."""
         served = self._served
         if served is not None and not self._running:
             self._served = None

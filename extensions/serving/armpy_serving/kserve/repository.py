@@ -124,7 +124,7 @@ class ArmpyModelRepository(ModelRepository):
         if not self.is_open:
             raise UnimplementedError(
                 "clients may not load or unload models of this server",
-                fix="Start it with --repository_api true, behind what lets in who may do so",
+                fix="Start it with --repository_api true, behind a proxy that checks who may do so",
             )
 
     def served_model(self, name: str) -> ArmpyModel:
@@ -146,7 +146,7 @@ class ArmpyModelRepository(ModelRepository):
         return model
 
     def is_foreign(self, name: str) -> bool:
-        """Whether the model of a name is another than armpy's, which KServe's own ways are for."""
+        """Return whether a name's model is not armpy's, so that KServe's own functions serve it."""
         model = self.models.get(name)
         return model is not None and not isinstance(model, ArmpyModel)
 

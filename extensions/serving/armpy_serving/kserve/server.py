@@ -192,7 +192,7 @@ class ArmpyModelServer(ModelServer):
 
 
 def _on_signals(call: Callable[[], None]) -> None:
-    """Have the event loop call a function when the process is told to end."""
+    """Have the event loop call a function when the process receives SIGTERM or SIGINT."""
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: loop.call_soon_threadsafe(call))

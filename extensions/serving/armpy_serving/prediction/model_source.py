@@ -100,7 +100,7 @@ class ModelSource:
         if options.num_threads is None:
             options = replace(options, num_threads=assigned_threads())
         if not self.path and options.code is None and begins_prepared(self._bytes):
-            # Nobody knows who has written bytes: a file that this makes of them is trusted no more.
+            # The author of bytes is unknown: a file that is made of them is not trusted either.
             options = replace(options, code="signed")
         return options
 
@@ -128,7 +128,8 @@ class ModelSource:
             with suppress(OSError):
                 os.unlink(found)
             # One that was damaged costs time, and nothing else. One that was just made, or is still
-            # there, would be refused for ever: others can write to its folder, or nobody can.
+            # there, would be refused for ever: other users can write to its folder, or this one
+            # cannot.
             if not made and not is_again:
                 _log.warning("%s is made anew: %s", found, error)
                 return self._compiled(path, digest, options, is_again=True)
@@ -142,7 +143,7 @@ class ModelSource:
 
 
 def _checked(options: Mapping[str, Any]) -> LoadOptions:
-    """Options of loading that other processes can be told."""
+    """Options of loading that can be sent to other processes."""
     unknown = [name for name in options if not hasattr(LoadOptions, name)]
     refused = [name for name in options if name in _OF_A_PROCESS]
     if unknown or refused:
@@ -167,7 +168,7 @@ def _name(path: str, digest: str, max_rows: int | None, options: LoadOptions) ->
     """A name that says all that a compiled file depends on."""
     machine = (*os.uname()[1:],) if hasattr(os, "uname") else (sys.platform,)
     asked = repr(sorted(options.unusual().items()))
-    suffix = os.path.splitext(path)[1].lower()  # tells the front-end where contents do not
+    suffix = os.path.splitext(path)[1].lower()  # decides the front-end where contents do not
     parts = (digest, suffix, max_rows, asked, __version__, sys.version, machine, choices_state())
     name = sha256(repr(parts).encode(errors="surrogatepass"))
     name.update(environment_digest())

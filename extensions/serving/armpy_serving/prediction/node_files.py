@@ -123,7 +123,7 @@ def _making(place: Path) -> Iterator[None]:
 
 
 def _is_own(place: Path) -> bool:
-    """Return whether there is a file that nobody else can have written."""
+    """Return whether there is a file that no other user can have written."""
     try:
         with opened(place):
             return True
@@ -132,7 +132,7 @@ def _is_own(place: Path) -> bool:
 
 
 def _is_whole(place: Path, digest: str) -> bool:
-    """Return whether a file holds what its name says, and nobody else can have written it."""
+    """Return whether a file matches its digest, and no other user can have written it."""
     try:
         with opened(place):
             return content_digest(str(place)) == digest

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from armpy_serving.prediction.row_model import RowModel
 
 MOST_MODELS = 8
-"""Kept at once; the one that was asked for longest ago goes, when nobody runs it any more."""
+"""Most models kept at once; the least recently used one is closed when it is idle."""
 
 
 class ProcessModels:

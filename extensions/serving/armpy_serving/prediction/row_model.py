@@ -37,7 +37,7 @@ def with_fixed_rows(model: Model, max_rows: int | None) -> Model:
     Raises
     ------
     InvalidArgumentError
-        If rows cannot be told apart: an input has no first dimension, or there is state.
+        If rows cannot be separated: an input has no first dimension, or there is state.
     """
     fixed = _first_dimensions(model)
     # What was compiled for one shape is not compiled for another: that would be done by each
@@ -64,8 +64,8 @@ def _first_dimensions(model: Model) -> set[int]:
         raise _unsuitable("the model has state, which would go from row to row", model.title)
     fixed = {spec.shape[0] for spec in model.inputs if spec.shape and spec.shape[0] is not None}
     if len(fixed) > 1:
-        told = ", ".join(f"{s.name}{format_shape(s.shape)}" for s in model.inputs)
-        raise _unsuitable("the inputs differ in their first dimension", told)
+        shapes = ", ".join(f"{s.name}{format_shape(s.shape)}" for s in model.inputs)
+        raise _unsuitable("the inputs differ in their first dimension", shapes)
     return fixed
 
 
@@ -241,11 +241,11 @@ class RowModel:
 
 def _of_rows(error: ArmpyError, columns: Sequence[str], begin: int, end: int) -> ArmpyError:
     # A copy: a backend may raise the same error again for other rows.
-    told = copy(error)
+    row_error = copy(error)
     kind = "column" if len(columns) == 1 else "columns"
     where = f"{kind} {', '.join(map(repr, columns))}, rows {begin} to {end - 1}"
-    told.where = f"{where}, {error.where}" if error.where else where
-    return told
+    row_error.where = f"{where}, {error.where}" if error.where else where
+    return row_error
 
 
 def _ragged(

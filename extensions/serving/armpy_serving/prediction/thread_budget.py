@@ -7,7 +7,7 @@ import sys
 
 
 def assigned_threads() -> int | None:
-    """Threads that a model may use here; None if nobody has said, so that its backend decides.
+    """Return the threads that a model may use here; None if its backend is to decide.
 
     Notes
     -----

@@ -44,7 +44,7 @@ class ModelDeployment:
         self._others = others
         self._arguments = arguments
         self._current = self._made(path, name)
-        # A loop knows its tasks weakly; these have nobody else who holds them.
+        # A loop holds weak references to its tasks; these have no other reference.
         self._closing: set[asyncio.Future[None]] = set()
 
     def _made(self, path: str, name: str, metrics: ModelMetrics | None = None) -> ServedReplica:
@@ -91,7 +91,7 @@ class ModelDeployment:
         """Answer a request of the Open Inference Protocol, be it with an error."""
         try:
             return await self._answer(request)
-        except Exception as error:  # noqa: BLE001 - told to the client
+        except Exception as error:  # noqa: BLE001 - the client gets it
             document = json.dumps({"error": str(error)})
             return Response(document, status_of(error).http, media_type="application/json")
 
@@ -101,8 +101,8 @@ class ModelDeployment:
         methods = _METHODS[asked_for]
         if request.method not in methods:
             verbs = ", ".join(methods)
-            told = json.dumps({"error": f"{request.method} is not for this path, but {verbs}"})
-            return Response(told, 405, {"Allow": verbs}, "application/json")
+            text = json.dumps({"error": f"{request.method} is not for this path, but {verbs}"})
+            return Response(text, 405, {"Allow": verbs}, "application/json")
         if asked_for == "health":
             return Response(status_code=200)
         body = await request.body()

@@ -32,7 +32,7 @@ class SentModel:
     be used. The file that a node writes does not show where the bytes came from.
 
     Small itself, as an actor's arguments should be, which Ray keeps for as long as the actor may be
-    started again. Whoever sends it has to hold it until then, as the bytes are gone with it.
+    started again. The sender has to hold it until then, as the bytes are freed with it.
     """
 
     def __init__(self, model: object) -> None:
@@ -63,7 +63,7 @@ class SentModel:
         return path if path is not None else bytes(self._contents())
 
     def _has_file(self) -> bool:
-        """Whether the path leads to the same bytes here, as on a file system that is shared."""
+        """Return whether the path leads to the same bytes here, as on a shared file system."""
         try:
             return bool(self._path) and content_digest(self._path) == self._digest
         except OSError:

@@ -71,8 +71,8 @@ class ServedReplica:
 
         Notes
         -----
-        It is in line before this first waits, and `close` waits for all that are: whoever takes a
-        replica's place in between costs none its answer.
+        The request is queued before this first waits, and `close` waits for all queued ones:
+        replacing a replica in between loses no answer.
         """
         asked = request or InferenceRequest(inputs, {})
         results = await self.served.run_async(
@@ -118,7 +118,7 @@ class ServedReplica:
         try:
             answers = await asyncio.gather(*tasks)
         except BaseException:
-            for task in tasks:  # nobody takes the other rows' answers
+            for task in tasks:  # the other rows' answers are not used
                 task.cancel()
             raise
         return {name: np.concatenate([a[name] for a in answers]) for name in answers[0]}
@@ -151,8 +151,8 @@ class ServedReplica:
 
         Notes
         -----
-        A row of zeros that the model refuses shows that it is alive as well: of open dimensions
-        nobody has said which sizes it takes.
+        A row of zeros that the model refuses shows that it is alive as well: the sizes of open
+        dimensions are not known.
 
         Raises
         ------

@@ -60,7 +60,7 @@ def joined(calls: Sequence[TritonCall], sizes: Sequence[int]) -> dict[str, Array
     Notes
     -----
     A call alone goes in as it is where it has such a size. Without any row, the smallest size is
-    run all the same: shapes and types of the outputs are the model's to tell.
+    run all the same: only the model knows the outputs' shapes and types.
     """
     rows = sum(call.rows for call in calls)
     at = bisect_left(sizes, rows)

@@ -54,7 +54,7 @@ _capsule_of.restype = ctypes.py_object
 _capsule_of.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
 
 _lent: dict[int, tuple[object, ...]] = {}
-"""What the server reads, until it says that it has done so, by the address that it was told."""
+"""Memory that the server reads, by its address, until the server releases it."""
 
 
 @_Deleter

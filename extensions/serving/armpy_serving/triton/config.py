@@ -1,4 +1,4 @@
-"""``config.pbtxt``: what Triton is told of a model, in the text form of protocol buffers.
+"""``config.pbtxt``: Triton's configuration of a model, in the text form of protocol buffers.
 
 References
 ----------
@@ -16,7 +16,7 @@ from armpy.execution import TensorSpec
 from armpy_serving.protocol import datatype_of
 
 TIMEOUT_ACTIONS = ("reject", "delay")
-"""What becomes of a request that has waited for too long."""
+"""Handling of requests that have waited for too long."""
 
 
 class Word(str):
@@ -40,7 +40,7 @@ class TritonOptions:
     queue_delay_us: int = 0  # how long a request waits for others, in microseconds
     max_queue: int = 0  # how many requests wait at most; 0 for any number
     timeout_us: int = 0  # how long they wait at most, in microseconds; 0 for any time
-    timeout_action: str = "reject"  # what becomes of those that have waited so long
+    timeout_action: str = "reject"  # handling of those that have waited so long
     own_timeout: bool = False  # whether requests may say a shorter time of their own
     labels: tuple[str, ...] = ()  # of the classes of the first output
 
@@ -109,7 +109,7 @@ def model_config(
 def tensor_fields(
     spec: TensorSpec, kind: str, batched: bool, datatype: str = ""
 ) -> dict[str, object]:
-    """An input or output, as Triton is told of it.
+    """An input or output in Triton's configuration.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def tensor_fields(
         )
     if spec.shape is None:
         raise InvalidArgumentError(
-            f"the {kind}'s number of dimensions is not known, which Triton has to be told",
+            f"the {kind}'s number of dimensions is not known, but Triton requires it",
             where=f"{kind} '{spec.name}'",
             fix="Give it a shape in the model's file, or with --shapes",
         )

@@ -61,10 +61,10 @@ def ensemble_parts(
     InvalidArgumentError
         If there are no classes of which some could be the best.
     """
-    _, _, before, behind = ensemble.names(options.name)
+    _, _, before, after = ensemble.names(options.name)
     plain = TritonOptions("", options.version, options.instances, options.max_batch)
     front = _front(ensemble, replace(plain, name=before), inputs)
-    back = _back(ensemble, replace(plain, name=behind, labels=options.labels), outputs)
+    back = _back(ensemble, replace(plain, name=after, labels=options.labels), outputs)
     whole = {
         "name": options.name,
         "platform": "ensemble",
@@ -116,12 +116,12 @@ def _outer(
 
 
 def _check_classes(ensemble: EnsembleOptions, spec: TensorSpec, options: TritonOptions) -> None:
-    """Check that the best classes of an output can be told."""
+    """Check that the best classes of an output can be selected."""
     row = tuple((spec.shape or ())[1:])
     count = row[-1] if len(row) == 1 else None
     if not options.max_batch or count is None or count < ensemble.top:
         raise InvalidArgumentError(
-            "the best classes cannot be told",
+            "the best classes cannot be selected",
             where=f"output '{spec.name}'",
             expected=f"rows of {ensemble.top} scores or more, and --max-batch",
             actual=str(spec.info),
@@ -135,7 +135,7 @@ def _steps(
     outputs: Sequence[TensorSpec],
 ) -> list[dict[str, object]]:
     """The steps: who does each, and what its tensors are called in the ensemble."""
-    _, inner, before, behind = ensemble.names(name)
+    _, inner, before, after = ensemble.names(name)
     sent = {spec.name: spec.name for spec in inputs}
     prepared = {spec.name: f"prepared:{spec.name}" for spec in inputs}
     stored = {spec.name: f"stored:{spec.name}" for spec in outputs}
@@ -143,7 +143,7 @@ def _steps(
     return [
         _step(before, sent, prepared),
         _step(inner, prepared, stored),
-        _step(behind, stored, {name: name for name in named}),
+        _step(after, stored, {name: name for name in named}),
     ]
 
 

@@ -174,7 +174,7 @@ class TritonModel:
             answers[call.index] = self._response(call, result, took_s)
 
     def _run(self, group: Sequence[TritonCall], inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """Run the model, as long as somebody waits for it."""
+        """Run the model, as long as a client waits for it."""
         size = next(iter(inputs.values())).shape[0] if self._sizes else 0
         model = self._models[size]
         if self._has_state:
@@ -183,8 +183,8 @@ class TritonModel:
             return model.run(inputs)
         timeouts_s = [call.timeout_s for call in group if call.timeout_s is not None]
         deadline_s = max(timeouts_s) if len(timeouts_s) == len(group) else None
-        # Copies: what cannot be stopped at once still reads these, and the server's memory is
-        # somebody else's by then.
+        # Copies: a run that cannot be stopped at once still reads these after the server has reused
+        # its memory.
         own = {name: np.array(array) for name, array in inputs.items()}
         future = model.start(own, deadline_s=deadline_s)
         while not wait([future], WATCHES_EVERY_S).done:

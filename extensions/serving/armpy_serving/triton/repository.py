@@ -74,7 +74,7 @@ def put_model(
         Writes all of the model to a folder: its configuration, and the version's folder.
     force : bool
         Whether a version that is there is replaced, and the configuration with it. Otherwise that
-        of other versions stays, as somebody may have written into it.
+        of other versions stays, as users may have edited it.
     config : mapping of str to object, optional
         The model's configuration, which other versions have to agree with unless `force`.
 

@@ -97,16 +97,18 @@ def check_config(config: Mapping[str, Any], model: Model, folder: str) -> None: 
     asked = int(config.get("max_batch_size", 0))
     # Fewer rows will do.
     rows = asked if asked > most or not asked else most
-    told, found = [f"max_batch_size {rows}"], [f"max_batch_size {most}"]
+    configured, expected = [f"max_batch_size {rows}"], [f"max_batch_size {most}"]
     for kind, specs in (("input", model.inputs), ("output", model.outputs)):
-        told += sorted(f"{kind} {one['name']} {one['data_type']}" for one in config.get(kind, ()))
-        found += sorted(f"{kind} {s.name} {triton_type(datatype_of(s.data_type))}" for s in specs)
-    if told != found:
+        configured += sorted(f"{kind} {t['name']} {t['data_type']}" for t in config.get(kind, ()))
+        expected += sorted(
+            f"{kind} {s.name} {triton_type(datatype_of(s.data_type))}" for s in specs
+        )
+    if configured != expected:
         raise InvalidArgumentError(
             "config.pbtxt is not the model's",
             where=folder,
-            expected=", ".join(found),
-            actual=", ".join(told),
+            expected=", ".join(expected),
+            actual=", ".join(configured),
             fix="Export this version again: armpy export-triton --force",
         )
 

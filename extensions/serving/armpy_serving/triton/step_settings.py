@@ -19,7 +19,7 @@ class StepSettings:
     """Settings of a step."""
 
     tensors: tuple[TensorSpec, ...]
-    """The model's that it is about: inputs of the step in front, outputs of the one behind."""
+    """The model's tensors: inputs for the step before it, outputs for the step after it."""
     # Of pixels; empty if real numbers come.
     mean: tuple[float, ...] = ()
     std: tuple[float, ...] = ()

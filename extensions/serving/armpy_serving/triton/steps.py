@@ -34,7 +34,7 @@ class TritonPreprocess:
 
 
 class TritonPostprocess:
-    """Makes real numbers of what a model's outputs store, or tells the best classes."""
+    """Converts a model's outputs to real numbers, or selects the best classes."""
 
     def initialize(self, args: Mapping[str, str]) -> None:
         """Read what is to be done."""
@@ -62,8 +62,8 @@ def _answer(request: Any, step: Step) -> Any:  # Any: of the server's module
         made = step({tensor.name(): tensor.as_numpy() for tensor in request.inputs()})
     except Exception as error:  # noqa: BLE001 - the answer of this request alone
         code = getattr(pb_utils.TritonError, status_of(error).triton)
-        told = pb_utils.TritonError(str(error), code)
-        return pb_utils.InferenceResponse(output_tensors=[], error=told)
+        triton_error = pb_utils.TritonError(str(error), code)
+        return pb_utils.InferenceResponse(output_tensors=[], error=triton_error)
     return pb_utils.InferenceResponse(
         output_tensors=[pb_utils.Tensor(name, array) for name, array in made.items()]
     )

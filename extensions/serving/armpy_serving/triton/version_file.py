@@ -63,7 +63,7 @@ def unusable(error: Exception, where: str) -> InvalidArgumentError:
 
 
 def version_folder(args: Mapping[str, str]) -> str:
-    """The folder of a version, as the server tells its instances."""
+    """The folder of a version, from the server's arguments of an instance."""
     return os.path.join(args["model_repository"], args["model_version"])
 
 

@@ -91,10 +91,10 @@ def test_every_caller_gets_the_answer_to_its_own_item(model: Model) -> None:
 
     with Batcher(model, 5, 1) as batcher, ThreadPoolExecutor(8) as callers:
         assert all(callers.map(caller, range(8)))
-        told = batcher.statistics
-    assert told.items == 8 * 60
-    assert told.batches < told.items
-    assert told.mean_batch > 1
+        statistics = batcher.statistics
+    assert statistics.items == 8 * 60
+    assert statistics.batches < statistics.items
+    assert statistics.mean_batch > 1
 
 
 def test_items_are_what_they_were_when_they_were_submitted(model: Model, gate: Gate) -> None:
@@ -425,13 +425,18 @@ def test_threads_end_with_a_batcher_that_was_not_closed(model: Model) -> None:
         assert not thread.is_alive()
 
 
-def test_what_a_batcher_has_done_is_told(model: Model) -> None:
+def test_statistics_count_items_batches_and_times(model: Model) -> None:
     with Batcher(model, 2, LONG_MS) as batcher:
         for future in [batcher.submit({"x": floats(1, 1, 1)}) for _ in range(4)]:
             future.result(30)
-        told = batcher.statistics
-        assert (told.items, told.batches, told.mean_batch, told.waiting) == (4, 2, 2.0, 0)
-        assert 0 < told.execution_ms_median <= told.execution_ms_p99
+        statistics = batcher.statistics
+        assert (
+            statistics.items,
+            statistics.batches,
+            statistics.mean_batch,
+            statistics.waiting,
+        ) == (4, 2, 2.0, 0)
+        assert 0 < statistics.execution_ms_median <= statistics.execution_ms_p99
         assert "0 waiting" in repr(batcher)
     assert repr(batcher).endswith("closed)")
 

@@ -34,7 +34,7 @@ def model() -> Iterator[Model]:
 
 
 class Watched:
-    """A model whose executions are told, and wait until they may."""
+    """A model whose executions are recorded, and wait until released."""
 
     def __init__(self, model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
         self.may_run = threading.Event()
@@ -76,8 +76,8 @@ def test_a_direct_item_runs_in_its_caller_s_thread(model: Model, watched: Watche
         assert watched.threads == [threading.get_ident()] * 2
         batcher.submit({"x": floats(1, 2, 3)}).result(30)
         assert watched.threads[2] != threading.get_ident()
-        told = batcher.statistics
-    assert (told.items, told.direct, told.mean_batch) == (3, 3, 1.0)
+        statistics = batcher.statistics
+    assert (statistics.items, statistics.direct, statistics.mean_batch) == (3, 3, 1.0)
 
 
 def test_direct_items_prepare_no_batches(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -105,14 +105,14 @@ with triton.InferenceServerClient(sys.argv[1]) as client:
 def test_tritonclient_over_grpc(server: KServeProcess) -> None:
     pytest.importorskip("tritonclient", reason="tritonclient is not installed")
     # In a process of its own: both packages register messages of the same names.
-    told = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", GRPC_CLIENT, server.grpc_address],
         capture_output=True,
         text=True,
         check=False,
         timeout=60,
     )
-    assert told.stdout == "[3.0, -4.0]\n", told.stderr
+    assert completed.stdout == "[3.0, -4.0]\n", completed.stderr
 
 
 def kserve_request(**options: Any) -> Any:
@@ -158,11 +158,11 @@ def test_curl(server: KServeProcess) -> None:
         for name, a in MIXED.items()
     ]
     url = f"{server.url}/v2/models/mixed/infer"
-    told = subprocess.run(
+    completed = subprocess.run(
         ["curl", "-sS", "--fail", url, "-d", json.dumps({"inputs": inputs})],
         capture_output=True,
         check=True,
         timeout=60,
     )
-    outputs = {one["name"]: one for one in json.loads(told.stdout)["outputs"]}
+    outputs = {entry["name"]: entry for entry in json.loads(completed.stdout)["outputs"]}
     check(np.array(outputs["double"]["data"], np.float32).reshape(outputs["double"]["shape"]))

@@ -242,7 +242,7 @@ def test_killed_workers_cost_no_more_than_their_connections(
         load.run(kill, 1.0)
     assert killed
     assert load.wrong == []
-    # A connection that breaks tells the client to send its request again.
+    # After a broken connection the client has to send its request again.
     assert {*load.outcomes} <= {"OK", "connection"}
     assert load.outcomes["OK"] > 0
 

@@ -35,14 +35,14 @@ def test_the_commands_serve_a_model_and_the_client_gets_an_answer(
     model = Path(flags["--model_dir"])
     with kserve_server(model, tmp_path / "log", "--model_name", name) as running:
         asked = [word.replace("localhost:8080", running.http_address) for word in curl]
-        told = subprocess.run(asked, capture_output=True, check=True, timeout=60)
-        assert json.loads(told.stdout)["name"] == name
+        completed = subprocess.run(asked, capture_output=True, check=True, timeout=60)
+        assert json.loads(completed.stdout)["name"] == name
         text = CLIENT.replace("localhost:8081", running.grpc_address)
-        told = subprocess.run(
+        completed = subprocess.run(
             [sys.executable, "-c", text], capture_output=True, check=False, timeout=60
         )
-        assert told.returncode == 0, told.stderr
-        assert told.stdout.startswith(b"[[")
+        assert completed.returncode == 0, completed.stderr
+        assert completed.stdout.startswith(b"[[")
 
 
 def test_the_model_of_the_page_is_one_for_kserve(monkeypatch: pytest.MonkeyPatch) -> None:

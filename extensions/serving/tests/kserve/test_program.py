@@ -57,7 +57,7 @@ def test_flags_come_from_the_environment_as_well(small_models: Path, tmp_path: P
         "print([given.model_dir, load_options(given), given.max_waiting, given.host,"
         " given.workers, given.model_name])"
     )
-    told = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", text],
         env=os.environ | environment,
         capture_output=True,
@@ -66,23 +66,23 @@ def test_flags_come_from_the_environment_as_well(small_models: Path, tmp_path: P
         timeout=60,
     )
     expected = [environment["ARMPY_SERVING_MODEL_DIR"], {"backends": ["CpuRef"]}, 7, "127.0.0.1"]
-    assert told.stdout.strip() == str([*expected, 2, "m"])
+    assert completed.stdout.strip() == str([*expected, 2, "m"])
 
 
 @pytest.mark.parametrize("spoil", ["nothing", "no model"])
 def test_without_a_model_it_ends_and_says_why(tmp_path: Path, spoil: str) -> None:
     if spoil == "no model":
         (tmp_path / "a.tflite").write_bytes(b"not a model")
-    told = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "armpy_serving.kserve", "--model_dir", str(tmp_path)],
         capture_output=True,
         text=True,
         check=False,
         timeout=60,
     )
-    assert told.returncode == 1
-    assert "Error: " in told.stderr
-    assert "Traceback" not in told.stderr
+    assert completed.returncode == 1
+    assert "Error: " in completed.stderr
+    assert "Traceback" not in completed.stderr
 
 
 def test_a_single_file_is_served_by_the_name_given(small_models: Path, tmp_path: Path) -> None:
@@ -153,8 +153,10 @@ def workers_of(server: KServeProcess) -> list[int]:
     ]
 
 
-def test_ports_in_use_are_told(small_models: Path, tmp_path: Path, server: KServeProcess) -> None:
-    told = subprocess.run(
+def test_a_port_in_use_is_reported(
+    small_models: Path, tmp_path: Path, server: KServeProcess
+) -> None:
+    completed = subprocess.run(
         [
             *(sys.executable, "-m", "armpy_serving.kserve", "--model_dir", str(small_models)),
             *("--grpc_port", str(server.grpc_port), "--http_port", str(free_ports(1)[0])),
@@ -164,8 +166,8 @@ def test_ports_in_use_are_told(small_models: Path, tmp_path: Path, server: KServ
         check=False,
         timeout=60,
     )
-    assert told.returncode == 1
-    assert str(server.grpc_port) in told.stderr
+    assert completed.returncode == 1
+    assert str(server.grpc_port) in completed.stderr
 
 
 def test_the_answer_of_a_gone_client_is_not_computed(server: KServeProcess) -> None:

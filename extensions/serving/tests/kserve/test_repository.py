@@ -132,7 +132,7 @@ def test_a_load_that_brings_another_model_is_501(server: KServeProcess, word: st
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "message"),
     [
         (b"{", "no JSON"),
         (b"\xff", "no JSON"),
@@ -143,12 +143,12 @@ def test_a_load_that_brings_another_model_is_501(server: KServeProcess, word: st
         (b'{"parameters": null}', "got NoneType"),
     ],
 )
-def test_a_load_with_a_wrong_body_is_400(server: KServeProcess, body: bytes, told: str) -> None:
+def test_a_load_with_a_wrong_body_is_400(server: KServeProcess, body: bytes, message: str) -> None:
     status, _, answer = server.send("POST", LOAD, body)
     assert status == 400
     text = check_error(status, answer)
     assert "load of model 'halves'" in text
-    assert told in text
+    assert message in text
 
 
 def test_a_load_with_a_compressed_body_is_415(server: KServeProcess) -> None:
@@ -192,7 +192,7 @@ with triton.InferenceServerClient(sys.argv[1]) as client:
 def test_tritonclient_is_told_to_load_and_unload_over_http(server: KServeProcess) -> None:
     pytest.importorskip("tritonclient", reason="tritonclient is not installed")
     # In a process of its own: both packages register messages of the same names.
-    told = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", TRITON, server.grpc_address],
         capture_output=True,
         text=True,
@@ -200,7 +200,7 @@ def test_tritonclient_is_told_to_load_and_unload_over_http(server: KServeProcess
         timeout=60,
     )
     error = "StatusCode.INVALID_ARGUMENT request: the call names no model. Expected model_name"
-    lines = told.stdout.splitlines()
+    lines = completed.stdout.splitlines()
     assert len(lines) == 2
     assert all(line.startswith(error) and "use its client for HTTP" in line for line in lines)
 

@@ -216,8 +216,8 @@ def test_contents_in_the_field_of_another_datatype_are_named(server: KServeProce
     request = request_of(good())
     request.inputs[1].contents.Clear()
     request.inputs[1].contents.fp32_contents.extend([1, 2, 3])
-    told = "input 'n': .* Expected int_contents for INT32; got fp32_contents"
-    with pytest.raises(CallError, match=told) as caught:
+    message = "input 'n': .* Expected int_contents for INT32; got fp32_contents"
+    with pytest.raises(CallError, match=message) as caught:
         send(server.grpc_address, request)
     assert caught.value.code == "INVALID_ARGUMENT"
 

@@ -45,7 +45,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def rows(count: int, first: int = 0) -> Array:
-    """Rows of small whole numbers that nobody may write to."""
+    """Read-only rows of small whole numbers."""
     made = ((np.arange(count * WIDTH) + first) % 11 - 5).reshape(count, WIDTH).astype(np.float32)
     made.setflags(write=False)
     return made
@@ -176,7 +176,7 @@ def test_flat_rows_are_folded() -> None:
 
 
 @pytest.mark.parametrize(
-    ("batch", "told"),
+    ("batch", "message"),
     [
         ({"y": rows(5)}, "columns are missing: 'x'.*got 'y'.*input_columns"),
         ({"x": rows(5), "id": np.arange(4)}, "'x' has 5, 'id' has 4"),
@@ -195,10 +195,10 @@ def test_flat_rows_are_folded() -> None:
     ],
 )
 def test_batches_that_do_not_fit_are_refused_in_words(
-    tmp_path: Path, batch: Any, told: str
+    tmp_path: Path, batch: Any, message: str
 ) -> None:
     predictor = Predictor(write_row_model(tmp_path / "model.tflite", 1))
-    with pytest.raises(InvalidArgumentError, match=f"(?s){told}"):
+    with pytest.raises(InvalidArgumentError, match=f"(?s){message}"):
         predictor(batch)
 
 
@@ -208,8 +208,8 @@ def test_nothing_that_is_masked_is_taken_for_a_number(file: Path) -> None:
     answers = predictor({"x": masked})
     np.testing.assert_array_equal(answers["scores"], scores(rows(5)))
     masked[3, 2] = np.ma.masked
-    told = r"column 'x', row 3: the mask would be lost.*got 1 of 5 rows.*numpy\.ma\.filled"
-    with pytest.raises(InvalidArgumentError, match=f"(?s){told}"):
+    message = r"column 'x', row 3: the mask would be lost.*got 1 of 5 rows.*numpy\.ma\.filled"
+    with pytest.raises(InvalidArgumentError, match=f"(?s){message}"):
         predictor({"x": masked})
     for column in ([*masked], column_of(*masked)):
         with pytest.raises(InvalidArgumentError, match=r"row 3: .*got masked elements"):
@@ -229,7 +229,7 @@ def test_real_numbers_are_quantised_only_if_that_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "message"),
     [
         (np.nan, "column 'pixels', row 34: a number cannot be quantised.*'image'; got NaN.*Drop"),
         (-np.inf, "column 'pixels', row 34: a number cannot be quantised.*infinity"),
@@ -239,7 +239,7 @@ def test_real_numbers_are_quantised_only_if_that_is_said() -> None:
         ),
     ],
 )
-def test_rows_that_cannot_be_quantised_are_named(value: float, told: str) -> None:
+def test_rows_that_cannot_be_quantised_are_named(value: float, message: str) -> None:
     predictor = Predictor(
         DIGITS,
         signature="serving_default",
@@ -248,7 +248,7 @@ def test_rows_that_cannot_be_quantised_are_named(value: float, told: str) -> Non
     )
     pixels = np.zeros((40, 16, 16, 1))
     pixels[34:36, 3, 3] = value
-    with pytest.raises(InvalidArgumentError, match=f"(?s){told}") as failed:
+    with pytest.raises(InvalidArgumentError, match=f"(?s){message}") as failed:
         predictor({"pixels": pixels})
     assert "quantize_inputs" not in str(failed.value)
 
@@ -276,7 +276,7 @@ def test_real_answers_have_their_type_with_no_rows_as_well() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ({"input_columns": {"a": "y"}}, "there is no input 'y'.*'x'"),
         ({"output_columns": {"a": "y"}}, "there is no output 'y'.*'scores'"),
@@ -286,9 +286,9 @@ def test_real_answers_have_their_type_with_no_rows_as_well() -> None:
         ({"no_option": 1}, "options of armpy.load.*got no_option"),
     ],
 )
-def test_wrong_arguments_are_told(tmp_path: Path, arguments: Any, told: str) -> None:
+def test_wrong_arguments_are_refused(tmp_path: Path, arguments: Any, message: str) -> None:
     file = write_row_model(tmp_path / "model.tflite", 1)
-    with pytest.raises(InvalidArgumentError, match=f"(?s){told}"):
+    with pytest.raises(InvalidArgumentError, match=f"(?s){message}"):
         Predictor(file, **arguments).prepare()
 
 
@@ -393,11 +393,11 @@ def test_a_compiled_file_with_a_damaged_section_is_made_anew_once(
     damaged = bytearray(compiled.read_bytes())
     damaged[place] ^= 1
     compiled.write_bytes(damaged)
-    for told in (1, 0):
+    for num_warnings in (1, 0):
         caplog.clear()
         again = Predictor(file)._source.load()
         assert again.model.is_light
-        assert caplog.text.count("is made anew") == told
+        assert caplog.text.count("is made anew") == num_warnings
         np.testing.assert_array_equal(again.run({"x": rows(5)}, {}, 5)["scores"], scores(rows(5)))
     open_container(compiled).check()
 

@@ -21,15 +21,15 @@ def network(info: TensorInfo, name: str = "x", output: str = "y") -> Model:
     return Model(net)
 
 
-def export(model: Model, repository: Path, **told: Any) -> str:
+def export(model: Model, repository: Path, **options: Any) -> str:
     """Export a model and close it; the text of its configuration."""
-    options = TritonOptions("m", **told)
+    triton_options = TritonOptions("m", **options)
     with model:
-        export_model(model, repository, TritonExport(options, force=True))
+        export_model(model, repository, TritonExport(triton_options, force=True))
     return (repository / "m" / "config.pbtxt").read_text()
 
 
 def settings_of(place: Path, version: int = 1) -> dict[str, Any]:
-    """What the instances of a version are told."""
+    """Settings of a version's instances."""
     found: dict[str, Any] = json.loads((place / str(version) / "armpy.json").read_text())
     return found["settings"]  # type: ignore[no-any-return]

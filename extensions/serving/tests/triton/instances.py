@@ -1,4 +1,4 @@
-"""Instances of models without a server: what it would tell them and ask them."""
+"""Instances of models without a server: its arguments and requests are imitated."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from tests.support.triton_utilities import InferenceRequest, Tensor
 
 
 def arguments(repository: Path, max_batch: int, version: int = 1) -> dict[str, str]:
-    """What the server tells an instance."""
-    told = json.loads((repository / "m" / "1" / "armpy.json").read_text())["config"]
-    config = {"name": "m", "instance_group": [{"count": 1}]} | told | {"max_batch_size": max_batch}
+    """The server's arguments of an instance."""
+    written = json.loads((repository / "m" / "1" / "armpy.json").read_text())["config"]
+    config = (
+        {"name": "m", "instance_group": [{"count": 1}]} | written | {"max_batch_size": max_batch}
+    )
     return {
         "model_config": json.dumps(config),
         "model_repository": str(repository / "m"),

@@ -166,7 +166,7 @@ def ask_curl(server: TritonServer, name: str, inputs: Arrays, types: dict[str, s
 
 @pytest.fixture
 def explicit(start: Start, tmp_path: Path) -> TritonServer:
-    """A server that loads what it is told to."""
+    """A server that loads models on request only."""
     return start(tmp_path / "repository", "--model-control-mode=explicit", waits=False)
 
 

@@ -64,8 +64,10 @@ def answer_of(adapter: ModuleType, repository: Path, *row: float) -> Any:
 def test_copied_model_is_read_as_it_was_exported(adapter: ModuleType, tmp_path: Path) -> None:
     path = tmp_path / "net.tflite"
     path.write_bytes(two_signatures())
-    told = exported(path, "--signature", "two", "--front-end", "tflite", "--memory-limit-mb", "64")
-    assert told.exit_code == 0, told.output
+    outcome = exported(
+        path, "--signature", "two", "--front-end", "tflite", "--memory-limit-mb", "64"
+    )
+    assert outcome.exit_code == 0, outcome.output
     assert "model.tflite" in os.listdir(tmp_path / "r" / "m" / "1")
     assert settings_of(tmp_path / "r" / "m")["load_options"] == {
         "signature": "two",
@@ -102,8 +104,8 @@ def test_files_beside_the_model_go_with_it(
     adapter: ModuleType, tmp_path: Path, location: str
 ) -> None:
     path = external(tmp_path, location)
-    told = exported(path)
-    assert told.exit_code == 0, told.output
+    outcome = exported(path)
+    assert outcome.exit_code == 0, outcome.output
     (tmp_path / location).unlink()
     assert answer_of(adapter, tmp_path / "r", 3, 5) == [[6, 50]]
 
@@ -113,8 +115,8 @@ def test_a_model_whose_tensors_lie_in_its_own_file_is_copied(
     adapter: ModuleType, tmp_path: Path, name: str
 ) -> None:
     path = naming_itself(tmp_path / name, np.array([[2, 0], [0, 10]], np.float32))
-    told = exported(path)
-    assert told.exit_code == 0, told.output
+    outcome = exported(path)
+    assert outcome.exit_code == 0, outcome.output
     path.unlink()
     assert answer_of(adapter, tmp_path / "r", 3, 5) == [[6, 50]]
 
@@ -135,8 +137,8 @@ CODE_NAMES = (
 def test_a_data_file_is_copied_under_a_generated_name(
     adapter: ModuleType, tmp_path: Path, location: str
 ) -> None:
-    told = exported(external(tmp_path, location))
-    assert told.exit_code == 0, told.output
+    outcome = exported(external(tmp_path, location))
+    assert outcome.exit_code == 0, outcome.output
     version = tmp_path / "r" / "m" / "1"
     names = {str(path.relative_to(version)) for path in version.rglob("*")}
     assert names == {"__pycache__", "armpy.json", "model.py", "model.onnx", "model.data.0"}
@@ -165,17 +167,17 @@ def test_a_data_file_in_a_function_is_copied_under_a_generated_name(
     del model.graph.node[:]
     model.graph.node.add(op_type="Weigh", domain="test", input=["x"], output=["y"])
     path.write_bytes(model.SerializeToString())
-    told = exported(path)
-    assert told.exit_code == 0, told.output
+    outcome = exported(path)
+    assert outcome.exit_code == 0, outcome.output
     (tmp_path / "parts" / "w.bin").unlink()
     assert answer_of(adapter, tmp_path / "r", 3, 5) == [[6, 50]]
 
 
 def test_a_model_that_python_would_import_is_not_copied(tmp_path: Path) -> None:
     path = external(tmp_path, "w.bin")
-    told = exported(path.rename(tmp_path / "net.so"))
-    assert told.exit_code != 0
-    assert "Python would import a copy of it" in f"{told.output}{told.exception}"
+    outcome = exported(path.rename(tmp_path / "net.so"))
+    assert outcome.exit_code != 0
+    assert "Python would import a copy of it" in f"{outcome.output}{outcome.exception}"
     assert not (tmp_path / "r" / "m").exists()
 
 
@@ -186,7 +188,7 @@ def test_data_files_of_a_plugin_s_front_end_are_not_copied(
         return Provenance(files, **rest)
 
     monkeypatch.setattr(model_files, "Provenance", of_a_plugin)
-    told = exported(external(tmp_path, "w.bin"))
-    assert told.exit_code != 0
-    assert "a plugin's front-end reads them" in f"{told.output}{told.exception}"
+    outcome = exported(external(tmp_path, "w.bin"))
+    assert outcome.exit_code != 0
+    assert "a plugin's front-end reads them" in f"{outcome.output}{outcome.exception}"
     assert not (tmp_path / "r" / "m").exists()

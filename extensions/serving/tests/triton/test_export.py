@@ -1,4 +1,4 @@
-"""What an export writes, what it refuses, and that nobody sees a part of it."""
+"""Files of an export, models that it refuses, and that no incomplete export is visible."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_batch_is_opened_and_left_to_the_server(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "told", "text"),
+    ("model", "options", "text"),
     [
         (lambda: network(TensorInfo(None, DataType.FLOAT32)), {}, "number of dimensions"),
         (lambda: network(REAL, "a\nb"), {}, "of this name"),
@@ -93,10 +93,10 @@ def test_batch_is_opened_and_left_to_the_server(tmp_path: Path) -> None:
     ],
 )
 def test_what_triton_cannot_have_is_refused(
-    tmp_path: Path, model: Any, told: dict[str, Any], text: str
+    tmp_path: Path, model: Any, options: dict[str, Any], text: str
 ) -> None:
     with pytest.raises(InvalidArgumentError, match=text):
-        export(model(), tmp_path / "repository", **told)
+        export(model(), tmp_path / "repository", **options)
     assert not (tmp_path / "repository").exists()
 
 
@@ -122,10 +122,10 @@ def test_command_exports_several_models_and_their_labels(tmp_path: Path) -> None
     labels.write_text("a\nb\nc\nd\n")
     repository = tmp_path / "repository"
     command = ["export-triton", f"{tmp_path}/one.armpy", f"{tmp_path}/two.armpy"]
-    told = CliRunner().invoke(
+    outcome = CliRunner().invoke(
         app, [*command, "-o", str(repository), "--labels", str(labels), "--backends", "CpuRef"]
     )
-    assert told.exit_code == 0, told.output
+    assert outcome.exit_code == 0, outcome.output
     assert sorted(os.listdir(repository)) == ["one", "two"]
     text = (repository / "one" / "config.pbtxt").read_text()
     assert 'label_filename: "labels.txt"' in text
@@ -141,9 +141,9 @@ def test_batch_that_cannot_be_opened_is_told_in_the_command_s_words(tmp_path: Pa
     with network(TensorInfo((), DataType.FLOAT32)) as model:
         model.save(tmp_path / "one.armpy")
     command = ["export-triton", f"{tmp_path}/one.armpy", "-o", f"{tmp_path}/r", "--max-batch", "8"]
-    told = CliRunner().invoke(app, command)
-    text = " ".join(f"{told.output}{told.exception}".split())
-    assert told.exit_code != 0
+    outcome = CliRunner().invoke(app, command)
+    text = " ".join(f"{outcome.output}{outcome.exception}".split())
+    assert outcome.exit_code != 0
     assert "--max-batch: the model cannot be run on several items at once" in text
     assert "Leave it out" in text
     assert "Batcher" not in text

@@ -40,12 +40,12 @@ def times(factor: float, *shape: int | None) -> Model:
 
 
 def put(
-    repository: Path, model: Model, settings: InstanceSettings | None = None, **told: Any
+    repository: Path, model: Model, settings: InstanceSettings | None = None, **options: Any
 ) -> None:
     """Put a model into a repository, in place of what is there."""
-    options = TritonOptions("m", **{"max_batch": 8, **told})
+    triton_options = TritonOptions("m", **{"max_batch": 8, **options})
     with model:
-        export = TritonExport(options, settings or InstanceSettings(""), force=True)
+        export = TritonExport(triton_options, settings or InstanceSettings(""), force=True)
         export_model(model, repository, export)
 
 
@@ -269,7 +269,7 @@ def test_calls_that_are_cancelled_cost_the_others_nothing(start: Start, tmp_path
     assert not load_it(server.grpc, 1.0, doubles).errors
 
 
-def test_deadlines_that_pass_are_told(start: Start, tmp_path: Path) -> None:
+def test_a_passed_deadline_is_reported(start: Start, tmp_path: Path) -> None:
     put(
         tmp_path / "repository",
         times(2, None, WIDTH),

@@ -25,9 +25,9 @@ def test_names_that_are_no_folders_are_refused(tmp_path: Path, name: str) -> Non
 
 @pytest.mark.skipif(not os.path.ismount("/dev/shm"), reason="no folder is known to be a mount")
 def test_repository_that_is_a_mount_is_refused_before_anything_is_compiled() -> None:
-    with pytest.raises(InvalidArgumentError, match="another file system") as told:
+    with pytest.raises(InvalidArgumentError, match="another file system") as error:
         check_free(Path("/dev/shm"), "armpy_m", 1, force=True)
-    assert "folder in it" in told.value.fix
+    assert "folder in it" in error.value.fix
 
 
 def write_empty(version: int, folder: Path) -> None:

@@ -34,9 +34,9 @@ TYPES = (
 
 def export(model: Model, repository: Path, name: str, **named: Any) -> None:
     """Export a model and close it."""
-    told = {key: named.pop(key) for key in ("max_batch", "instances", "labels") if key in named}
+    options = {key: named.pop(key) for key in ("max_batch", "instances", "labels") if key in named}
     with model:
-        made = TritonExport(TritonOptions(name, **told), **named)
+        made = TritonExport(TritonOptions(name, **options), **named)
         export_model(model, repository, made)
 
 
@@ -132,8 +132,8 @@ def test_ensemble_takes_pixels_and_tells_the_best_classes(start: Start, tmp_path
     repository = tmp_path / "repository"
     with Model(net) as model:
         for name, one in (("best", around), ("real", EnsembleOptions())):
-            told = TritonExport(TritonOptions(name, max_batch=4), ensemble=one)
-            export_model(model, repository, told)
+            export_options = TritonExport(TritonOptions(name, max_batch=4), ensemble=one)
+            export_model(model, repository, export_options)
     server = start(repository)
     pixels = np.array([[100, 104, 98, 110], [90, 80, 70, 60]], np.uint8)  # 0 2 -1 5; -5 -10 ...
     with http.InferenceServerClient(server.http) as client:
@@ -193,8 +193,8 @@ def test_instances_share_one_copy_of_the_weights(
         value = net.add(ops.FullyConnected(), value, weights)
     net.output("y", value)
     settings = InstanceSettings("", {"num_threads": 1})
-    told = {"instances": 4, "max_batch": max_batch}
-    export(Model(net), tmp_path / "repository", "m", settings=settings, **told)
+    options = {"instances": 4, "max_batch": max_batch}
+    export(Model(net), tmp_path / "repository", "m", settings=settings, **options)
     server = start(tmp_path / "repository")
     for _ in range(8):
         infer(server, "m", "FP32", np.ones((1, width), np.float32))

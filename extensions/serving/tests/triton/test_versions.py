@@ -31,32 +31,34 @@ OTHERS = [
 
 
 @pytest.mark.sampled(2)
-@pytest.mark.parametrize(("model", "told"), OTHERS)
+@pytest.mark.parametrize(("model", "options"), OTHERS)
 def test_version_of_another_model_is_refused(
-    tmp_path: Path, model: Any, told: dict[str, Any]
+    tmp_path: Path, model: Any, options: dict[str, Any]
 ) -> None:
     export(network(REAL), tmp_path, max_batch=2)
     before = (tmp_path / "m" / "config.pbtxt").read_text()
-    options = TritonOptions("m", **{"version": 2, "max_batch": 2, **told})
+    triton_options = TritonOptions("m", **{"version": 2, "max_batch": 2, **options})
     with model() as other:
         with pytest.raises(InvalidArgumentError, match="version 1") as error:
-            export_model(other, tmp_path, TritonExport(options))
+            export_model(other, tmp_path, TritonExport(triton_options))
         assert error.value.expected != error.value.actual
         assert sorted(os.listdir(tmp_path / "m")) == ["1", "config.pbtxt"]
         assert (tmp_path / "m" / "config.pbtxt").read_text() == before
-        export_model(other, tmp_path, TritonExport(options, force=True))
+        export_model(other, tmp_path, TritonExport(triton_options, force=True))
     assert (tmp_path / "m" / "config.pbtxt").read_text() != before
 
 
 def test_version_of_another_ensemble_is_refused_before_anything_is_put(tmp_path: Path) -> None:
     for version, mean in ((1, (1.0,)), (2, ())):
-        told = TritonExport(TritonOptions("m", version), ensemble=EnsembleOptions(mean=mean))
+        triton_export = TritonExport(
+            TritonOptions("m", version), ensemble=EnsembleOptions(mean=mean)
+        )
         with network(REAL) as model:
             if version == 1:
-                export_model(model, tmp_path, told)
+                export_model(model, tmp_path, triton_export)
             else:
                 with pytest.raises(InvalidArgumentError, match="version 1"):
-                    export_model(model, tmp_path, told)
+                    export_model(model, tmp_path, triton_export)
     assert not list(tmp_path.glob("*/2"))
 
 
@@ -79,10 +81,10 @@ def test_what_was_written_into_the_configuration_stays(
 def test_each_version_has_settings_of_its_own(adapter: ModuleType, tmp_path: Path) -> None:
     with Model(doubling(None, 2)) as model:
         for version, settings in enumerate(({"num_threads": 1}, {}), 1):
-            told = TritonExport(
+            triton_export = TritonExport(
                 TritonOptions("m", version, max_batch=2), InstanceSettings("", settings)
             )
-            export_model(model, tmp_path, told)
+            export_model(model, tmp_path, triton_export)
     found = [VersionFile.of(str(tmp_path / "m" / version)).settings for version in "12"]
     assert [one.get("load_options") for one in found] == [{"num_threads": 1}, None]
     for version in (1, 2):
@@ -109,17 +111,19 @@ def test_configuration_that_is_not_the_model_s_is_refused(
 ) -> None:
     with Model(doubling(None, 2)) as model:
         export_model(model, tmp_path, TritonExport(TritonOptions("m", max_batch=2)))
-    told = arguments(tmp_path, 2)
-    told["model_config"] = json.dumps(json.loads(told["model_config"]) | changes)
+    instance_arguments = arguments(tmp_path, 2)
+    instance_arguments["model_config"] = json.dumps(
+        json.loads(instance_arguments["model_config"]) | changes
+    )
     with pytest.raises(InvalidArgumentError, match="not the model's") as error:
-        adapter.TritonModel().initialize(told)
+        adapter.TritonModel().initialize(instance_arguments)
     assert text in error.value.actual
 
 
 def test_version_without_settings_is_refused(adapter: ModuleType, tmp_path: Path) -> None:
     with Model(doubling(2)) as model:
         export_model(model, tmp_path, TritonExport(TritonOptions("m")))
-    told = arguments(tmp_path, 0)
+    instance_arguments = arguments(tmp_path, 0)
     (tmp_path / "m" / "1" / "armpy.json").write_text('{"config": {}}')
     with pytest.raises(InvalidArgumentError, match=r"armpy\.json cannot be used"):
-        adapter.TritonModel().initialize(told)
+        adapter.TritonModel().initialize(instance_arguments)
