@@ -42,7 +42,7 @@ class ExternalData:
     Parameters
     ----------
     file : ModelFile, optional
-        The model's, which is told what is read beside it.
+        The model's file, which records the files read beside it.
     """
 
     def __init__(self, file: ModelFile | None = None) -> None:

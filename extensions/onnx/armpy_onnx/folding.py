@@ -68,7 +68,7 @@ def fold_pairs(graph: onnx.GraphProto, version: int) -> list[onnx.NodeProto]:
     Returns
     -------
     list of onnx.NodeProto
-        What a pair's ends do for others stays; what nobody reads any more drops out later.
+        Nodes of pairs that others read stay; unused ones are dropped later.
     """
     if not any(node.op_type == "DequantizeLinear" for node in graph.node):
         return list(graph.node)
@@ -112,7 +112,7 @@ class _Folder:
     # What belongs together
 
     def _group(self, node: onnx.NodeProto) -> _Group | None:
-        """A node whose only output is quantised, maybe behind an activation function."""
+        """A node whose only output is quantised, maybe after an activation function."""
         if node.domain not in ("", "ai.onnx") or len(node.output) != 1:
             return None
         if node.op_type not in (*_UNARY, *_MOVING, *_BINARY, *_WEIGHTED, "Clip", "Concat", "Relu"):
@@ -192,7 +192,7 @@ class _Folder:
         """Element type of the integers."""
         return int(self._constants[triple[2]].data_type)
 
-    # What becomes of it
+    # Replacements
 
     def _folded(self, group: _Group) -> onnx.NodeProto | None:
         """The operator on quantised tensors; None if there is none."""
@@ -284,14 +284,14 @@ class _Folder:
 
     def _rank_of_constant(self, name: str) -> int | None:
         """Number of axes of a constant, see `_is_constant`; None of others."""
-        tensor = self._constant_behind(name)
+        tensor = self._original_constant(name)
         return None if tensor is None else len(tensor.dims)
 
     def _is_constant(self, name: str) -> bool:
         """Return whether a tensor is an initializer, or quantised or dequantised from one."""
-        return self._constant_behind(name) is not None
+        return self._original_constant(name) is not None
 
-    def _constant_behind(self, name: str) -> onnx.TensorProto | None:
+    def _original_constant(self, name: str) -> onnx.TensorProto | None:
         """The initializer that a tensor is, or is made of by no more than a pair."""
         for _ in range(3):  # itself, and after either node of a pair
             if name in self._constants:

@@ -54,7 +54,7 @@ def read_outline(file: ModelFile) -> FileOutline:
 
 
 def _inferred(model: onnx.ModelProto, size_bytes: int) -> onnx.ModelProto:
-    """A model with the shapes that follow; as it is where the package cannot tell any."""
+    """A model with inferred shapes; unchanged where the package cannot infer any."""
     if size_bytes > _MOST_INFERRED_BYTES:
         return model
     try:

@@ -177,7 +177,7 @@ def check_bytes(node: Node, *indexes: int) -> None:
 
 
 def output_of_bytes(node: Node, scale: int, like: DataType) -> TensorInfo:
-    """Info of an output of bytes: its scale is an input, and the zero point behind it.
+    """Info of an output of bytes: its scale is an input, and the next input is the zero point.
 
     Raises
     ------

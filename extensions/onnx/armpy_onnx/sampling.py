@@ -59,7 +59,7 @@ class Taps:
 
     @property
     def centres(self) -> Float64Array:
-        """Mean positions, shape (out,); they tell all of linear interpolation."""
+        """Mean positions, shape (out,); they define linear interpolation completely."""
         return np.asarray((self.indices * self.weights).sum(axis=1))
 
 

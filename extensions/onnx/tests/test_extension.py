@@ -23,9 +23,9 @@ TFLITE = Path(__file__).parents[3] / "examples" / "digits" / "digits_int8.tflite
 
 def imported_by(code: str, cache: Path) -> set[str]:
     """Packages of ONNX that a process has imported at its end."""
-    told = "import sys; print(*({'armpy_onnx', 'onnx'} & sys.modules.keys()))"
+    printing = "import sys; print(*({'armpy_onnx', 'onnx'} & sys.modules.keys()))"
     done = subprocess.run(
-        [sys.executable, "-c", f"{code}\n{told}"],
+        [sys.executable, "-c", f"{code}\n{printing}"],
         env={**os.environ, "ARMPY_CACHE_DIR": str(cache)},
         capture_output=True,
         text=True,

@@ -63,7 +63,7 @@ YES, NO = np.array(True), np.array(False)
 
 
 def test_a_branch_reads_what_is_around_it_and_may_give_another_shape() -> None:
-    """The condition is told by each call; the branches' ranks differ."""
+    """Each call passes the condition; the branches' ranks differ."""
     text = CHOICE.replace("(float[a, b] y)", "(float y)").replace("float[a, b]", "float")
     loaded = _load(text)
     np.testing.assert_allclose(loaded.run({"c": YES, "x": X})["y"], X + X)
@@ -88,7 +88,7 @@ def test_a_condition_that_follows_from_shapes_leaves_one_branch() -> None:
 
 
 def test_a_loop_runs_as_often_as_number_and_condition_say() -> None:
-    """All of it is told by each call, also that there is no turn."""
+    """Each call passes the number and the condition, no turn included."""
     x = _f32([1, 2, 3])
     calls = [{"n": np.int64(n), "c": np.array(c), "x": x} for n in (1, 3, 50) for c in (1,)]
     loaded = _agree(COUNTED, *({**call, "c": call["c"].astype(bool)} for call in calls))
@@ -153,7 +153,7 @@ def test_a_sequence_that_a_tensor_of_unknown_shape_is_split_into() -> None:
     )
 
 
-def test_a_place_in_a_sequence_that_a_call_tells() -> None:
+def test_a_place_in_a_sequence_that_a_call_passes() -> None:
     """Its network is prepared once per place."""
     _agree(
         PLACE,

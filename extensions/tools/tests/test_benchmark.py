@@ -123,7 +123,7 @@ def test_a_batch_that_the_file_fixes_is_measured_all_the_same(
         (f"{INPUT}=1,20,20,1", "That layer was made for the file's own shapes"),
     ],
 )
-def test_a_shape_that_the_model_does_not_take_is_told(
+def test_a_shape_that_the_model_does_not_take_is_refused(
     shape: str, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = ["--backends", "CpuRef", "--shape", shape]
@@ -157,9 +157,9 @@ def test_an_order_of_preference_is_not_taken_for_a_comparison(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["benchmark", MODEL, "--backends", "CpuRef,NumbaAcc", *QUICK]) == 0
-    told = capsys.readouterr()
-    assert "to compare them: --backends CpuRef --backends NumbaAcc" in told.err
-    assert "CpuRef 10" in told.out
+    printed = capsys.readouterr()
+    assert "to compare them: --backends CpuRef --backends NumbaAcc" in printed.err
+    assert "CpuRef 10" in printed.out
 
 
 @pytest.mark.slow

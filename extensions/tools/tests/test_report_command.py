@@ -89,7 +89,7 @@ def test_a_report_is_named_after_its_model(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("found", [True, False])
-def test_a_page_is_opened_or_its_place_is_told(
+def test_a_page_is_opened_or_its_path_is_printed(
     found: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[str] = []

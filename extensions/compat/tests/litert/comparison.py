@@ -37,7 +37,7 @@ KEYS = {
 }
 
 WHOLE_MODEL = Tolerance(16 * FLOAT32.absolute, 64 * FLOAT32.relative)
-"""For floats behind many layers, relative to the largest element of the output."""
+"""For floats after many layers, relative to the largest element of the output."""
 
 
 class Comparison:

@@ -38,10 +38,10 @@ def _pair(node: Node) -> tuple[Value, Value]:
     if axis is None:
         return lhs, rhs
     start = node.axis(node.integer("axis"), len(shapes[0]))
-    behind = len(shapes[0]) - start - len(shapes[1])
-    if behind < 0:
+    num_trailing = len(shapes[0]) - start - len(shapes[1])
+    if num_trailing < 0:
         raise node.error("the second input has too many axes", actual=shapes[1])
-    return lhs, node.layer(Reshape((*shapes[1], *(1,) * behind)), rhs)
+    return lhs, node.layer(Reshape((*shapes[1], *(1,) * num_trailing)), rhs)
 
 
 def _binary(operation: Operation, *types: DataType) -> Operator:

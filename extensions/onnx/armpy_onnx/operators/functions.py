@@ -84,7 +84,7 @@ def _limit(node: Node, name: str) -> Value | None:
 
 
 def _number(limit: Value | None, unlimited: float) -> float:
-    """A limit as a number; NaN if only the execution tells."""
+    """A limit as a number; NaN if it is known at run time only."""
     if limit is None:
         return unlimited
     data = limit.data

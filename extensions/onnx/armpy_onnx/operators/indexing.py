@@ -111,7 +111,7 @@ def _compress(node: Node) -> Value:
     else:
         axis = node.axis(node.integer("axis"), len(shape))
     found = node.layer(NonZero(), node.value(1))
-    # One row of positions, of a number that only the elements tell.
+    # One row of positions, whose number depends on the elements.
     return node.layer(Gather(axis), value, node.layer(Reshape((-1,)), found))
 
 

@@ -266,7 +266,7 @@ def _present(node: Node, index: int, value: Value) -> Value:
 
 
 def _rotary_embedding(node: Node) -> Value:
-    """With positions in place of rows of the tables, or only the first one."""
+    """Convert RotaryEmbedding, whose positions may be given all or only the first one."""
     value, shape = node.value(0), node.shape(0)
     if node.flag("is_packed_batching") or node.real("scale", 1.0) != 1:
         raise node.error("packed batches and a scale are not supported")

@@ -1,4 +1,4 @@
-"""Operators that take images apart, or put them together, at places that they are told."""
+"""Operators that split images into patches, or assemble them, at given places."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _col2im(node: Node) -> Value:
 
 
 def _patch_places(node: Node, sizes: Sequence[int], kernel: Sequence[int]) -> Int64Array:
-    """Where the elements of each patch (patches, taps) are in the image; its size if nowhere."""
+    """Places of each patch's elements in the image (patches, taps); its size outside of it."""
     rank = len(sizes)
     windows = WindowAttributes(
         tuple(kernel),

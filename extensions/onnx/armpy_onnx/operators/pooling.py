@@ -139,7 +139,7 @@ def _sums(node: Node, image: Value, windows: WindowAttributes) -> Value:
 
 
 def _is_mostly_padding(windows: WindowAttributes, sizes: Sequence[int]) -> bool:
-    """Whether there is more padding than image, so that the padded image must not be made."""
+    """Return whether there is more padding than image, too much to make a padded image."""
     return any(sum(pair) > size for pair, size in zip(windows.pads, sizes, strict=True))
 
 

@@ -72,7 +72,7 @@ def quantized(node: Node, value: Value, target: DataType, quantization: Quantiza
 
 
 def _quantize_in_steps(node: Node, target: DataType, axis: int, block_size: int) -> Value:
-    """Return where only tensors tell the scales, or no quantised type is for them."""
+    """Quantise with scales known at run time only, or that no quantised type allows."""
     value, shape = node.cast(node.value(0), DataType.FLOAT32), node.shape(0)
     scale = spread(node, node.value(1), shape, axis, block_size)
     steps = binary(node, BinaryOperation.DIV, value, node.cast(scale, DataType.FLOAT32))

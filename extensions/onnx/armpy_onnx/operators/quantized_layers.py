@@ -206,7 +206,7 @@ def _gemm(node: Node) -> Value:
 
 
 def _gemm_type(data: NodeData, types: Sequence[DataType | None]) -> DataType:
-    """Of the output's zero point, or of the input; floats without an output scale."""
+    """Return the type of the output's zero point, or of the input; float without a scale."""
     if len(types) < 8 or types[7] is None:
         return DataType.FLOAT32
     return (types[8] if len(types) > 8 else None) or types[0] or DataType.UNSIGNED8

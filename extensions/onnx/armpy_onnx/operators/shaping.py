@@ -23,7 +23,7 @@ def _reshape(node: Node) -> Value:
             actual=str(target),
         )
         target = [shape[axis] if dim == 0 else dim for axis, dim in enumerate(target)]
-    if target.count(-1) == 1 and 0 in shape:  # no count of elements tells it then
+    if target.count(-1) == 1 and 0 in shape:  # the number of elements does not determine it then
         known = math.prod(dim for dim in target if dim != -1)
         require(known, "the size that is left out is not known", actual=str(target))
         target[target.index(-1)] = 0

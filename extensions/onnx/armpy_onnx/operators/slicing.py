@@ -221,7 +221,7 @@ def _space_to_depth(node: Node) -> Value:
 
 
 def _channels_are_outermost(node: Node) -> bool:
-    """Whether the deep side counts image channel, block row, block column; else that comes last."""
+    """Return whether image channels are outermost in the deep tensor's channels, or innermost."""
     mode = node.text("mode", "DCR")
     if mode not in ("DCR", "CRD"):
         raise node.error("there is no such mode", expected="DCR or CRD", actual=mode)

@@ -111,7 +111,7 @@ def _limit(amounts: Numbers) -> float:
 def _two_classes(
     node: Node, scores: Value, labels: Labels, amounts: Numbers
 ) -> tuple[Value, Value]:
-    """Labels and scores where the trees tell that of the first class, which means the second.
+    """Labels and scores of two classes: trees give the first class's score for the second.
 
     Notes
     -----

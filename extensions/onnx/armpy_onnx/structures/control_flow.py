@@ -359,7 +359,7 @@ def _trial(node: ControlNode, outer_scope: OuterScope) -> list[Form]:
         enclosed = outer_scope.enclosed(names, infos)
         try:
             made = enclosed.walk(graph, enclosed.inputs, f"{node.data.name}/{attribute}/")
-        except RefusedDependency:  # what is wrong with the other graph is told, too
+        except RefusedDependency:  # errors of the other graph are reported, too
             is_lost = True
             continue
         forms = [form_of(item) for item in made]

@@ -109,7 +109,7 @@ class Functions:
         return total
 
     def has(self, node: onnx.NodeProto, version: int) -> bool:
-        """Whether there is a function for a node, as far as that is known without its inputs."""
+        """Return whether there may be a function for a node, as known without its inputs."""
         return _key(node) in self._local or bool(_schema_versions(node, version))
 
     def body(

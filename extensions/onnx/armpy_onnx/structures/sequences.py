@@ -37,14 +37,14 @@ def _tensor(data: NodeData, inputs: Sequence[Item], index: int) -> Value:
     return item
 
 
-def _position(data: NodeData, value: Value, length: int, *, behind: bool = False) -> int:
+def _position(data: NodeData, value: Value, length: int, *, may_append: bool = False) -> int:
     """A place in a sequence, counted from its beginning."""
     if value.data is None:
         raise UnknownElements([value], "a place in a sequence")
     if value.data.size != 1:
         raise data.error("a position is not one element", actual=str(value.data.size))
     (place,) = data.whole(value.data, "a position")
-    if not -length <= place < length + behind:
+    if not -length <= place < length + may_append:
         raise data.error(
             "the position is out of range", expected=f"{length} elements", actual=place
         )
@@ -84,7 +84,7 @@ def _insert(walker: Walker, data: NodeData, inputs: Sequence[Item], scope: Scope
         raise data.error("the tensor is of another type than the sequence's", actual=value.info)
     place = len(found.values)
     if _input(data, inputs, 2) is not None:
-        place = _position(data, _tensor(data, inputs, 2), place, behind=True)
+        place = _position(data, _tensor(data, inputs, 2), place, may_append=True)
     values = (*found.values[:place], value, *found.values[place:])
     return [ValueList(values, found.data_type)]
 

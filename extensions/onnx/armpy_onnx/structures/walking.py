@@ -334,7 +334,7 @@ class Walker:
             return
         for name in [name for name, kind in types.items() if kind is None]:
             with self.refusals.collected(scope, name, label=f"output '{name}'"):
-                raise LayerValidationError("only a run can tell which tensors the sequence has")
+                raise LayerValidationError("the tensors of the sequence are known at run time only")
         tensors_of = {name: kind for name, kind in types.items() if kind is not None}
         read = dict.fromkeys(
             name
@@ -454,7 +454,7 @@ LARGEST_ZEROS_BYTES = 1 << 28
 """Of what a loop collects: more is collected row by row."""
 
 _OWN_VERSION = 18
-"""Of the operators that `Walker.call` is told of."""
+"""Version of the operators for `Walker.call`."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

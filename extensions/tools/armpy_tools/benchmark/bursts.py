@@ -67,7 +67,7 @@ def run_burst(
             gate.wait()
             found[number] = _timed(calls[number], seconds, runs, now)
         except threading.BrokenBarrierError:
-            return  # another one has failed, and tells
+            return  # another thread has failed, and raises
         except BaseException as error:  # noqa: BLE001 - raised in the thread that waits
             failures.append(error)
             gate.abort()

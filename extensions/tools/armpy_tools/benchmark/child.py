@@ -64,7 +64,7 @@ class SubjectHandler:
         return asdict(run_burst(self._calls, seconds, runs, unmeasured=unmeasured))
 
     def _describe(self, in_full: bool) -> Mapping[str, object]:
-        """Tell what it takes; asked last, as it may load more than running does."""
+        """Report times and memory; asked last, as it may load more than running does."""
         assert self._loaded is not None  # it is prepared first
         _, peak = resident_bytes()
         weights, arena = self._loaded.memory() if in_full else (None, None)

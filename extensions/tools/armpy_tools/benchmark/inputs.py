@@ -15,7 +15,7 @@ from armpy.tensor import Shape, TensorInfo
 Array: TypeAlias = npt.NDArray[Any]  # Any: whatever the model takes
 
 _SPATIAL = 224
-"""Height and width of images whose size nobody has said."""
+"""Default height and width of images with open sizes."""
 
 
 def chosen_shapes(

@@ -33,7 +33,7 @@ class LayerCost:
     share: float  # of all layers
     operations: float  # arithmetic, and what it reads and writes; 0 if not known
     size_bytes: float
-    # The least time that the machine needs for each; 0 if the backend does not tell.
+    # The least time that the machine needs for each; 0 if the backend does not know.
     compute_us: float
     memory_us: float
     limit: str  # which of the two is longer; overhead where the layer takes a multiple of both

@@ -68,7 +68,7 @@ def benchmark(
     plan : Plan, optional
         How much; the defaults of `Plan` if left out.
     on_progress : callable, optional
-        Is told a `BenchmarkProgress` now and then.
+        Receives a `BenchmarkProgress` now and then.
     start : callable, optional
         Begins to measure a subject; in a process of its own if left out.
 
@@ -153,7 +153,7 @@ class _Benchmark:
             for index in self._shuffled(range(len(self._records))):
                 record = self._records[index]
                 if not record.failure:
-                    self._tell(number, f"loading {record.name}")
+                    self._report(number, f"loading {record.name}")
                     self._prepare(index, running)
             if running:
                 self._take_turns(number, running)
@@ -218,7 +218,7 @@ class _Benchmark:
                 is_done = turns >= _TURNS
             if is_done or not running:
                 break
-            self._tell(number, "measuring", min(passed / max(seconds * len(order), 1e-9), 1.0))
+            self._report(number, "measuring", min(passed / max(seconds * len(order), 1e-9), 1.0))
             if runs == 0:
                 turns += 1
                 continue
@@ -249,7 +249,7 @@ class _Benchmark:
         for index, record in enumerate(self._records):
             if record.failure or record.subject.engine != "armpy":
                 continue
-            self._tell(self._processes, f"layers of {record.name}")
+            self._report(self._processes, f"layers of {record.name}")
             one = self._start(record.subject)
             try:
                 if self._guarded(index, partial(one.prepare, self._plan.seed)):
@@ -261,8 +261,8 @@ class _Benchmark:
         """The same in a random order."""
         return self._random.sample(indices, len(indices))
 
-    def _tell(self, number: int, what: str, part: float = 0.0) -> None:
-        """Say how far it is."""
+    def _report(self, number: int, what: str, part: float = 0.0) -> None:
+        """Report the progress."""
         if self._on_progress is not None:
             self._on_progress(BenchmarkProgress(number + part, self._processes, what))
 

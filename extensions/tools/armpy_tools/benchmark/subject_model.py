@@ -28,7 +28,7 @@ class ISubjectModel(ABC):
 
     @abstractmethod
     def prepare_inputs(self, seed: int) -> None:
-        """Make inputs of the subject's shapes, behind `fit_shapes`.
+        """Make inputs of the subject's shapes, after `fit_shapes`.
 
         Raises
         ------
@@ -42,7 +42,7 @@ class ISubjectModel(ABC):
 
     @abstractmethod
     def caller(self) -> Callable[[], object]:
-        """What runs the model once, for one thread, with arrays of its own that are bound."""
+        """Make a call that runs the model once, for one thread, with its own bound arrays."""
 
     @property
     @abstractmethod
@@ -73,7 +73,7 @@ _UNREADABLE = (
     SyntaxError,
     TypeError,
     OverflowError,
-    MemoryError,  # a shape that the file tells and does not hold
+    MemoryError,  # a declared shape larger than the file
     tokenize.TokenError,  # a header that ends early
 )
 """What reading a damaged array may raise."""
@@ -100,8 +100,8 @@ def read_arrays(files: Mapping[str, str], names: Sequence[str]) -> dict[str, Arr
             with open(path, "rb") as file:
                 arrays[name] = np.lib.format.read_array(file, allow_pickle=False)
         except _UNREADABLE as error:
-            told = error.args[0] if isinstance(error, tokenize.TokenError) else error
+            reason = error.args[0] if isinstance(error, tokenize.TokenError) else error
             raise InvalidArgumentError(
-                f"the file holds no array: {told}", where=f"--input {name}={path}"
+                f"the file holds no array: {reason}", where=f"--input {name}={path}"
             ) from error
     return arrays

@@ -348,7 +348,7 @@ class _Session:
     def _measured(self, network: LoadedNetwork, inputs: Sequence[Array]) -> Sample:
         """Measure a network, and take the time off what is left."""
         begin = self._clock.now()
-        # Of a backend that hangs, nobody waits for the end.
+        # A backend that hangs is not waited for.
         deadline_s = max(min(self._end_s - begin, _LONGEST_RUN_S), _SHORTEST_WAIT_S)
         outputs = network.run(inputs, deadline_s=deadline_s)
         sample = measure(lambda: network.run(inputs, outputs), self._clock, seconds=_SAMPLE_S)
@@ -362,7 +362,7 @@ def _is_large_float(workload: CalibrationWorkload) -> bool:
 
 
 class _Steps:
-    """Tells who watches how far it is."""
+    """Reports the progress."""
 
     def __init__(self, backend_id: BackendId, total: int) -> None:
         self._backend_id = backend_id
@@ -371,13 +371,13 @@ class _Steps:
 
     def next(self) -> None:
         """One more is begun."""
-        self._tell(self._done)
+        self._report(self._done)
         self._done += 1
 
     def end(self) -> None:
         """All are done."""
-        self._tell(self._total)
+        self._report(self._total)
 
-    def _tell(self, done: int) -> None:
-        """Report."""
+    def _report(self, done: int) -> None:
+        """Report the number of finished steps."""
         report_progress(Progress(self._backend_id, "measuring", done, self._total))

@@ -19,7 +19,7 @@ _LEAST_POWER = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Two ways to tell time."""
+    """Two clocks: of passed time, and of the processor's time."""
 
     now: Callable[[], float] = field(default=time.perf_counter)  # seconds that have passed
     # Seconds that this process's threads have computed, all together.

@@ -17,7 +17,7 @@ _SHORTEST_S = 1e-8
 """What is left of a time when the part's own is taken off is at least that."""
 
 _MUCH = 3.0
-"""Sizes whose times tell what goes by the size."""
+"""Sizes used to fit the size-dependent part of the time."""
 
 Measured = Sequence[tuple[Work, Sample]]
 
@@ -45,8 +45,8 @@ def fit_rates(samples: Mapping[CalibrationWorkload, Sample], part_s: float) -> d
 
     Notes
     -----
-    What was measured in one size only tells nothing of others. Its rate is the next wider one, of
-    the operation, its family or everything, so many times as its own time is of that.
+    A measurement of a single size does not extend to others. Its rate is the next wider one, of the
+    operation, its family or everything, so many times as its own time is of that.
     """
     groups: dict[str, list[tuple[Work, Sample]]] = {}
     wider: dict[str, str] = {}

@@ -188,7 +188,7 @@ _SKETCHES: Sequence[_Sketch] = (
 
 
 def reference_workloads() -> Iterator[CalibrationWorkload]:
-    """Every workload, in the order of how much it tells.
+    """Every workload, the most informative one first.
 
     Notes
     -----

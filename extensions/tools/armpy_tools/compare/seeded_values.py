@@ -134,7 +134,7 @@ def small(rng: np.random.Generator, info: TensorInfo) -> Array:
 
 
 def distinct(rng: np.random.Generator, info: TensorInfo) -> Array:
-    """Elements that differ as far as the type can tell, in an order made of chance."""
+    """Elements that differ as far as the type can represent them, in random order."""
     data_type, count = info.data_type, info.num_elements
     if data_type is DataType.BOOLEAN:
         return anything(rng, info)

@@ -89,7 +89,7 @@ def record_from(fields: Fields) -> DeviceRecord:
             _number(fields["measured_s"]),
             {_text(k): Sample(*map(_number, pair)) for k, pair in fields["samples"].items()},
         )
-    # The file can hold any JSON, and its checksum does not tell its form.
+    # The file can hold any JSON, and its checksum does not cover the structure.
     except (KeyError, TypeError, AttributeError, ArmpyError) as error:
         raise ValueError(f"it is no record of a device: {error}") from error
 

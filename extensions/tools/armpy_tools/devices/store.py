@@ -172,7 +172,7 @@ class FiguresStore:
             paths.sort(key=lambda path: path.stat().st_mtime_ns)
             for path in paths[:-MOST_ANSWERS]:
                 path.unlink(missing_ok=True)
-        except (OSError, RuntimeError) as error:  # another process drops them, or nobody can
+        except (OSError, RuntimeError) as error:  # another process drops them, or none may
             _log.debug("answers are not dropped: %s", error)
 
     def _path(self, kind: str, key: str) -> Path:

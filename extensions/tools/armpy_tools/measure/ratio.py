@@ -31,7 +31,7 @@ class Ratio:
         Above 1 if it is faster.
     low, high : float
         Ends of the interval that holds the true ratio with `CONFIDENCE`; 0 and infinity if there
-        is too little to tell.
+        are too few runs.
     verdict : {"faster", "slower", "no difference shown", "too few runs"}
     units : int
         Of how many independent measurements the interval is made.

@@ -1,4 +1,4 @@
-"""A graph on a page: where its nodes lie, what is told of them, and what colours they can have."""
+"""A graph on a page: places, facts and colours of its nodes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class GraphNode:
         Its centre.
     width, height : float
     facts : sequence of (str, str)
-        What is told when it is chosen.
+        Facts shown when it is selected.
     """
 
     title: str

@@ -81,7 +81,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A point of a line, with what is told of it."""
+    """A point of a line, with its description."""
 
     x: float
     y: float

@@ -2,8 +2,8 @@
 
 Notes
 -----
-Whoever fills a page says what there is to see; how it looks is the templates' business. All texts
-are plain: what a model's file calls its layers cannot become markup.
+The parts of a page are its content; the templates decide on its appearance. All texts are plain:
+what a model's file calls its layers cannot become markup.
 """
 
 from __future__ import annotations

@@ -203,7 +203,7 @@ def _objects(outputs: Sequence[Real], shown: tuple[int, int]) -> tuple[Real, Rea
     count = len(boxes[0])
     pair = [part for part in flat if part.shape == (count,)]
     numbers = [output for output in outputs if output.size == 1]
-    if count == 1:  # all are of one element then: their order tells
+    if count == 1:  # all are of one element then: their order decides
         pair = [output.reshape(-1) for output in outputs if output.size == 1][:_PAIR]
         numbers = numbers[_PAIR:]
     if len(pair) != _PAIR or len(outputs) - len(pair) - 1 != len(numbers):

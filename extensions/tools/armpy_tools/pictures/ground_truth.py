@@ -75,7 +75,7 @@ def read_truths(source: str) -> Truths:
     source : str
         ``folders``, or the path of a CSV file with a file and its label in each line: a class's
         name or its index. Commas, semicolons, tabs, or blanks may be between them, a first line
-        may tell which column is which.
+        may name the columns.
 
     Raises
     ------

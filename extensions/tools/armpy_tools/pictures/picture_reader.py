@@ -52,7 +52,7 @@ class InputPicture:
 def read_picture(
     path: str, spec: TensorSpec, options: PictureOptions, normalization: Normalization | None
 ) -> InputPicture:
-    """A picture as an input for one; what is wrong with the file is told in it.
+    """Read a picture for an input; an unreadable file gives one with an error.
 
     Raises
     ------

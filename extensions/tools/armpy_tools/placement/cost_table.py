@@ -116,6 +116,6 @@ def _is_in_host_memory(backend: IBackendInternal) -> bool:
     """Return whether a backend's tensors, those that it prefers, lie in the host's memory."""
     try:
         first = handle_factories(backend)[0][0]
-    except ArmpyError:  # told when it is to make tensors, which takes its layers away
+    except ArmpyError:  # reported when it makes tensors, which moves its layers away
         return True
     return bool(first.import_sources & first.export_sources & MemorySource.MALLOC)

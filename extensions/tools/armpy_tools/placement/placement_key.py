@@ -43,7 +43,7 @@ def question_text(question: PlacementQuestion) -> str:
 def _num_processors() -> int:
     """Processors that this process may use."""
     allowed = getattr(os, "sched_getaffinity", None)
-    # Containers allow fewer than there are; macOS and Windows do not tell.
+    # Containers allow fewer than there are; macOS and Windows do not report them.
     return len(allowed(0)) if allowed else os.cpu_count() or 1
 
 

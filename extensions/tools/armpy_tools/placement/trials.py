@@ -40,10 +40,10 @@ MOST_ROUNDS = 60
 SAMPLE_S = 300e-6
 """How long a candidate runs in its turn, at least."""
 
-FAR_BEHIND = 6.0
+FAR_SLOWER = 6.0
 """Candidates that take so many times as long as the fastest are out of the race at once."""
 
-BEHIND = 1.4
+SLOWER = 1.4
 """And those that still take so many times as long after some rounds."""
 
 SIMPLER = 1.01
@@ -138,7 +138,7 @@ class Trials:
         self._trials[tuple(got.values())] = trial
 
     def _call_of(self, network: LoadedNetwork) -> Callable[[], object]:
-        """What executes a network with the sample, in memory that is made once."""
+        """Make a call that executes a network with the sample, in memory allocated once."""
         made = network.run(self._inputs, deadline_s=DEADLINE_S)
         results: list[Array | None] = [np.empty_like(array) for array in made]
         run = network.prepared_for(self._inputs).run
@@ -207,11 +207,11 @@ class Trials:
         return found
 
     def _race(self) -> None:
-        """Let the trials take turns until time is up; those far behind leave."""
+        """Let the trials take turns until time is up; slow ones leave."""
         if not self._trials:
             return
         best = min(trial.turn_s for trial in self._trials.values())
-        racing = [t for t in self._trials.values() if t.turn_s <= FAR_BEHIND * best]
+        racing = [t for t in self._trials.values() if t.turn_s <= FAR_SLOWER * best]
         ends = time.perf_counter() + RACE_S
         for number in range(MOST_ROUNDS):
             # A few turns each at least, or a single bad one would decide.
@@ -223,7 +223,7 @@ class Trials:
                 trial.run_turn()
             if number % 5 == 4:
                 best = min(trial.seconds for trial in racing)
-                racing = [trial for trial in racing if trial.seconds <= BEHIND * best]
+                racing = [trial for trial in racing if trial.seconds <= SLOWER * best]
 
     def _decision(self) -> PlacementDecision:
         """The fastest, and what all others have taken."""
@@ -235,8 +235,8 @@ class Trials:
             trial.candidate.alternative(measured_us=1e6 * trial.seconds, is_chosen=trial is chosen)
             for trial in ordered
         ]
-        backends, told = chosen.candidate.backends, (*lines, *self._failures)
-        return PlacementDecision(backends, MEASURED, told)
+        alternatives = (*lines, *self._failures)
+        return PlacementDecision(chosen.candidate.backends, MEASURED, alternatives)
 
 
 class MeasuredCosts:

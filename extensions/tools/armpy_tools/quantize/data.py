@@ -35,7 +35,7 @@ _UNREADABLE = (
     OverflowError,
     NotImplementedError,  # a compression that is not known
     RuntimeError,  # a password
-    MemoryError,  # a shape that the file tells and does not hold
+    MemoryError,  # a declared shape larger than the file
     zipfile.BadZipFile,
     zlib.error,
 )
@@ -137,9 +137,9 @@ def _content(file: Path) -> Array | dict[str, Array]:
             with found:
                 return {name: found[name] for name in found}
     except _UNREADABLE as error:
-        told = error.args[0] if isinstance(error, tokenize.TokenError) else error
+        reason = error.args[0] if isinstance(error, tokenize.TokenError) else error
         raise InvalidArgumentError(
-            f"the file cannot be read: {str(told).rstrip('.') or type(error).__name__}",
+            f"the file cannot be read: {str(reason).rstrip('.') or type(error).__name__}",
             where=str(file),
             expected="arrays of numbers as .npy or .npz files hold them",
         ) from error

@@ -141,7 +141,7 @@ def quantize(
         those of the default shape, or 1, and more can be simplified. If left out, those of
         ``.tflite`` files stay open.
     progress : callable, optional
-        Told what is being done.
+        Receives the name of each step.
 
     Returns
     -------
@@ -203,7 +203,7 @@ class _QuantizationRun:
     ) -> None:
         self._runtime = runtime
         self._options = options
-        self._tell = progress or (lambda _: None)
+        self._report = progress or (lambda _: None)
 
     def run(
         self, graph: Graph, data: Data | None, limit: int | None, judge_limit: int
@@ -226,7 +226,7 @@ class _QuantizationRun:
         shown = [*(plan.observed if plan else ()), *(judged_values(graph) if judged else ())]
         with TensorTrace(self._runtime, graph, shown) as before:
             pair = self._quantized(graph, plan, before, samples)
-            self._tell("judge")
+            self._report("judge")
             layers, outputs = judge(self._runtime, before, pair, judged) if judged else ((), ())
         report = QuantizeReport(
             self._options.scheme,
@@ -248,7 +248,7 @@ class _QuantizationRun:
         keep_open: bool,
     ) -> Graph:
         """The float graph."""
-        self._tell("read")
+        self._report("read")
         if isinstance(source, Network):
             graph = source.build()
         elif isinstance(source, Graph):
@@ -287,7 +287,7 @@ class _QuantizationRun:
         options = self._options
         if plan is None:
             return with_small_weights(graph, options.scheme, options.keep_float)
-        self._tell("calibrate")
+        self._report("calibrate")
         found = calibrate(before, samples, plan.observed, options)
         scales = choose_scales(graph, plan, found.ranges)
         biases: dict[Layer, Array] = {}

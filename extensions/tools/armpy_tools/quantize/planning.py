@@ -83,7 +83,7 @@ def check_names(graph: Graph, names: Collection[str]) -> None:
 def make_plan(
     graph: Graph, data_type: DataType, keep_float: Collection[str] = ()
 ) -> QuantizationPlan:
-    """Decide what becomes of each layer.
+    """Decide how each layer is quantised.
 
     Parameters
     ----------

@@ -133,7 +133,7 @@ def fuse_activations(graph: Graph) -> Graph:
     rewriter = Rewriter(graph)
     taken: set[Layer] = set()
     for layer in graph.layers:
-        clamp = _clamp_behind(graph, layer)
+        clamp = _clamp_after(graph, layer)
         if layer in taken:
             continue
         if clamp is None:
@@ -150,7 +150,7 @@ def fuse_activations(graph: Graph) -> Graph:
     return rewriter.finish() if taken else graph
 
 
-def _clamp_behind(graph: Graph, layer: Layer) -> Layer | None:
+def _clamp_after(graph: Graph, layer: Layer) -> Layer | None:
     """The only reader of a layer's output, if it is a clamp that the layer can do itself."""
     operation = layer.operation
     if operation.name not in _CLAMPING or operation.extension:

@@ -226,7 +226,7 @@ def _parts(errors: Sequence[LayerError], backend: BackendId, names: _Names) -> l
                 ("layers that are equal alone", f"{same} of {len(errors)}"),
                 ("layers outside their tolerance alone", str(len(outside))),
                 ("largest error alone", f"{max((e.alone for e in errors), default=0.0):.3g}"),
-                ("error behind the last layer", f"{last:.3g}"),
+                ("error after the last layer", f"{last:.3g}"),
             ]
         ),
         _verdict(errors, outside),

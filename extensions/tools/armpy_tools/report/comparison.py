@@ -63,7 +63,7 @@ def compare_backends(
     Notes
     -----
     The order of turns alternates, so that whatever else the machine does falls on all alike.
-    A backend that fails is told of, and the others go on.
+    A failing backend is reported, and the others go on.
     """
     models: dict[str, Model] = {}
     outputs: dict[str, list[Array]] = {}

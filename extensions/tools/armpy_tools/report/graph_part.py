@@ -38,7 +38,7 @@ def graph_part(facts: ModelFacts, rows: Sequence[LayerRow]) -> GraphView:
     node_of = {
         row.facts.index: first + number for number, group in enumerate(groups) for row in group
     }
-    behind = first + len(groups)
+    first_output = first + len(groups)
     edges = [
         (number, node_of[reader])
         for number, place in enumerate(facts.inputs)
@@ -51,8 +51,8 @@ def graph_part(facts: ModelFacts, rows: Sequence[LayerRow]) -> GraphView:
         for producer in row.inputs
         if node_of[producer] != node
     ]
-    edges = list(dict.fromkeys([*edges, *_edges_to_outputs(facts, node_of, behind)]))
-    count = behind + len(facts.outputs)
+    edges = list(dict.fromkeys([*edges, *_edges_to_outputs(facts, node_of, first_output)]))
+    count = first_output + len(facts.outputs)
     layout = lay_out([(WIDTH, HEIGHT)] * count, edges)
     labels = [
         *_ends(facts, facts.inputs, "input"),
@@ -60,8 +60,8 @@ def graph_part(facts: ModelFacts, rows: Sequence[LayerRow]) -> GraphView:
         *_ends(facts, facts.outputs, "output"),
     ]
     nodes = [
-        GraphNode(title, subtitle, x, y, WIDTH, HEIGHT, told)
-        for (title, subtitle, told), (x, y) in zip(labels, layout.centres, strict=True)
+        GraphNode(title, subtitle, x, y, WIDTH, HEIGHT, node_facts)
+        for (title, subtitle, node_facts), (x, y) in zip(labels, layout.centres, strict=True)
     ]
     ways = [
         GraphEdge(source, target, _points(nodes[source], nodes[target], bends))
@@ -100,16 +100,16 @@ def _type_facts(tensor: TensorFacts) -> list[tuple[str, str]]:
 
 
 def _edges_to_outputs(
-    facts: ModelFacts, node_of: Mapping[int, int], behind: int
+    facts: ModelFacts, node_of: Mapping[int, int], first_output: int
 ) -> list[tuple[int, int]]:
     """Edges from the layers that write outputs, or from inputs that are outputs."""
     edges = []
     for number, place in enumerate(facts.outputs):
         producer = facts.tensors[place].producer
         if producer is not None:
-            edges.append((node_of[producer], behind + number))
+            edges.append((node_of[producer], first_output + number))
         elif place in facts.inputs:
-            edges.append((facts.inputs.index(place), behind + number))
+            edges.append((facts.inputs.index(place), first_output + number))
     return edges
 
 
@@ -133,30 +133,32 @@ def _label(facts: ModelFacts, group: Sequence[LayerRow]) -> _Label:
 def _facts(facts: ModelFacts, group: Sequence[LayerRow]) -> list[tuple[str, str]]:
     """Facts of a node."""
     layers, last = [row.facts for row in group], group[-1].facts
-    told = [("name", layer.name) for layer in layers]
-    told += [("operator", TOGETHER.join(layer.operator for layer in layers))]
-    told.append(("shape", group[-1].shape))
-    told += _type_facts(facts.tensors[last.outputs[0]]) if last.outputs else []
-    told.append(("backend", _where(group)))
+    node_facts = [("name", layer.name) for layer in layers]
+    node_facts += [("operator", TOGETHER.join(layer.operator for layer in layers))]
+    node_facts.append(("shape", group[-1].shape))
+    node_facts += _type_facts(facts.tensors[last.outputs[0]]) if last.outputs else []
+    node_facts.append(("backend", _where(group)))
     if last.inside:
-        told.append(("inside", last.inside))
-    told += [(f"refused by {r.backend}", r.reason) for layer in layers for r in layer.refusals]
+        node_facts.append(("inside", last.inside))
+    node_facts += [
+        (f"refused by {r.backend}", r.reason) for layer in layers for r in layer.refusals
+    ]
     if (taken := _quartiles(group)) is not None:
         spread = f"{time_text(taken.low)} to {time_text(taken.high)}"
-        told += [("time", f"{time_text(taken.median)} (median; half of the runs {spread})")]
+        node_facts += [("time", f"{time_text(taken.median)} (median; half of the runs {spread})")]
     if macs := sum(layer.macs for layer in layers):
-        told.append(("multiply-adds", count_text(macs)))
-    told.append(("operations", count_text(sum(layer.operations for layer in layers))))
-    told.append(("reads and writes", bytes_text(sum(layer.bytes_moved for layer in layers))))
+        node_facts.append(("multiply-adds", count_text(macs)))
+    node_facts.append(("operations", count_text(sum(layer.operations for layer in layers))))
+    node_facts.append(("reads and writes", bytes_text(sum(layer.bytes_moved for layer in layers))))
     if parameters := sum(layer.parameters for layer in layers):
         size = bytes_text(sum(layer.parameter_bytes for layer in layers))
-        told.append(("parameters", f"{count_text(parameters)}, {size}"))
+        node_facts.append(("parameters", f"{count_text(parameters)}, {size}"))
     for name, error in (("error alone", _error(group)), ("error up to here", _total_error(group))):
-        told += [(name, f"{error:.3g}")] if error is not None else []
+        node_facts += [(name, f"{error:.3g}")] if error is not None else []
     names = {layer.name for layer in layers}
     others = [name for layer in layers for name in layer.layer_names if name not in names]
-    told += [("runs as", ", ".join(dict.fromkeys(others)))] if others else []
-    return told
+    node_facts += [("runs as", ", ".join(dict.fromkeys(others)))] if others else []
+    return node_facts
 
 
 def _where(group: Sequence[LayerRow]) -> str:
@@ -181,13 +183,13 @@ def _total_error(group: Sequence[LayerRow]) -> float | None:
 
 
 def _colourings(
-    groups: Sequence[Sequence[LayerRow]], num_before: int, num_behind: int
+    groups: Sequence[Sequence[LayerRow]], num_before: int, num_after: int
 ) -> list[NodeColours]:
     """Return the colourings of the graph, the time first."""
 
     def classes(name: str, of_groups: Sequence[str]) -> NodeColours:
-        before, behind = [EDGE_OF_MODEL] * num_before, [EDGE_OF_MODEL] * num_behind
-        return NodeColours(name, [*before, *of_groups, *behind])
+        before, after = [EDGE_OF_MODEL] * num_before, [EDGE_OF_MODEL] * num_after
+        return NodeColours(name, [*before, *of_groups, *after])
 
     def amounts(
         name: str, of_groups: Sequence[float | None], text: Callable[[float], str]
@@ -195,8 +197,8 @@ def _colourings(
         texts = ["" if amount is None else text(amount) for amount in of_groups]
         return NodeColours(
             name,
-            amounts=[*[None] * num_before, *of_groups, *[None] * num_behind],
-            texts=[*[""] * num_before, *texts, *[""] * num_behind],
+            amounts=[*[None] * num_before, *of_groups, *[None] * num_after],
+            texts=[*[""] * num_before, *texts, *[""] * num_after],
         )
 
     found = []

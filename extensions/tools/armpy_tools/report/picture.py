@@ -1,4 +1,4 @@
-"""A file's layers as boxes and arrows, for whoever draws them."""
+"""A file's layers as boxes and arrows to draw."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Box:
     kind : str
         What it is coloured by: ``input``, ``output``, a backend, or a `LayerStatus`.
     tip : str
-        What is told of it besides.
+        Further details, shown on hovering.
     """
 
     lines: tuple[str, ...]

@@ -75,7 +75,7 @@ def report_sections(
     num_runs: int = 10,
     backends: Sequence[str] = (),
     with_accuracy: bool = True,
-    tell: Callable[[str], None] = lambda _: None,
+    on_progress: Callable[[str], None] = lambda _: None,
 ) -> list[Section]:
     """Run a model and describe it.
 
@@ -87,8 +87,8 @@ def report_sections(
         First choices to compare with each other.
     with_accuracy : bool
         Whether to compare each layer with CpuRef, which takes a while.
-    tell : callable
-        Is told what is done next.
+    on_progress : callable
+        Receives the name of each step before it begins.
 
     Raises
     ------
@@ -110,28 +110,28 @@ def report_sections(
             where=subject.name,
             fix="Load it with a Runtime of RuntimeOptions(profiling=True)",
         )
-    tell("the first run")
+    on_progress("the first run")
     arrays = dict(subject.arrays)
     model.run(arrays)
     profiler.clear()
     load, began_s, own_s = MachineLoad(), time.perf_counter(), time.process_time()
     load.begin()
     for number in range(num_runs):
-        tell(f"run {number + 1} of {num_runs}")
+        on_progress(f"run {number + 1} of {num_runs}")
         model.run(arrays)
     load.end(time.perf_counter() - began_s, time.process_time() - own_s)
     summary = profiler.summary()
     facts = describe_model(model, subject.outline, file_bytes=subject.file_bytes)
     known = LayerRows(facts)
     known.add_times(summary)
-    accuracy = _accuracy(subject, known, tell) if with_accuracy else None
+    accuracy = _accuracy(subject, known, on_progress) if with_accuracy else None
     comparison: list[Part] = []
     if backends and subject.load is not None:
-        tell(f"{len(backends)} backends in turns")
+        on_progress(f"{len(backends)} backends in turns")
         comparison = comparison_parts(
             compare_backends(subject.load, backends, subject.arrays, num_runs)
         )
-    tell("the page")
+    on_progress("the page")
     headlines = Headlines(
         [
             speed_headline(summary),
@@ -159,13 +159,15 @@ def report_sections(
     ]
 
 
-def _accuracy(subject: ReportSubject, known: LayerRows, tell: Callable[[str], None]) -> ModelErrors:
+def _accuracy(
+    subject: ReportSubject, known: LayerRows, on_progress: Callable[[str], None]
+) -> ModelErrors:
     """Compare with CpuRef, and with the float model if there is one."""
-    tell("accuracy of each layer against CpuRef")
+    on_progress("accuracy of each layer against CpuRef")
     found = measure_accuracy(subject.model, subject.arrays, subject.name, known)
     if subject.float_model is None:
         return found
-    tell("accuracy against the float model")
+    on_progress("accuracy against the float model")
     stats = float_errors(subject.model, subject.arrays, subject.float_model)
     return replace(found, float_name=subject.float_name, float_errors=stats)
 
@@ -184,7 +186,7 @@ def _about(subject: ReportSubject, facts: ModelFacts) -> list[Part]:
         for spec in specs
     ]
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    told = [
+    model_facts = [
         ("model", subject.name),
         *subject.facts,
         ("layers", f"{len(facts.layers)} of {len(facts.operators)} kinds"),
@@ -197,7 +199,7 @@ def _about(subject: ReportSubject, facts: ModelFacts) -> list[Part]:
     ]
     return [
         Table("Inputs and outputs", ["", "name", "type", "shape"], tensors),
-        Facts(told),
+        Facts(model_facts),
     ]
 
 

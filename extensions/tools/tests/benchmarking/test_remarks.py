@@ -19,7 +19,7 @@ STEADY = latency_of([1000.0, 1010.0] * 20)
         (None, 1.0, ""),
     ],
 )
-def test_a_busy_machine_is_told(others: float | None, load: float, words: str) -> None:
+def test_a_busy_machine_is_reported(others: float | None, load: float, words: str) -> None:
     state = MachineState("a machine", 2, load, others)
     notes = remarks_on_all(state, Plan(), 5, interrupted=False)
     assert bool(notes) == bool(words)
@@ -35,13 +35,13 @@ def test_a_busy_machine_is_told(others: float | None, load: float, words: str) -
         ([1000.0] * 100, ""),
     ],
 )
-def test_runs_that_are_not_to_be_trusted_are_told(durations_us: list[float], words: str) -> None:
+def test_untrustworthy_runs_are_reported(durations_us: list[float], words: str) -> None:
     notes = remarks_on_subject(Subject("a"), latency_of(durations_us), [10.0, 10.0])
     assert bool(notes) == bool(words)
     assert words in "".join(notes)
 
 
-def test_a_first_load_that_compiles_is_told() -> None:
+def test_a_first_load_that_compiles_is_reported() -> None:
     (note,) = remarks_on_subject(Subject("a"), STEADY, [5000.0, 90.0, 110.0])
     assert "first load took longer" in note
 
@@ -64,7 +64,7 @@ def test_what_others_compute_is_what_the_machine_was_busy_with_beside() -> None:
     assert load.state.others == 0.5  # (15 - 10 - 3) / 4
 
 
-def test_others_are_not_known_where_the_system_does_not_tell() -> None:
+def test_load_of_others_is_unknown_where_the_system_does_not_report_it() -> None:
     load = MachineLoad(lambda: None)
     load.begin()
     load.end(1.0, 1.0)

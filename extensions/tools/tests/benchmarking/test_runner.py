@@ -1,4 +1,4 @@
-"""The order and the number of turns, on subjects whose time a test tells."""
+"""The order and the number of turns, on subjects whose times a test sets."""
 
 from __future__ import annotations
 

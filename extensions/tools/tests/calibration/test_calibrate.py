@@ -1,4 +1,4 @@
-"""Calibration of backends whose times are known, as a clock of the test's own tells them."""
+"""Calibration of backends whose times are known by a clock of the test's own."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ REFERENCE = Rate(8e-5, 4e-10, 2e-9, 1.0)
 
 
 class Timed(FakeBackend):
-    """A backend that takes as long as it is told to."""
+    """A backend that takes a set time."""
 
     def __init__(
         self,

@@ -91,7 +91,7 @@ def test_a_slow_call_is_measured_three_times_more() -> None:
         time.work(10.0)
 
     measure(call, time.clock, seconds=0.01)
-    assert len(calls) == 5  # one that warms up, one that tells how long it takes
+    assert len(calls) == 5  # one that warms up, one that estimates the duration
 
 
 def test_a_time_that_no_other_round_confirms_is_measured_longer() -> None:

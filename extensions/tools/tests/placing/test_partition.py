@@ -59,7 +59,7 @@ def least_by_trying_all(graph: Graph, choices: Choices, table: Table) -> float:
 
 
 def random_graph(numbers: random.Random, length: int) -> Graph:
-    """Additions that read one or two tensors before them; what nobody reads is a result."""
+    """Additions that read one or two tensors before them; unread tensors are results."""
     net = Network("random")
     values = [net.input("x", f32(4)), net.input("y", f32(4))]
     unread: list[Value] = []

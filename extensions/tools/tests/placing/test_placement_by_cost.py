@@ -231,9 +231,9 @@ def test_the_report_says_what_alternatives_would_have_cost_as_text_and_json() ->
     assert words == [["*", "Cool"], ["CpuRef", "estimated"], ["Fast", "estimated"]]
     short = f"low_power, estimated: Cool {costs[0]:.0f} us estimated (chosen), CpuRef"
     assert short in str(placement)
-    told = json.loads(placement.to_json())
-    assert (told["preference"], told["basis"]) == ("low_power", "estimated")
-    assert told["alternatives"][0] == {
+    document = json.loads(placement.to_json())
+    assert (document["preference"], document["basis"]) == ("low_power", "estimated")
+    assert document["alternatives"][0] == {
         "name": "Cool",
         "layers_by_backend": {"Cool": 3},
         "estimated_us": costs[0],

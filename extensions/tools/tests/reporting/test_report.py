@@ -144,8 +144,8 @@ def test_refusals_are_told_with_their_reasons() -> None:
     assert {row[2] for row in table.rows} == {"Picky"}
     (view,) = parts_of(found, "Graph", GraphView)
     assert isinstance(view, GraphView)
-    told = [name for node in view.nodes for name, _ in node.facts]
-    assert "refused by Picky" in told
+    fact_names = [name for node in view.nodes for name, _ in node.facts]
+    assert "refused by Picky" in fact_names
 
 
 def adds_ten(operation: Operation, _: list[Array], outputs: list[Array]) -> None:

@@ -197,7 +197,7 @@ def test_metadata_and_labels_of_the_original_go_along(tmp_path: Path, name: str)
     net = Network()
     x = net.input("x", TensorInfo((None, 2), FLOATS))
     net.output("y", net.add(ops.ElementwiseBinary(), x, x))
-    extras = Extras({"TFLITE_METADATA": b"told"}, {"labels.txt": b"cat\ndog\n"})
+    extras = Extras({"TFLITE_METADATA": b"described"}, {"labels.txt": b"cat\ndog\n"})
     write_tflite(net.build(), tmp_path / name, extras=extras)
     assert read_extras(tmp_path / name) == extras
     made = quantize(tmp_path / name, {"x": np.ones((2, 2), np.float32)}, backends=CPU)

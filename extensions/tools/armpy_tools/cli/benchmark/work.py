@@ -47,7 +47,7 @@ def benchmark_command(
     arrays = [text.rpartition("=")[2] for text in choices["inputs"]]
     check_outputs({"--csv": csv_path, "--html": page_path}, [*models, *arrays])
     if page_path is not None:
-        render_page("", [])  # tells what is missing before anything is measured
+        render_page("", [])  # reports missing packages before anything is measured
     subjects = subjects_of(models, **choices)
     if baseline > len(subjects):
         raise click.UsageError(f"--baseline {baseline}: there are {len(subjects)} rows.")

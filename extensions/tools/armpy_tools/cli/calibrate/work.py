@@ -1,4 +1,4 @@
-"""Measures backends on this machine, and tells of it."""
+"""Measures backends on this machine, and prints the results."""
 
 from __future__ import annotations
 

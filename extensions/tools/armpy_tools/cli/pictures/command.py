@@ -27,7 +27,7 @@ from armpy.cli.run.command import run_options
     "--truth",
     metavar="FILE.csv|folders",
     help="What the pictures show: a file with a picture and its label in each line, or the "
-    "folder that each is in. Tells how often the model is right.",
+    "folder that each is in. Adds the model's accuracy.",
 )
 @click.option(
     *OUTPUT,

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 
 _LEAST_NDIM = 3
-"""Of some output in every form that tells of places: most models are told apart without a look at
-their elements."""
+"""Least rank that some output has in every format with places: most models are recognised without
+reading their elements."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -193,7 +193,7 @@ class PictureRun:
         try:
             return replace(picture, outputs=self._outputs(picture.elements))
         except LayerValidationError as error:
-            return replace(picture, error=self._told(error))
+            return replace(picture, error=self._shape_error(error))
 
     def _outputs(self, elements: Array) -> dict[str, Array]:
         """Return the model's outputs; nothing is left of the run before."""
@@ -201,7 +201,7 @@ class PictureRun:
             self._model.reset_state()
         return self._model.run({self._spec.name: elements})
 
-    def _told(self, error: LayerValidationError) -> str:
+    def _shape_error(self, error: LayerValidationError) -> str:
         """Describe the fault of a picture that a model of open shapes does not take."""
         if self._spec.info.is_fully_shaped:
             raise error
@@ -210,7 +210,7 @@ class PictureRun:
     def _run_batch(
         self, batch: Sequence[InputPicture], truths: Sequence[str]
     ) -> list[PictureOutcome]:
-        """Run on pictures of one shape, or tell what is wrong with one."""
+        """Run on pictures of one shape, or report the error of each."""
         rows = [picture.elements for picture in batch if picture.elements is not None]
         if not rows:
             return _unusable(batch, truths, batch[0].error)
@@ -228,7 +228,7 @@ class PictureRun:
             try:
                 results = self._outputs(elements)
             except LayerValidationError as refusal:
-                error = self._told(refusal)
+                error = self._shape_error(refusal)
         if results is None:
             return _unusable(batch, truths, error)
         return [
@@ -283,7 +283,7 @@ class PictureRun:
         report = read.reports[0]
         if len(read.reports) != 1 or not report.classes:
             raise InvalidArgumentError(
-                "the model gives no scores of classes, by which to tell whether it is right",
+                "the model has no output of class scores to compare with the labels",
                 where="--truth",
                 actual=", ".join(f"'{one.name}' {format_shape(one.shape)}" for one in read.reports),
             )

@@ -80,5 +80,5 @@ def run(
 
 
 def _is_plain(given: list[str], output: str | None) -> bool:
-    """Return whether one picture is to be told in detail."""
+    """Return whether one picture is described in detail."""
     return is_one_file(given) and not is_result_file(output)

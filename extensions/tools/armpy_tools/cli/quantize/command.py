@@ -92,7 +92,7 @@ from armpy.cli.values import FiniteRange
 @verbosity_options
 @imported_when_run("armpy_tools.cli.quantize.work:quantize")
 def command() -> None:
-    """Make a model of small integers of MODEL, and tell how accurate it is.
+    """Quantise MODEL to small integers, and report the accuracy.
 
     Ranges of tensors are found by running the data, some 100 samples, through the float model.
     Both models are then compared on them, layer by layer. Pictures become what 'armpy run' makes

@@ -67,13 +67,13 @@ def _summary(result: QuantizeResult) -> Iterator[Facts | Text | Table]:
 
 def _layers(report: QuantizeReport) -> Iterator[Lines | Bars | Table]:
     """Return the accuracy of each layer: along the network, the worst first, and all figures."""
-    told = [(place, one) for place, one in enumerate(report.layers) if math.isfinite(one.sqnr_db)]
-    if told:
-        labels = [f"{short_name(one.layer)}, {one.operation}" for _, one in told]
-        places, heights = [float(place) for place, _ in told], [one.sqnr_db for _, one in told]
+    finite = [(i, row) for i, row in enumerate(report.layers) if math.isfinite(row.sqnr_db)]
+    if finite:
+        labels = [f"{short_name(row.layer)}, {row.operation}" for _, row in finite]
+        places, heights = [float(place) for place, _ in finite], [row.sqnr_db for _, row in finite]
         series = Series("signal to noise", places, heights, labels)
         yield Lines("Signal to quantisation noise, layer by layer", [series], "layer", "dB")
-        worst = sorted((one for _, one in told), key=lambda one: one.sqnr_db)[:_NUM_WORST]
+        worst = sorted((row for _, row in finite), key=lambda row: row.sqnr_db)[:_NUM_WORST]
         bars = [
             Bar(
                 short_name(one.layer),

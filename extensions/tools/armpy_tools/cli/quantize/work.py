@@ -19,14 +19,14 @@ from armpy_tools.pages import render_page
 def quantize(
     load_request: CliLoadRequest, as_json: bool, **options: Any
 ) -> None:  # Any: as click has it
-    """Make a model of small integers of MODEL, and tell how accurate it is."""
+    """Quantise MODEL to small integers, and report the accuracy."""
     with_layers, page_path = options.pop("with_layers"), options.pop("page_path")
     check_outputs(
         {"--output": options["output"], "--html": page_path},
         [load_request.model, options["data"]],
     )
     if page_path is not None:
-        render_page("", [])  # tells what is missing before the model is quantised
+        render_page("", [])  # reports missing packages before the model is quantised
     shape_sets = options.pop("shape_sets")
     if len(shape_sets) > 1:
         raise click.UsageError("--shapes: a model is quantised for one set of shapes.")

@@ -52,13 +52,13 @@ def report(
         raise click.UsageError("--float-model: it does not go with --no-accuracy.")
     if shape_sets:
         raise click.UsageError("--shape: it is for --svg; a page takes --size or --input.")
-    render_page("", [])  # tells what is missing before the model runs
+    render_page("", [])  # reports missing packages before the model runs
     path = Path(output or f"{Path(load_request.model).stem}.html")
     arrays = [text.rpartition("=")[2] for text in given["inputs"]]
     inputs = [load_request.model, float_model, given["image"], *arrays]
     check_outputs({"--output": str(path)}, inputs)
-    tell = _Teller()
-    tell("loading")
+    show_progress = _ProgressLine()
+    show_progress("loading")
     with load_model(load_request, profiling=True) as model, ExitStack() as stack:
         subject = _subject(load_request, model, size, given)
         if float_model is not None:
@@ -74,7 +74,7 @@ def report(
                 num_runs=runs,
                 backends=compared,
                 with_accuracy=not no_accuracy,
-                tell=tell,
+                on_progress=show_progress,
             )
         except LayerValidationError as error:
             is_guessed = not (given["image"] or given["inputs"] or size)
@@ -82,7 +82,7 @@ def report(
                 error.fix = error.fix or _SIZES
             raise
         finally:
-            tell.close()
+            show_progress.close()
         about = str(model.placement).partition(";")[0] if model.placement is not None else ""
     write_page(path, f"Report of {subject.name}", sections, about)
     click.echo(f"{path}: {path.stat().st_size / 1024:.0f} KiB")
@@ -120,9 +120,9 @@ def _subject(
 
     def load(backend: str) -> Model:
         others = load_request.options.backends or ()
-        behind = [name for name in (*others, "CpuRef") if name != backend]
+        fallbacks = [name for name in (*others, "CpuRef") if name != backend]
         return load_model(
-            load_request.with_options(backends=tuple(dict.fromkeys([backend, *behind])))
+            load_request.with_options(backends=tuple(dict.fromkeys([backend, *fallbacks])))
         )
 
     facts = [("format", title)]
@@ -131,25 +131,25 @@ def _subject(
 
 
 def _open(path: Path) -> None:
-    """Open a page in a browser; tell if there is none."""
+    """Open a page in a browser; print a hint if there is none."""
     if not webbrowser.open(path.resolve().as_uri()):
         click.echo(f"armpy: hint: no browser was found; open {path} yourself", err=True)
 
 
-class _Teller:
-    """Says on a terminal what is done, on one line."""
+class _ProgressLine:
+    """One line on the terminal that names the current step."""
 
     def __init__(self) -> None:
         self._is_on = sys.stderr is not None and sys.stderr.isatty()
 
-    def __call__(self, what: str) -> None:
-        """Say it."""
+    def __call__(self, step: str) -> None:
+        """Show a step."""
         if self._is_on:
-            sys.stderr.write(f"\r\x1b[K{what} ...")
+            sys.stderr.write(f"\r\x1b[K{step} ...")
             sys.stderr.flush()
 
     def close(self) -> None:
-        """Take the line away."""
+        """Remove the line."""
         if self._is_on:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()

@@ -85,7 +85,7 @@ def write_archive(
         files.append(file)
         for name, (shape, _) in zip(outputs, places, strict=True):
             shapes[name][shape] = None
-    # A name that the archive's own entry has, or that differs in what no file system tells apart.
+    # Avoids the archive's own entry, and names that some file systems treat as equal.
     stems = [stem if stem != "files" else "files_1" for stem in file_stems(outputs)]
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         with _entry(archive, "files") as entry:

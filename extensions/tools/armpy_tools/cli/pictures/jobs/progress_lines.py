@@ -32,19 +32,19 @@ class ProgressLines:
         self, stream: TextIO | None, done: int, total: int, clock: Clock = time.monotonic
     ) -> None:
         self._stream = None if stream is None or stream.isatty() else stream
-        self._first = self._told = done
+        self._first = self._shown = done
         self._total = total
         self._clock = clock
-        self._begin = self._told_at = clock()
+        self._begin = self._shown_at = clock()
 
     def show(self, done: int) -> None:
         """Write a line, if it is time for one."""
         now = self._clock()
-        since = now - self._told_at
-        is_time = since >= _LEAST_S and done - self._told >= _LEAST_SHARE * self._total
+        since = now - self._shown_at
+        is_time = since >= _LEAST_S and done - self._shown >= _LEAST_SHARE * self._total
         if self._stream is None or done >= self._total or not (is_time or since >= _MOST_S):
             return
-        self._told, self._told_at = done, now
+        self._shown, self._shown_at = done, now
         rate = (done - self._first) / (now - self._begin)
         left = f", {_duration((self._total - done) / rate)} left" if rate else ""
         text = f"{done:,} of {self._total:,} pictures ({done / self._total:.0%})"
