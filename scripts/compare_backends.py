@@ -79,9 +79,9 @@ def _line(name: str, how: Conditions, count: Count) -> str:
     text = f"{name} on {how}: {count.differing} of {count.elements} differ"
     if count.differing:
         text += f", by up to {count.steps:g}"
-    if count.behind:
-        text += f"; behind floats {count.behind_differing} of {count.behind}"
-        text += f", by up to {count.behind_steps:g}" if count.behind_differing else ""
+    if count.after_floats:
+        text += f"; after floats {count.after_floats_differing} of {count.after_floats}"
+        text += f", by up to {count.after_floats_steps:g}" if count.after_floats_differing else ""
     if count.apart:
         text += f"; {count.apart} depend on the number of threads"
     text += "".join(f"\n    {error}" for error in count.errors)

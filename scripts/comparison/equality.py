@@ -13,7 +13,7 @@ from armpy import Runtime, RuntimeOptions
 from armpy.errors import ArmpyError
 from armpy.graph import Graph, Value
 from armpy.model.model_files import parse
-from armpy_conformance.differences.diff import behind_floats, graph_difference
+from armpy_conformance.differences.diff import after_floats, graph_difference
 from armpy_tools.compare.sides import Sides
 from armpy_tools.compare.trace import TensorTrace
 
@@ -47,8 +47,8 @@ class Count:
         That have to be equal, and of these, those that are not.
     steps : float
         Largest difference.
-    behind, behind_differing, behind_steps
-        The same of quantised elements behind layers that compute in floating point, which
+    after_floats, after_floats_differing, after_floats_steps
+        The same of quantised elements after layers that compute in floating point, which
         rounding may move.
     apart : int
         Elements of floats that other thread counts do not give the same bits of.
@@ -61,9 +61,9 @@ class Count:
     elements: int = 0
     differing: int = 0
     steps: float = 0.0
-    behind: int = 0
-    behind_differing: int = 0
-    behind_steps: float = 0.0
+    after_floats: int = 0
+    after_floats_differing: int = 0
+    after_floats_steps: float = 0.0
     apart: int = 0
     taken: int = 0
     errors: list[str] = field(default_factory=list)
@@ -76,14 +76,21 @@ class Count:
 
     def join(self, other: Count) -> None:
         """Add what another one counted."""
-        for name in ("elements", "differing", "behind", "behind_differing", "apart", "errors"):
+        for name in (
+            "elements",
+            "differing",
+            "after_floats",
+            "after_floats_differing",
+            "apart",
+            "errors",
+        ):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.steps = max(self.steps, other.steps)
-        self.behind_steps = max(self.behind_steps, other.behind_steps)
+        self.after_floats_steps = max(self.after_floats_steps, other.after_floats_steps)
         self.taken = max(self.taken, other.taken)
         self.first = self.first or other.first
 
-    def add(self, expected: Array, actual: Array, *, is_behind: bool) -> None:
+    def add(self, expected: Array, actual: Array, *, is_after_floats: bool) -> None:
         """Count one output that is not of floating point, or is only moved."""
         if (expected.dtype, expected.shape) != (actual.dtype, actual.shape):
             self.errors.append(
@@ -96,10 +103,10 @@ class Count:
             with np.errstate(all="ignore"):
                 gaps = np.abs(expected.astype(np.float64) - actual.astype(np.float64))
             steps = float(np.nan_to_num(gaps[unequal], nan=np.inf).max())
-        if is_behind:
-            self.behind += expected.size
-            self.behind_differing += count
-            self.behind_steps = max(self.behind_steps, steps)
+        if is_after_floats:
+            self.after_floats += expected.size
+            self.after_floats_differing += count
+            self.after_floats_steps = max(self.after_floats_steps, steps)
         else:
             self.elements += expected.size
             self.differing += count
@@ -262,13 +269,13 @@ def _add_all(
     count: Count, graph: Graph, expected: list[list[Array]], actual: list[list[Array]]
 ) -> None:
     """Count every output of every call."""
-    behind = behind_floats(graph.layers)
+    inexact = after_floats(graph.layers)
     values: Sequence[Value] = graph.outputs
     for wanted, given in zip(expected, actual, strict=True):
         for value, one, other in zip(values, wanted, given, strict=True):
-            if value in behind and value.info.data_type.is_float:
+            if value in inexact and value.info.data_type.is_float:
                 continue
-            count.add(one, other, is_behind=value in behind)
+            count.add(one, other, is_after_floats=value in inexact)
 
 
 def _unequal(one: Array, other: Array) -> npt.NDArray[np.bool_]:

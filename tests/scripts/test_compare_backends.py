@@ -14,7 +14,7 @@ from armpy.ops import FullyConnected, Operation, Quantize, Softmax
 from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
-from armpy_conformance.differences.diff import behind_floats
+from armpy_conformance.differences.diff import after_floats
 from scripts.comparison.equality import Bench, Conditions, Count
 from scripts.comparison.subjects import ModelFile, Selection, models_below
 from tests.support.fake_backends import FakeBackend, registry_of
@@ -68,16 +68,16 @@ def test_a_layer_of_which_nothing_is_seen_is_found_where_all_layers_are_tried() 
     assert "FullyConnected" in counted(liar, layers=True).first
 
 
-@pytest.mark.parametrize("behind", [False, True])
-def test_quantised_elements_behind_sums_of_floats_need_not_be_equal(behind: bool) -> None:
+@pytest.mark.parametrize("is_inexact", [False, True])
+def test_quantised_elements_after_sums_of_floats_need_not_be_equal(is_inexact: bool) -> None:
     net = Network()
     value = net.input("x", TensorInfo((1, 4), DataType.FLOAT32))
-    if behind:
+    if is_inexact:
         value = net.add(Softmax(), value, output=TensorInfo((1, 4), DataType.FLOAT32))
     info = TensorInfo((1, 4), DataType.QASYMM_S8, Quantization.per_tensor(0.1, 0))
     net.output("y", net.add(Quantize(), value, output=info))
     graph = net.build()
-    assert (graph.outputs[0] in behind_floats(graph.layers)) is behind
+    assert (graph.outputs[0] in after_floats(graph.layers)) is is_inexact
 
 
 SMALL = [
@@ -102,5 +102,5 @@ def test_numbaacc_equals_cpuref_in_every_element_of_small_models(path: Path) -> 
 def test_a_negative_zero_is_not_zero_and_all_nans_are_one() -> None:
     count = Count()
     one = np.array([0.0, np.nan, 1.0], np.float32)
-    count.add(one, np.array([-0.0, -np.nan, 1.0], np.float32), is_behind=False)
+    count.add(one, np.array([-0.0, -np.nan, 1.0], np.float32), is_after_floats=False)
     assert (count.elements, count.differing) == (3, 1)

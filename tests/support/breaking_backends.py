@@ -542,7 +542,7 @@ BREAKERS: dict[str, tuple[tuple[Callable[[], ExampleDeviceBackend], str], ...]] 
         (lambda: with_workloads(NeverEndsIfCancelled), "what was cancelled has not ended after"),
         (lambda: with_workloads(WrongIfCancelled), "after enqueued layers were cancelled"),
     ),
-    "executions/failures-are-told": (
+    "executions/failures-are-reported": (
         (lambda: with_workloads(Silent), "execute says nothing of an input that cannot be used"),
         (lambda: with_workloads(SilentInItsQueue), "enqueue says nothing of an input that"),
     ),
@@ -554,7 +554,7 @@ BREAKERS: dict[str, tuple[tuple[Callable[[], ExampleDeviceBackend], str], ...]] 
     "executions/bound-executions-stop-as-well": (
         (lambda: with_workloads(CannotBeStoppedOnceBound), "as if nothing had happened"),
     ),
-    "executions/deadlines-are-told-from-cancellations": (
+    "executions/deadlines-differ-from-cancellations": (
         (lambda: with_workloads(CallsDeadlinesCancellations), "expected a ExecutionTimeoutError"),
     ),
     "executions/executions-after-a-stopped-one-are-right": (

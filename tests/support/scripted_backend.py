@@ -146,7 +146,7 @@ def waits(event: threading.Event, timeout_s: float = 30.0) -> Step:
 
     def step(call: Call) -> object:
         if not event.wait(timeout_s):
-            raise TimeoutError(f"nobody set the event that {call.method} waits for")
+            raise TimeoutError(f"the event was not set that {call.method} waits for")
         return call.right()
 
     return step

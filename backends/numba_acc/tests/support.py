@@ -30,7 +30,7 @@ from armpy.ops.operation import Array
 from armpy.ops.tolerance import EXACT, Tolerance, compare
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_conformance.differences.diff import behind_floats
+from armpy_conformance.differences.diff import after_floats
 from tests.support.effort import IS_FULL, first_and_another
 
 ISAS = tuple(isa for isa in host_isas() if not isa.has_matrix_unit)
@@ -138,10 +138,10 @@ def check_outputs(
     """Check outputs that were computed somewhere; rules as of `check_against_reference`."""
     graph = network.build()
     outputs = dict(zip(graph.output_names, graph.outputs, strict=True))
-    behind = behind_floats(graph.layers)
+    inexact = after_floats(graph.layers)
     for name, want in expected.items():
         allowed, info = tolerance, outputs[name].info
-        if allowed is None and outputs[name] not in behind:
+        if allowed is None and outputs[name] not in inexact:
             allowed = EXACT
         elif allowed is None and info.data_type is DataType.FLOAT32 and want.size:
             largest = np.abs(want[np.isfinite(want)]).max(initial=1.0)

@@ -1,4 +1,4 @@
-"""The conformance kit: tells a backend's author what is wrong, by case, shape and element.
+"""The conformance kit: shows a backend's author errors by case, shape and element.
 
 Run it with ``armpy conformance ID``, with ``pytest --pyargs armpy_conformance --armpy-backend ID``,
 or from code with `run_conformance`. `first_difference` finds the first layer of a model that

@@ -85,7 +85,7 @@ class BackendUnderTest:
 
     @cached_property
     def patterns(self) -> tuple[Pattern, ...]:
-        """What the backend declares that it takes; raises BackendError if it cannot be read."""
+        """Patterns that the backend declares; raises BackendError if they cannot be read."""
         return declared_patterns(self.backend_id, self.raw_backend)
 
     @cached_property

@@ -53,9 +53,9 @@ class Case:
     """Inputs of the second execution, where the first ones in reverse order would not do."""
     is_exact: bool = False
     """Whether elements have to be equal: each step of the definition is exact for these inputs."""
-    # Stand in front of the first input that is given at run time, and behind the first output.
+    # Layers before the first input that is given at run time, and after the first output.
     front: Neighbour | None = None
-    behind: Neighbour | None = None
+    after: Neighbour | None = None
 
     @property
     def data_type(self) -> str:
@@ -66,7 +66,7 @@ class Case:
     @property
     def neighbours(self) -> str:
         """Describe the layers before and after the layer, in words."""
-        places = ((self.front, "in front"), (self.behind, "behind"))
+        places = ((self.front, "before"), (self.after, "after"))
         return " and ".join(f"{one.name} {where}" for one, where in places if one is not None)
 
     def graph(self) -> Graph:
@@ -109,9 +109,9 @@ class Case:
         if self.front is not None and entry is not None:
             values[entry] = self.front.add(net, values[entry])  # type: ignore[arg-type]  # not None
         made = net.add_layer(self.operation, values, name=name, outputs=self.outputs).outputs
-        if self.behind is None:
+        if self.after is None:
             return made
-        return (self.behind.add(net, made[0]), *made[1:])
+        return (self.after.add(net, made[0]), *made[1:])
 
     def feeds(self) -> dict[str, Array]:
         """Fresh copies of what is given at an execution, by name."""

@@ -27,7 +27,7 @@ from armpy_conformance.result import CONTRACT, CaseResult, ConformanceResult, Ou
 from armpy_conformance.workers import Judge, JudgingWorker, LostItem, judge_in_workers
 
 Progress = Callable[[CaseResult], None]
-"""Is told about each case when it has been judged."""
+"""Receives the result of each case."""
 
 _BATCH = 64
 """Cases that a process takes at a time."""

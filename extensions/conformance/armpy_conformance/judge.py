@@ -113,7 +113,7 @@ def _run(
             raise FailureError(f"said supported, but failed to prepare: {error}") from error
     except ArmpyError as error:
         raise FailureError(f"said supported, but failed to prepare: {error}") from error
-    for together in sorted(companies(case), key=lambda c: (c.front, c.behind) != subject.company):
+    for together in sorted(companies(case), key=lambda c: (c.front, c.after) != subject.company):
         graph = together.graph()
         layers = subject.layers(graph)
         if not all(map(subject.support, layers)) or not _names_of(layers) >= {LAYER}:
@@ -126,7 +126,7 @@ def _run(
             text = f"with {together.neighbours}: {failure}"
             raise FailureError(text, failure.placement) from failure
         if LAYER in layers_run(placement, subject.backend_id):
-            subject.company = (together.front, together.behind)
+            subject.company = (together.front, together.after)
             return placement, together
     text = f"said supported, but gave it back, alone and beside {NEIGHBOURS}: {reason}"
     if subject.patterns:
@@ -147,7 +147,7 @@ def trial_of(subject: BackendUnderTest, case: Case, graph: Graph) -> Differentia
     whole = None if case.neighbours else specialized(case)
     both, expected = expected_of(subject, graph, case.feeds(), first, case.feeds_again(), whole)
     labels = [_label(case, number) for number in range(len(graph.outputs))]
-    num_layers = 1 + (case.front is not None) + (case.behind is not None)
+    num_layers = 1 + (case.front is not None) + (case.after is not None)
     is_exact = num_layers == 1 and (case.is_exact or is_move(graph.layers[0]))
     numerics = subject.backend.device.numerics
     return DifferentialRun(graph, both, expected, labels, is_exact, num_layers, numerics)

@@ -48,7 +48,7 @@ def _identity(net: Network, value: Value, operation: Operation, rank: int) -> Va
         raise LayerValidationError(f"{operation.name} reads tensors of rank {rank}")
     channels = info.known_shape[-1]
     if channels > _MOST_CHANNELS:
-        raise LayerValidationError("so many weights tell no more than fewer do")
+        raise LayerValidationError("so many weights show no more than fewer do")
     shape = (channels, *(1,) * (rank - 2), channels)
     eye = np.eye(channels).reshape(shape)
     if info.data_type.is_float:
@@ -91,8 +91,8 @@ NEIGHBOURS = ", ".join(
 
 def companies(case: Case) -> Iterator[Case]:
     """A case's layer with every neighbour that its tensors allow; CpuRef says the answers."""
-    for front, behind in COMPANIES:
-        made = replace(case, front=front, behind=behind, expected=None)
+    for front, after in COMPANIES:
+        made = replace(case, front=front, after=after, expected=None)
         try:
             made.graph()
         except ArmpyError:

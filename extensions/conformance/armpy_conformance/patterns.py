@@ -50,7 +50,7 @@ def judge_declared(subject: BackendUnderTest, case: str, pattern: Pattern) -> Ca
 def _judged(
     subject: BackendUnderTest, case: str, pattern: Pattern, *, is_declared: bool
 ) -> CaseResult:
-    """The result of a pattern; whatever is raised is told with its name."""
+    """The result of a pattern; errors are reported with its name."""
     where = f"{subject.backend_id} / {pattern.name}"
     data_type = ""
     layers: tuple[Layer, ...] = ()
@@ -117,7 +117,7 @@ def _trial(subject: BackendUnderTest, pattern: Pattern) -> DifferentialRun:
 
 
 def _why_other_than_reference(trial: DifferentialRun, declared: Mapping[str, Array]) -> str:
-    """What is wrong with a pattern's own outputs where CpuRef can say them; empty if nothing is."""
+    """Describe errors in a pattern's own outputs that CpuRef can compute; empty if none."""
     for name, value in zip(trial.graph.output_names, trial.graph.outputs, strict=True):
         if name in declared:
             tolerance = tolerance_of(trial, value.info.data_type)

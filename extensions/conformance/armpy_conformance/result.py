@@ -66,7 +66,7 @@ class ConformanceResult:
 
     @property
     def is_passed(self) -> bool:
-        """Whether the backend ran layers, nothing failed, and every known failure did fail."""
+        """True if the backend ran layers, nothing failed, and every known failure did fail."""
         return not (self.problems or self.unused_known_failures or self.shortcomings)
 
     @property
@@ -188,7 +188,7 @@ class ConformanceResult:
 
 
 def is_selected(filter: str | Sequence[str], *places: str) -> bool:
-    """Whether a filter's text, or one of its texts, is in one of some names; without any, it is."""
+    """Return whether one of a filter's texts is in one of some names; True without texts."""
     texts = [filter] if isinstance(filter, str) else [*filter] or [""]
     return any(text.lower() in place.lower() for text in texts for place in places)
 

@@ -186,14 +186,14 @@ class _Crew(Generic[ItemT]):
                     return
                 for item in batch:
                     self.results.put(worker.judge(item, self._kind))
-        except BaseException as error:  # noqa: BLE001 - raised again by whoever reads the results
+        except BaseException as error:  # noqa: BLE001 - raised again by the reader of the results
             self.results.put(error)
         finally:
             worker.stop()
             self.results.put(None)
 
     def stop(self) -> None:
-        """End all workers, as nobody reads results any more."""
+        """End all workers, as results are no longer read."""
         self._is_stopped = True
         for worker in [*self._workers]:
             worker.kill()

@@ -36,7 +36,7 @@ def test_a_backend_that_passes_exits_with_0(
     assert f"layers run on CpuRef: {by_hand}; of what it claims, 100 % ran on it" in out
 
 
-def test_reasons_for_what_is_unsupported_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_reasons_for_unsupported_layers_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["conformance", "SampleDynamic", *SAMPLE, "--filter", "add"]) == 0
     assert "ElementwiseBinary is no plain addition (operation)" in capsys.readouterr().out
 
@@ -82,7 +82,7 @@ def test_an_unused_known_failure_exits_with_1(
     assert case in capsys.readouterr().out
 
 
-def test_problems_exit_with_1_and_are_told(
+def test_problems_exit_with_1_and_are_printed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = [*broken_options(tmp_path, "WrongResults"), "--filter", "arm-nn-sample"]

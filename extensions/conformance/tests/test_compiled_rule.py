@@ -43,7 +43,7 @@ def backend(tmp_path: Path) -> Iterator[Any]:  # Any: its class is in a file tha
 
 
 def judged(backend: Any, rule: ContractCase = KEPT) -> tuple[Outcome, str]:
-    """What becomes of a rule, and why."""
+    """Outcome of a rule, and the reason."""
     result = judge_contract(BackendUnderTest(backend.get_id(), options_for(backend)), rule)
     return result.outcome, result.text
 

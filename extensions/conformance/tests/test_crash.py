@@ -80,9 +80,9 @@ def test_a_backend_that_cannot_even_be_asked_has_crashed(monkeypatch: pytest.Mon
 
 
 def test_a_backend_that_there_is_not_fails() -> None:
-    (asked,) = run("", backend="Nobody").results
+    (asked,) = run("", backend="Missing").results
     assert asked.outcome is FAILURE
-    assert "there is no backend 'Nobody'" in asked.text
+    assert "there is no backend 'Missing'" in asked.text
 
 
 def test_a_backend_that_takes_nothing_has_not_passed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,7 +115,7 @@ def test_a_leak_is_found(tmp_path: Path) -> None:
     result = run_crash("Leaky", runtime_options=options, filter="loads/in a row/sum/FLOAT32")
     (problem,) = result.problems
     assert problem.outcome is FAILURE
-    assert "left 44 open descriptors behind" in problem.text
+    assert "leaked 44 open descriptors" in problem.text
 
 
 def test_no_case_is_an_error_of_the_caller() -> None:

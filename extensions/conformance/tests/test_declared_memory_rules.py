@@ -68,8 +68,8 @@ class Overflowing(VectorBackend):
                 for handle in outputs:
                     array = handle.map()
                     # Short of the guards' own end, as it is the kit's memory.
-                    behind = -array.nbytes % 64
-                    ctypes.memset(array.ctypes.data + array.nbytes, 0xEE, behind)
+                    tail_bytes = -array.nbytes % 64
+                    ctypes.memset(array.ctypes.data + array.nbytes, 0xEE, tail_bytes)
 
         class Factory(IWorkloadFactory):
             def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
@@ -98,10 +98,10 @@ def test_handles_that_lie_elsewhere_than_declared_are_found() -> None:
 
 
 @pytest.mark.slow
-def test_writing_behind_the_padding_is_found() -> None:
+def test_writing_past_the_padding_is_found() -> None:
     found = {one.case: one.text for one in failures(Overflowing(1, 16))}
-    text = found["contract/alignment/nothing-is-written-behind-the-padding"]
-    assert "behind the 16 bytes to which padding_bytes rounds it up" in text
+    text = found["contract/alignment/nothing-is-written-past-the-padding"]
+    assert "past the 16 bytes to which padding_bytes rounds it up" in text
     imported = found["contract/imports/outputs-are-written-where-they-lie"]
     assert "bytes beside the output" in imported
 

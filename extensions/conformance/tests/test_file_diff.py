@@ -52,7 +52,7 @@ def test_files_with_other_layouts_and_layers_are_the_same(
     assert "no difference" in capsys.readouterr().out
 
 
-def test_the_layer_is_named_behind_which_files_differ(
+def test_the_first_layer_that_differs_between_files_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     other = LAST.replace("Relu (a)", "Neg (a)")

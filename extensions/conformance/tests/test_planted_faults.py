@@ -15,10 +15,10 @@ from armpy.backend import IBackendInternal
 from armpy_conformance import CaseResult, Outcome
 from armpy_conformance.backend_under_test import BackendUnderTest, layers_of
 from armpy_conformance.conformance import cases_for
+from armpy_conformance.contract.attribute_cases import attribute_cases
 from armpy_conformance.contract.every_operation import one_of_each
 from armpy_conformance.contract.growth import heap_bytes, memory_bytes
 from armpy_conformance.contract.networks import samples, with_constants
-from armpy_conformance.contract.telling import telling_cases
 from tests.support.lying_backends import options_for
 from tests.support.planted_faults import (
     FAULTS,
@@ -50,7 +50,7 @@ def honest(shape: type[IBackendInternal]) -> BackendUnderTest:
 def judged(
     backend: IBackendInternal, area: str, *, stops: bool, soak: int = 0
 ) -> Sequence[CaseResult]:
-    """What becomes of an area's cases, as far as the first that is bad."""
+    """Results of an area's cases, up to the first bad one."""
     subject = BackendUnderTest(backend.get_id(), options_for(backend), soak)
     shape = next((shape for shape in (Fused, Flow, Plain) if isinstance(backend, shape)), None)
     takes_all = getattr(backend, "_operations", None) is None  # others have other samples
@@ -84,7 +84,7 @@ def test_almost_every_operation_has_a_case_with_answers_that_tell_inputs_apart()
     names = {case.operation.name for case in one_of_each(subject)}
     taken = {
         name
-        for name, cases in telling_cases().items()
+        for name, cases in attribute_cases().items()
         if any(all(map(subject.support, layers_of(case))) for case in cases)
     }
     # Random numbers, constants of the core, and strings of integers have none.

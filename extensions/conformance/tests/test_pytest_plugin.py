@@ -102,7 +102,7 @@ def test_a_known_failure_is_expected_to_fail(tmp_path: Path, liar: str) -> None:
     ("arguments", "complaint"),
     [
         ((), "armpy_conformance needs --armpy-backend ID"),
-        (("--armpy-backend=Nobody",), "there is no backend 'Nobody'"),
+        (("--armpy-backend=Missing",), "there is no backend 'Missing'"),
         (("--armpy-backend=CpuRef", "--armpy-known-failures=none"), "No such file"),
     ],
 )

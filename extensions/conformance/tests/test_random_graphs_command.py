@@ -87,5 +87,5 @@ def test_kept_failures_of_one_operation_with_unlike_parts_are_listed_apart(
 
 
 def test_an_unknown_backend_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*COMMAND, "--backend", "Nobody", "--count", "1"]) != 0
-    assert "Nobody" in capsys.readouterr().err
+    assert main([*COMMAND, "--backend", "Missing", "--count", "1"]) != 0
+    assert "Missing" in capsys.readouterr().err

@@ -38,7 +38,7 @@ class Honest(IPrograms):
     def check(self, about: Mapping[str, object], options: OptionValues) -> ProgramCheck:
         if about.get("maker") == "Honest":
             return ProgramCheck(ProgramFit.ACCEPTED)
-        return ProgramCheck(ProgramFit.FOREIGN, "somebody else has made it")
+        return ProgramCheck(ProgramFit.FOREIGN, "another maker's program")
 
     def load(self, saved: SavedProgram) -> object:
         return self.programs[int(str(saved.about["number"]))]
@@ -63,7 +63,7 @@ class Trips(Honest):
     def check(self, about: Mapping[str, object], options: OptionValues) -> ProgramCheck:
         if about["maker"] == "Honest":
             return ProgramCheck(ProgramFit.ACCEPTED)
-        return ProgramCheck(ProgramFit.FOREIGN, "somebody else has made it")
+        return ProgramCheck(ProgramFit.FOREIGN, "another maker's program")
 
 
 class MixesUp(Honest):
@@ -90,7 +90,7 @@ class Compiler(CompilingBackend):
 
 
 def judged(programs: IPrograms | None) -> tuple[Outcome, str]:
-    """What becomes of the rule, and why."""
+    """Outcome of the rule, and the reason."""
     backend = Compiler(programs)
     result = judge_contract(BackendUnderTest(backend.get_id(), options_for(backend)), RULE)
     return result.outcome, result.text
@@ -109,7 +109,7 @@ def test_a_backend_without_any_has_nothing_to_try() -> None:
 @pytest.mark.parametrize(
     ("liar", "text"),
     [
-        (AcceptsAll, "check accepts a program of which it is told"),
+        (AcceptsAll, "check accepts a program that is described by"),
         (AcceptsNothing, "never good enough"),
         (SaysNoReason, "check gives no reason for refusing"),
         (Trips, "KeyError"),

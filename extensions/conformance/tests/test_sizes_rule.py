@@ -161,7 +161,7 @@ def notes() -> dict[str, tuple[Case, ...]]:
 
 
 def judged(backend: Sized) -> tuple[Outcome, str]:
-    """What becomes of the rule, and why."""
+    """Outcome of the rule, and the reason."""
     subject = BackendUnderTest(backend.get_id(), options_for(backend))
     subject.notes.update(notes())
     result = judge_contract(subject, RULE)

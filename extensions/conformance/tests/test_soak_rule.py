@@ -1,4 +1,4 @@
-"""Executions that stall are told from machines that do."""
+"""Stalled executions are distinguished from stalled machines."""
 
 from __future__ import annotations
 

@@ -291,7 +291,7 @@ MAX_EXTENSION_PREFIX = 0x7FFF
 
 def is_extension(code: int) -> bool:
     """Return whether a code of an operand or operation type belongs to an extension."""
-    # Prefix 0 is NNAPI's own, and negative codes are nobody's.
+    # Prefix 0 is NNAPI's own, and negative codes are undefined.
     return code >> EXTENSION_PREFIX_SHIFT > 0
 
 

@@ -182,8 +182,8 @@ class Device:
 
         Notes
         -----
-        No to an application that the allow list forbids to use extensions. `supported_extensions`
-        is what the device has, whoever asks.
+        False for an application that the allow list forbids to use extensions.
+        `supported_extensions` has the device's extensions for every application.
         """
         if extension_name is None:
             raise unexpected_null("the extension's name", where=self.name)
@@ -191,7 +191,7 @@ class Device:
         return is_allowed and extension_name in self.supported_extensions
 
     def get_supported_operations(self, model: IModel) -> list[bool]:
-        """Tell for each operation of a finished model whether it can run it, as they were added.
+        """Return for each operation of a finished model, in order, whether the device can run it.
 
         Raises
         ------
@@ -342,13 +342,13 @@ class DeviceManager:
     def get_supported_operations_for_devices(
         self, model: IModel, devices: Sequence[Device]
     ) -> list[bool]:
-        """Tell for each operation of a finished model whether one of some devices can run it.
+        """Return for each operation of a finished model whether one of some devices can run it.
 
         Returns
         -------
         list of bool
-            In the order in which the operations were added. False also where only an execution
-            can tell; a compilation for these devices leaves it to that.
+            In the order in which the operations were added. False also where support is known at
+            execution only; a compilation for these devices decides it then.
 
         Raises
         ------
@@ -439,7 +439,7 @@ class DeviceManager:
             options = replace(self._options, registry=self._found_registry())
             if is_relaxed:
                 faster = self._with_fast_math(self.devices if devices is None else devices)
-                # Where no device can be told, the exact runtime does, and none is made twice.
+                # If no device has the option, the exact runtime is used, and none is made twice.
                 is_relaxed = bool(faster)
                 options = replace(options, backend_options={**options.backend_options, **faster})
             chosen = None if devices is None else frozenset(d.backend_id for d in devices)
@@ -458,8 +458,8 @@ class DeviceManager:
         for device in devices:
             given = self._options.backend_options.get(device.backend_id, {})
             # Models of the lowest level cannot say it, so it is lost with the conversion.
-            is_told = device.level > LOWEST_FEATURE_LEVEL
-            if is_told and device.has_fast_math and FAST_MATH_OPTION not in given:
+            knows_relaxed = device.level > LOWEST_FEATURE_LEVEL
+            if knows_relaxed and device.has_fast_math and FAST_MATH_OPTION not in given:
                 # What the application said of other options of the backend stays as it is.
                 found[device.backend_id] = {**given, FAST_MATH_OPTION: True}
         return found

@@ -158,7 +158,7 @@ class Memory:
 
         Notes
         -----
-        A ``memfd`` of Linux. Whoever is sent `file_descriptor` maps it with `from_fd`.
+        A ``memfd`` of Linux. A process that receives `file_descriptor` maps it with `from_fd`.
 
         References
         ----------
@@ -257,7 +257,7 @@ class Memory:
 
     @property
     def file_descriptor(self) -> int:
-        """Of memory that `shared` has made, as long as that is open; -1 for all other."""
+        """Descriptor of open memory made by `shared`; -1 for all other memory."""
         return -1 if self._external is None else self._external.file_descriptor
 
     @property

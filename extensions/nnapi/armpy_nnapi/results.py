@@ -50,7 +50,7 @@ EVENT_CODES: Mapping[ResultCode, ResultCode] = MappingProxyType(
         ResultCode.DEAD_OBJECT: ResultCode.OP_FAILED,
     }
 )
-"""Codes that events tell in the place of those that have no status of their own in the HAL.
+"""Codes that events report in place of those without a status of their own in the HAL.
 
 References
 ----------
@@ -173,7 +173,7 @@ def as_nnapi_error(error: ArmpyError | MemoryError, where: str = "") -> NnapiErr
 
 
 def _code_of(error: ArmpyError | MemoryError) -> ResultCode:
-    """The result code of an error; that of the device which has failed, if nobody else is left."""
+    """The result code of an error; the failed device's, if no other device is left."""
     cause = error.__cause__
     if isinstance(error, BackendCapabilityError) and isinstance(cause, ArmpyError):
         return cause.code if isinstance(cause, NnapiError) else _code_of(cause)

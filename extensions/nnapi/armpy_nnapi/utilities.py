@@ -259,12 +259,12 @@ def lookup_performance(table: PerformanceTable, operand_type: int) -> Performanc
 
 
 def is_extension_operand_type(operand_type: int) -> bool:
-    """Whether a type of operand belongs to a vendor extension; NNAPI ``isExtensionOperandType``."""
+    """Return whether an operand type is a vendor extension's; NNAPI ``isExtensionOperandType``."""
     return is_extension(operand_type)
 
 
 def is_extension_operation_type(operation_type: int) -> bool:
-    """Whether an operation belongs to a vendor extension; NNAPI ``isExtensionOperationType``."""
+    """Return whether an operation is a vendor extension's; NNAPI ``isExtensionOperationType``."""
     return is_extension(operation_type)
 
 

@@ -30,7 +30,7 @@ FIGURES = DeviceFigures(
 
 
 class Npu(FakeBackend):
-    """Declares what it is told to."""
+    """Declares the figures that a test sets."""
 
     figures: DeviceFigures | None = FIGURES
 

@@ -266,7 +266,7 @@ def test_a_closed_compilation_is_not_run() -> None:
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("is_closed", [True, False])
-def test_a_compilation_leaves_nothing_behind(is_closed: bool) -> None:
+def test_a_compilation_frees_its_networks(is_closed: bool) -> None:
     with devices_of() as manager:
         compilation = compiled(sum_model(manager=manager))
         network = weakref.ref(compilation.network(()))

@@ -237,7 +237,7 @@ def test_a_models_manager_is_that_of_its_devices(manager: DeviceManager) -> None
     with fails(ResultCode.BAD_DATA, "the devices are of another manager than the model"):
         manager.get_supported_operations_for_devices(model, [manager.devices[0]])
     Compilation.create_for_devices(model, [other.devices[0]])
-    # One that was made for nobody's can be compiled for all.
+    # A model made without a manager can be compiled for all.
     Compilation.create_for_devices(sum_model(), [manager.devices[0]])
 
 

@@ -130,7 +130,7 @@ def test_what_belongs_to_an_extension_has_its_name() -> None:
         text, plain = graph_dump(model), graph_dump(model.description)
     assert "\\ncom.example.fibonacci/TENSOR_INT64(2)" in text
     assert '"0: com.example.fibonacci/FIBONACCI"' in text
-    assert "\\ncom.example.fibonacci/1(2)" in plain  # of which nobody knows more
+    assert "\\ncom.example.fibonacci/1(2)" in plain  # of which no more is known
     assert '"0: com.example.fibonacci/7"' in plain
 
 

@@ -259,7 +259,7 @@ def test_a_larger_buffer_is_filled_as_far_as_needed() -> None:
     assert total.tolist() == [11, 12, 7]
 
 
-def test_a_smaller_buffer_is_not_written_and_the_needed_dimensions_are_told() -> None:
+def test_a_smaller_buffer_is_not_written_and_the_needed_dimensions_are_reported() -> None:
     execution = open_sum(FLOAT_2)
     execution.set_input(0, floats(1, 2))
     execution.set_input(1, floats(10), OperandType(C.TENSOR_FLOAT32, (1,)))

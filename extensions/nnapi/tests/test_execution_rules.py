@@ -56,7 +56,7 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has 
 
 
 class Device:
-    """A scripted device that waits, where it is told to, until its gate is opened."""
+    """A scripted device that waits at set places until its gate is opened."""
 
     def __init__(self) -> None:
         self.gate = threading.Event()
@@ -376,7 +376,7 @@ def test_fences_that_wait_have_one_thread_between_them(device: Device) -> None:
     before = threading.active_count()
     with contextlib.ExitStack() as stack:
         made = [stack.enter_context(pipe()) for _ in range(20)]
-        assert threading.active_count() <= before  # nobody waits for them
+        assert threading.active_count() <= before  # no thread waits for them
         executions = [execution_of(compilation) for _ in made]
         events = [
             execution.start_compute_with_dependencies([fence])
@@ -601,15 +601,15 @@ def test_what_waits_for_a_fence_goes_on_when_nobody_has_it_any_more(device: Devi
     assert total.tolist() == [11, 22]
 
 
-def test_the_end_of_an_event_is_told_once() -> None:
+def test_the_end_of_an_event_is_reported_once() -> None:
     event = Event()
-    told: list[BaseException | None] = []
-    event.when_done(told.append)
+    results: list[BaseException | None] = []
+    event.when_done(results.append)
     event.settle(None)
     event.settle(NnapiError("too late", code=ResultCode.OP_FAILED))
-    event.when_done(told.append)
+    event.when_done(results.append)
     event.wait(0)
-    assert told == [None, None]
+    assert results == [None, None]
 
 
 def test_what_is_urgent_does_not_keep_others_waiting_for_ever(device: Device) -> None:
@@ -695,7 +695,7 @@ def test_times_without_end_are_no_limit(device: Device, duration_ns: int) -> Non
         execution.set_timeout(duration_ns)
         compute(execution)
         assert total.tolist() == [11, 22]
-    later, _, _ = execution_of(compilation)  # whoever watches deadlines is still there
+    later, _, _ = execution_of(compilation)  # the watch of deadlines is still there
     later.set_timeout(20_000_000)
     device.block()
     with fails(ResultCode.MISSED_DEADLINE_TRANSIENT, "deadline"):

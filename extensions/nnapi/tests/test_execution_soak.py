@@ -157,7 +157,7 @@ class Worker:
             way = self._random.choice(self._ways)
             try:
                 way(index)
-            except Exception as error:  # noqa: BLE001 - told by the test
+            except Exception as error:  # noqa: BLE001 - reported by the test
                 self.problems.append(f"{self._networks[index].name} {way.__name__}: {error!r}")
 
     def close(self) -> None:
@@ -269,7 +269,7 @@ class Worker:
 
 
 def resident_bytes() -> int:
-    """What this process has in memory; 0 where nobody says."""
+    """Resident memory of this process; 0 where it is unknown."""
     gc.collect()
     with contextlib.suppress(OSError):
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -277,7 +277,7 @@ def resident_bytes() -> int:
 
 
 def num_descriptors() -> int:
-    """How many descriptors are open; 0 where nobody says."""
+    """Number of open descriptors; 0 where it is unknown."""
     with contextlib.suppress(OSError):
         return len(os.listdir("/proc/self/fd"))
     return 0
@@ -323,5 +323,5 @@ def test_nothing_is_lost_or_mixed_up_and_memory_stays_flat(
     assert by_outcome["late"] > 0  # deadlines were hard to meet
     assert set(by_way) == {"call", "start", "burst", "reuse", "chain"}
     assert len(by_network) == len(networks)
-    assert all(by_network.values())  # nobody was starved
+    assert all(by_network.values())  # no thread was starved
     assert all(sum(worker.counts.values()) for worker in workers)

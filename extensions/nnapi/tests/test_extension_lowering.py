@@ -1,4 +1,4 @@
-"""What becomes of extensions' operands and operations in the core's graph."""
+"""Extensions' operands and operations in the core's graph."""
 
 from __future__ import annotations
 

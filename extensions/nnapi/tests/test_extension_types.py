@@ -192,7 +192,7 @@ def test_a_byte_order_mark_is_none_of_the_first_entry(tmp_path: Path) -> None:
     assert found.entries == {"com.foo.bar", "/opt/run"}
 
 
-def test_an_empty_list_allows_nobody(tmp_path: Path) -> None:
+def test_an_empty_list_allows_no_application(tmp_path: Path) -> None:
     assert not TypeManager([VENDOR], allow_list(tmp_path, ""), "com.foo.bar").is_allowed
 
 
@@ -245,7 +245,7 @@ def test_who_is_not_on_the_list_is_refused_by_name_and_file(
         manager.lookup()(FIBONACCI)
 
 
-def test_a_list_that_cannot_be_read_allows_nobody(
+def test_a_list_that_cannot_be_read_allows_no_application(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(ENVIRONMENT_VARIABLE, str(tmp_path / "missing"))

@@ -1,4 +1,4 @@
-"""What a model may say of vendor extensions, and what becomes of it inside another model."""
+"""Declarations of vendor extensions in models, and in models inside other models."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def described(
     prefix: int = 7,
     extensions: Mapping[int, str] | None = None,
     *,
-    told: ExtensionTypeInformation = RECORD,
+    extension_type: ExtensionTypeInformation = RECORD,
     operation: int | None = None,
 ) -> ModelDescription:
     """One REVERSE of two records, with prefixes of its own."""
-    given = Operand(prefix << 16 | TENSOR_RECORD, (2,), extension_type=told)
+    given = Operand(prefix << 16 | TENSOR_RECORD, (2,), extension_type=extension_type)
     operands = (
         replace(given, lifetime=Lifetime.SUBGRAPH_INPUT),
         replace(given, lifetime=Lifetime.SUBGRAPH_OUTPUT),
@@ -79,7 +79,7 @@ def test_a_model_with_prefixes_of_its_own_is_valid() -> None:
         ),
         (described(operation=9 << 16), "operation 0: the prefix of its code has no name.*got 9"),
         (
-            described(told=ExtensionTypeInformation(TENSOR_RECORD + 1, True, 3)),
+            described(extension_type=ExtensionTypeInformation(TENSOR_RECORD + 1, True, 3)),
             "operand 0: the number of its type contradicts its code.*1 of 0x70001; got 2",
         ),
     ],

@@ -130,7 +130,7 @@ def test_each_operation_runs_on_the_first_device_whose_level_has_it(
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_results_of_devices_of_every_level_have_shapes_and_times(level: int) -> None:
-    """Drivers of the first levels tell no more than an error; the core knows the rest itself."""
+    """Drivers of the first levels report no more than an error; the core knows the rest itself."""
     with devices_of(of_level(level)) as manager:
         builder, rows = ModelBuilder(manager), OperandType(OperandCode.TENSOR_FLOAT32, (0, 2))
         model = builder.finish(builder.add(builder.input(rows), floats(1, 1), outputs=rows))

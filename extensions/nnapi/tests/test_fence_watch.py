@@ -24,7 +24,7 @@ def test_a_fence_that_nobody_can_wait_for_is_refused_and_the_next_is_not(
     first, second = os.pipe(), os.pipe()
     with monkeypatch.context() as patch:
         patch.setattr(fence_watch, "start_daemon", fail)
-        with pytest.raises(QueueFullError, match="nobody can wait for the fence: can't start"):
+        with pytest.raises(QueueFullError, match="no thread can wait for the fence: can't start"):
             watch.begin(first[0], lambda: None)
     watch.begin(second[0], seen.set)
     os.write(second[1], b"x")

@@ -1,4 +1,4 @@
-"""What is checked of a model as a whole, and what becomes of it."""
+"""Checks and results of finishing a model."""
 
 from __future__ import annotations
 

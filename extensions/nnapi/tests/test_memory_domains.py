@@ -609,7 +609,7 @@ def test_another_device_takes_over_from_one_that_fails_while_it_executes() -> No
         given = filled(memory_for((compilation, "input", 0)), 1, 2)
         total = memory_for((compilation, "output", 0))
         assert total.device == "Npu"
-        for number in (10, 20):  # the second time nobody asks the device
+        for number in (10, 20):  # the second time without asking the device
             executed(compilation, given, floats(number, number), total)
             assert contents(total) == [1 + number, 2 + number]
         event = prepared(compilation, given, floats(1, 1), total).start_compute()
@@ -841,7 +841,7 @@ def test_a_copy_tells_dimensions_that_were_not_known(manager: DeviceManager) -> 
     source = memory_for((compilation, "input", 0), dimensions=(2,))
     target = memory_for((compilation, "input", 0))
     with fails(BAD_DATA, "another size. Expected 0 bytes; got 8 bytes"):
-        filled(target, 1, 2)  # plain memory does not tell
+        filled(target, 1, 2)  # plain memory has no size to check
     Memory.copy(filled(source, 1, 2), target)
     assert target.dimensions == (2,)
     assert contents(target) == [1, 2]

@@ -246,7 +246,7 @@ def loop(manager: DeviceManager, tail: str = "") -> Model:
         lambda: ScriptedBackend("Failing", FAILS, operations=[ElementwiseBinary]),
         lambda: ScriptedBackend("Failing", LATER, operations=[ElementwiseBinary]),
     ],
-    ids=["behind the loop", "in its body", "in its body's second turn"],
+    ids=["after the loop", "in its body", "in its body's second turn"],
 )
 def test_a_device_that_fails_around_a_loop_does_not_make_it_endless(
     make: Callable[[], IBackendInternal],

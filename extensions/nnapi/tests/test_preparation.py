@@ -1,4 +1,4 @@
-"""NNAPI's preparation: what a device is told, and the code of one that fails or is late."""
+"""NNAPI's preparation: a device's arguments, and the result codes of late or failing ones."""
 
 from __future__ import annotations
 

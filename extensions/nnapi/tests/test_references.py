@@ -52,7 +52,7 @@ class Chain:
         ]
 
     def model(self) -> Model:
-        """The chain as a model; nobody else keeps the models in it."""
+        """The chain as a model, which has the only references to the models in it."""
         builder = ModelBuilder(DEVICES)
         condition, x = builder.input(BOOL_1), builder.input(FLOAT_2)
         for then, other in self._pairs:

@@ -1,4 +1,4 @@
-"""Relaxed models: backends that can compute float32 less exactly are told that they may."""
+"""Relaxed models: backends that can compute float32 less exactly may do so."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from tests.support.nnapi_models import FLOAT_2, add_activation, add_operands, fl
 
 
 class Careful(FakeBackend):
-    """Remembers what it is told about each network."""
+    """Remembers the options of each network."""
 
     def __init__(self, options: Sequence[BackendOption]) -> None:
         super().__init__("Careful")
         self._declared = options
-        self.told: list[OptionValues] = []
+        self.received: list[OptionValues] = []
 
     @property
     def options(self) -> Sequence[BackendOption]:
@@ -43,21 +43,21 @@ class Careful(FakeBackend):
     def optimize_subgraph_view(
         self, view: SubgraphView, request: PreparationRequest
     ) -> OptimizationViews:
-        self.told.append(request.model_options)
+        self.received.append(request.model_options)
         return super().optimize_subgraph_view(view, request)
 
 
 FAST = BackendOption("fast_math_enabled", False, "May be quick.", OptionScope.MODEL)
 
 
-def told(
+def options_received(
     options: Sequence[BackendOption],
     *,
     is_relaxed: bool,
     given: Mapping[str, object] | None = None,
     by_device: bool = False,
 ) -> list[OptionValues]:
-    """What a backend with some options is told of a model with one sum."""
+    """Options that a backend receives for a model with one sum."""
     backend = Careful(options)
     chosen = RuntimeOptions(
         backends=["Careful", "CpuRef"],
@@ -78,22 +78,24 @@ def told(
         compilation.finish()
         (result,) = compilation(floats(1, 2), floats(3, 4))
         np.testing.assert_array_equal(result, floats(4, 6))
-    return backend.told
+    return backend.received
 
 
 @pytest.mark.parametrize("by_device", [False, True])
-def test_a_backend_with_the_option_is_told_of_relaxed_models_only(by_device: bool) -> None:
-    assert told([FAST], is_relaxed=True, by_device=by_device) == [{"fast_math_enabled": True}]
-    for options in told([FAST], is_relaxed=False, by_device=by_device):
+def test_the_option_is_set_for_relaxed_models_only(by_device: bool) -> None:
+    assert options_received([FAST], is_relaxed=True, by_device=by_device) == [
+        {"fast_math_enabled": True}
+    ]
+    for options in options_received([FAST], is_relaxed=False, by_device=by_device):
         assert not options.get("fast_math_enabled", False)
 
 
 def test_what_the_managers_options_say_is_kept() -> None:
     given = {"fast_math_enabled": False}
-    assert told([FAST], is_relaxed=True, given=given) == [given]
+    assert options_received([FAST], is_relaxed=True, given=given) == [given]
     other = BackendOption("depth", 3, "How deep.", OptionScope.MODEL)
     expected = {"fast_math_enabled": True, "depth": 5}
-    assert told([FAST, other], is_relaxed=True, given={"depth": 5}) == [expected]
+    assert options_received([FAST, other], is_relaxed=True, given={"depth": 5}) == [expected]
 
 
 @pytest.mark.parametrize(
@@ -105,12 +107,12 @@ def test_what_the_managers_options_say_is_kept() -> None:
     ],
     ids=["another name", "another scope", "another type"],
 )
-def test_a_backend_without_the_option_is_told_nothing(option: BackendOption) -> None:
-    for options in told([option], is_relaxed=True):
+def test_a_backend_without_the_option_gets_none(option: BackendOption) -> None:
+    for options in options_received([option], is_relaxed=True):
         assert not options.get(option.name)
 
 
-def test_there_is_one_runtime_where_nothing_can_be_told() -> None:
+def test_there_is_one_runtime_where_no_backend_has_the_option() -> None:
     chosen = RuntimeOptions(backends=["CpuRef"], registry=registry_of(ReferenceBackend()))
     with DeviceManager(chosen) as manager:
         assert manager.runtime(is_relaxed=True) is manager.runtime()
@@ -119,29 +121,29 @@ def test_there_is_one_runtime_where_nothing_can_be_told() -> None:
 
 
 class Asking(FakeBackend):
-    """Has no option, and remembers what it is told of each network."""
+    """Has no option, and remembers whether each network is relaxed."""
 
     level = 30
 
     def __init__(self) -> None:
         super().__init__("Careful")
-        self.told: list[bool] = []
+        self.received: list[bool] = []
 
     def get_devices(self) -> Sequence[DeviceInfo]:
         return (DeviceInfo(feature_level=self.level),)
 
     def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
-        self.told.append(request.relaxed)
+        self.received.append(request.relaxed)
         return super().get_layer_support(request)
 
     def optimize_subgraph_view(
         self, view: SubgraphView, request: PreparationRequest
     ) -> OptimizationViews:
-        self.told.append(request.relaxed)
+        self.received.append(request.relaxed)
         return super().optimize_subgraph_view(view, request)
 
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        self.told.append(network.relaxed)
+        self.received.append(network.relaxed)
         return super().create_workload_factory(network)
 
 
@@ -163,7 +165,7 @@ def test_every_backend_is_told_by_a_field_from_the_level_that_has_it(
         compilation = Compilation(model)
         compilation.finish()
         np.testing.assert_array_equal(compilation(floats(1, 2), floats(3, 4))[0], floats(4, 6))
-    assert set(backend.told) == {is_relaxed and level > 27}
+    assert set(backend.received) == {is_relaxed and level > 27}
 
 
 def test_an_application_without_nnapi_can_say_it_too() -> None:
@@ -171,7 +173,7 @@ def test_an_application_without_nnapi_can_say_it_too() -> None:
     runtime = runtime_of(backend)
     properties = NetworkProperties(optimizer=OptimizerOptions(relaxed=True))
     runtime.load_network(chain(), properties)
-    assert set(backend.told) == {True}
-    backend.told.clear()
+    assert set(backend.received) == {True}
+    backend.received.clear()
     runtime.load_network(chain())
-    assert set(backend.told) == {False}
+    assert set(backend.received) == {False}

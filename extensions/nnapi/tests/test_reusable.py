@@ -223,7 +223,7 @@ def test_what_is_used_between_two_looks_is_kept(reusable: Reusable) -> None:
 
 
 class FailingOnce(FakeBackend):
-    """Fails when it is told to, once."""
+    """Fails on request, once."""
 
     def __init__(self) -> None:
         self.is_to_fail = False

@@ -41,7 +41,7 @@ needs_eventfd = pytest.mark.skipif(not hasattr(os, "eventfd"), reason="the syste
 
 
 class Gated(FakeBackend):
-    """Executes when it is let, and tells how long the device has taken."""
+    """Executes when it is let, and reports the time on the device."""
 
     def __init__(self) -> None:
         self.gate, self.entered = threading.Event(), threading.Event()

@@ -40,9 +40,9 @@ def test_nnapi_tells_models_as_graphs_and_what_executions_come_to(
         compilation.finish()
         compilation(np.float32([1, 2]))  # type: ignore[arg-type]  # an array
         assert manager.devices
-    told = "\n".join(record.getMessage() for record in caplog.records)
-    assert "digraph" in told
-    assert "RELU" in told
-    assert "Compilation.finish: 1 operations, all devices" in told
-    assert "an NNAPI execution came to NO_ERROR" in told
-    assert "device nnapi-reference, feature level" in told
+    messages = "\n".join(record.getMessage() for record in caplog.records)
+    assert "digraph" in messages
+    assert "RELU" in messages
+    assert "Compilation.finish: 1 operations, all devices" in messages
+    assert "an NNAPI execution came to NO_ERROR" in messages
+    assert "device nnapi-reference, feature level" in messages

@@ -47,7 +47,7 @@ _SLACK = 1e-4
 """Relative error that every backend may have: floats are added in other orders."""
 
 Progress = Callable[[ModelAccuracy], None]
-"""Is told about each model when it is through."""
+"""Receives the result of each model."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -244,7 +244,7 @@ def _bends() -> Iterator[CaseTemplate]:
 
 
 def _square() -> Iterator[CaseTemplate]:
-    """Matrices with as many rows as columns: nothing but the elements tells which is which."""
+    """Matrices with as many rows as columns: only the elements distinguish them."""
     yield CaseTemplate("square", Transpose((1, 0)), ((9, 9),), _FLOAT_AND_BYTES, (anything,))
     for order in ((0, 2, 1), (1, 0, 2), (2, 1, 0), (1, 2, 0), (2, 0, 1)):
         name = "cube-" + "".join(map(str, order))

@@ -65,7 +65,7 @@ def case_templates() -> Iterator[CaseTemplate]:
 
 
 def _hashes() -> Iterator[CaseTemplate]:
-    """LshProjection of items of all lengths that FarmHash tells apart, and their ends.
+    """LshProjection of items of all lengths that FarmHash treats differently, and their ends.
 
     Notes
     -----

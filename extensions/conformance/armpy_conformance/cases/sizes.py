@@ -157,7 +157,7 @@ def _long_dimensions() -> Iterator[CaseTemplate]:
 
 
 def _caches() -> Iterator[CaseTemplate]:
-    """Tensors that no usual cache holds; the last elements tell."""
+    """Tensors larger than usual caches; errors show in the last elements."""
     for label, size in (("256-kib", _WIDE_CACHE), ("2-mib", _WIDEST_CACHE)):
         square = ElementwiseUnary(UnaryOperation.ABS)
         yield CaseTemplate(label, ElementwiseBinary(), ((size,), (size,)), _FLOAT, (anything,))

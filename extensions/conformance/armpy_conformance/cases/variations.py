@@ -55,11 +55,11 @@ _KEEPS_NAN = (
     DepthwiseConvolution2d,
     FullyConnected,
 )
-"""Operations of which everybody agrees what becomes of what is not a number."""
+"""Operations whose result for NaN is undisputed."""
 
 
 def variations(cases: Sequence[Case]) -> Iterator[Case]:
-    """For each kind of layer a case of many elements, one with NaN, one with other constants."""
+    """Yield a case of many elements, of NaN and of other constants for each kind of layer."""
     for make in (with_many_elements, with_not_a_number, with_other_constants):
         seen: set[tuple[object, ...]] = set()
         for case in cases:

@@ -17,11 +17,11 @@ from armpy.ops.operation import Array, Operation
 from armpy.ops.tolerance import compare
 from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.case import Case, CaseInput
+from armpy_conformance.contract.attribute_cases import attribute_cases
 from armpy_conformance.contract.case import NothingToKeepError, ViolationError
 from armpy_conformance.contract.every_operation import one_of_each
 from armpy_conformance.contract.networks import Bench, bench, sample_bench, samples
 from armpy_conformance.contract.options import allowed_values
-from armpy_conformance.contract.telling import telling_cases
 
 _FRACTION = 0.375
 """Added to numbers among attributes: exact in each type of floats, and lost in integers."""
@@ -88,7 +88,7 @@ def _changed(subject: BackendUnderTest, case: Case, name: str, value: object) ->
 
 def _other_attributes(operation: Operation) -> Iterator[tuple[str, object]]:
     """Values other than its own for each attribute: those of the kit's cases, and fractions."""
-    siblings = [case.operation for case in telling_cases().get(operation.name, ())]
+    siblings = [case.operation for case in attribute_cases().get(operation.name, ())]
     for field in dataclasses.fields(operation):  # type: ignore[arg-type]  # subclasses are
         own = getattr(operation, field.name)
         if isinstance(own, float):
@@ -167,7 +167,7 @@ def runtimes_differ_in_one_option(subject: BackendUnderTest) -> None:
             given = {subject.backend_id: {option.name: value}}
             changed = replace(subject.options, backend_options=given)
             if _take_turns(subject, changed, benches, f"{option.name} = {value!r}"):
-                break  # the others are refused, or tell no more
+                break  # the others are refused, or add nothing
 
 
 def _take_turns(

@@ -95,7 +95,7 @@ def executions_have_memory_of_their_own(subject: BackendUnderTest) -> None:
 
 
 def idle_memory_can_be_given_back(subject: BackendUnderTest) -> None:
-    """When workloads have given back what they keep for later, executions are right as before."""
+    """Executions stay right after workloads have given back their idle memory."""
     driven = _chained(subject)
     memory = driven.memory()
     for number in range(3):
@@ -105,8 +105,8 @@ def idle_memory_can_be_given_back(subject: BackendUnderTest) -> None:
     memory.release()
 
 
-def nothing_is_written_behind_the_padding(subject: BackendUnderTest) -> None:
-    """Executions write to their outputs and, where it is declared, to the padding behind them."""
+def nothing_is_written_past_the_padding(subject: BackendUnderTest) -> None:
+    """Executions write to their outputs and, where it is declared, to the padding after them."""
     backend = backend_of_runtime(subject)
     for case in samples(subject):
         driven = Driven(backend, sample_bench(subject, case))
@@ -116,14 +116,14 @@ def nothing_is_written_behind_the_padding(subject: BackendUnderTest) -> None:
         driven.run(memory, "in memory with guards between tensors")
         check(
             memory.are_guards_whole,
-            f"{case.operation.name} has written behind an output, and behind the "
+            f"{case.operation.name} has written past an output, and past the "
             f"{driven.declared.padding_bytes} bytes to which padding_bytes rounds it up",
         )
         memory.release()
 
 
 def arenas_can_be_made_again_and_again(subject: BackendUnderTest) -> None:
-    """What an arena has given back is there for the next one, and memory does not grow."""
+    """Freed memory of an arena is available to the next one, and memory does not grow."""
     backend = backend_of_runtime(subject)
     for case in samples(subject):
         driven = Driven(backend, sample_bench(subject, case))

@@ -81,7 +81,7 @@ def _drivens(subject: BackendUnderTest) -> Iterator[tuple[BackendProxy, Driven]]
 
 
 def elements_come_out_as_they_went_in(subject: BackendUnderTest) -> None:
-    """What is copied into a buffer stays there, also beside other buffers for the same."""
+    """Elements copied into a buffer stay there, also beside other buffers of the same kind."""
     for backend, driven in _drivens(subject):
         first = driven.bench.feeds
         pairs = [

@@ -31,14 +31,14 @@ from armpy.plugins.proxy.guarded_call import ask_method
 from armpy.store.archive.trust import TRUSTED
 from armpy_conformance.backend_under_test import BackendUnderTest, layers_of
 from armpy_conformance.cases.patterns import kit_patterns
+from armpy_conformance.contract.attribute_cases import attribute_cases, side_by_side
 from armpy_conformance.contract.case import NotApplicableError, NothingToKeepError, check
 from armpy_conformance.contract.networks import Bench, sample_bench, samples, with_constants
 from armpy_conformance.contract.networks import bench as made_bench
-from armpy_conformance.contract.telling import side_by_side, telling_cases
 
 
 def kept_parts_compute_the_same(subject: BackendUnderTest) -> None:
-    """What the core keeps of compiled parts for the next process gives the right answers there."""
+    """Compiled parts that the core keeps give the right answers in the next process."""
     if not keeps_programs(subject.backend):
         raise NothingToKeepError("the core keeps none of its programs")
     pairs = with_constants(subject)  # whose files must not be taken for each other's
@@ -55,7 +55,7 @@ def kept_parts_compute_the_same(subject: BackendUnderTest) -> None:
 
 
 def parts_that_cannot_be_used_are_compiled_anew(subject: BackendUnderTest) -> None:
-    """Of damaged files, and of programs that are refused, the parts are compiled again, right."""
+    """Parts of damaged files and of refused programs are compiled again, right."""
     if not keeps_programs(subject.backend):
         raise NothingToKeepError("the core keeps none of its programs")
     refusing = replace(subject.options, registry=_refusing(subject))
@@ -140,7 +140,7 @@ _ODD_NOTES: tuple[dict[str, object], ...] = (
 
 
 def saved_programs_compute_the_same(subject: BackendUnderTest) -> None:
-    """What `IPrograms.save` wrote is accepted by `check` and taken by `load`, and is right."""
+    """Programs of `IPrograms.save` are accepted by `check`, taken by `load`, and right."""
     backend = subject.backend
     kinds = (IPrograms, type(None))
     programs = ask_method(backend.get_id(), kinds, backend, "get_programs")
@@ -149,7 +149,7 @@ def saved_programs_compute_the_same(subject: BackendUnderTest) -> None:
     for odd in _ODD_NOTES:
         answer = ask_method(backend.get_id(), ProgramCheck, programs, "check", odd, {})
         is_taken = answer.fit is ProgramFit.ACCEPTED
-        check(not is_taken, f"check accepts a program of which it is told {odd!r}")
+        check(not is_taken, f"check accepts a program that is described by {odd!r}")
         check(bool(answer.reason), f"check gives no reason for refusing {odd!r}")
     pairs = with_constants(subject)  # whose programs must not be taken for each other's
     cases = dict.fromkeys((*samples(subject), *(case for pair in pairs for case in pair)))
@@ -184,7 +184,7 @@ def every_attribute_comes_back(subject: BackendUnderTest) -> None:
 
 
 def patterns_come_back(subject: BackendUnderTest) -> None:
-    """What a compiler makes of layers that follow each other, saved and loaded, is the same."""
+    """Compiled patterns of layers compute the same after saving and loading."""
     _check_all(subject, _of_patterns(subject))
 
 
@@ -209,7 +209,7 @@ def _check_all(subject: BackendUnderTest, benches: Iterable[Bench]) -> None:
 
 def _by_operation(subject: BackendUnderTest) -> Iterator[Bench]:
     """Networks of the layers of one operation each that the backend takes."""
-    for cases in telling_cases().values():
+    for cases in attribute_cases().values():
         taken = [c for c in cases if all(map(subject.support, layers_of(c)))]
         if taken:
             yield side_by_side(subject, taken)

@@ -36,7 +36,7 @@ from armpy_conformance.contract.case import NotApplicableError
 from armpy_conformance.contract.networks import Bench
 
 POISON = 0x55
-"""What memory holds that nobody has written to."""
+"""Value of bytes that have not been written."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -147,7 +147,7 @@ class Driven:
         return self._constants.get(value)
 
     def blocks(self) -> dict[Value, Lifetime]:
-        """When each tensor is needed: inputs from the first step on, outputs until the last."""
+        """Lifetimes of the tensors: inputs from the first step on, outputs until the last."""
         last = max(len(self.steps) - 1, 0)
         found = {value: (0, 0) for value in self.sources.values()}
         for number, step in enumerate(self.steps):
@@ -291,7 +291,7 @@ class ExecutionTensors:
 
 
 def _poisoned(size_bytes: int, alignment_bytes: int) -> Array:
-    """Memory that nobody has written to."""
+    """Memory that has not been written."""
     raw = np.full(size_bytes + alignment_bytes, POISON, np.uint8)
     start = -raw.ctypes.data % alignment_bytes
     return raw[start : start + size_bytes]

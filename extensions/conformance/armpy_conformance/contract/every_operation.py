@@ -1,4 +1,4 @@
-"""A passing case of each operation that a backend takes, with answers that tell inputs apart."""
+"""A passing case of each operation that a backend takes, with answers that depend on its inputs."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ from armpy.types import DataType
 from armpy_conformance.backend_under_test import BackendUnderTest, layers_of
 from armpy_conformance.case import Case
 from armpy_conformance.cases import operation_cases
+from armpy_conformance.contract.attribute_cases import attribute_cases, is_small
 from armpy_conformance.contract.case import ViolationError
-from armpy_conformance.contract.networks import Bench, is_apart, is_plain, tells_feeds_apart
-from armpy_conformance.contract.telling import is_small, telling_cases
+from armpy_conformance.contract.networks import Bench, depends_on_feeds, is_apart, is_plain
 from armpy_conformance.differential_run import other_feeds
 from armpy_conformance.judge import examine
 from armpy_conformance.result import Outcome
 
 _MOST_TRIES = 12
-"""Cases of an operation that are tried if none tells inputs apart in its first and last row."""
+"""Cases of an operation that are tried if no case's first and last rows depend on the inputs."""
 
 
 def one_of_each(subject: BackendUnderTest) -> tuple[Case, ...]:
     """A passing case of each operation, with answers that change with the inputs."""
     found = subject.notes.get("one of each")
     if found is None:
-        every = (_find_one(subject, name) for name in telling_cases())
+        every = (_find_one(subject, name) for name in attribute_cases())
         found = subject.notes["one of each"] = tuple(case for case in every if case is not None)
     return found
 
 
 def _find_one(subject: BackendUnderTest, name: str) -> Case | None:
-    """The case of an operation whose answers tell most; None if no case passes."""
-    for case in telling_cases()[name]:
-        if _is_usable(subject, case) and is_plain(case) and tells_feeds_apart(subject, case):
+    """The case of an operation with the most attributes; None if no case passes."""
+    for case in attribute_cases()[name]:
+        if _is_usable(subject, case) and is_plain(case) and depends_on_feeds(subject, case):
             verdict = examine(subject, case)
             if verdict.result.outcome is Outcome.PASSED:
                 return verdict.case
-    return next(_less_telling(subject, name), None)
+    return next(_others(subject, name), None)
 
 
-def _less_telling(subject: BackendUnderTest, name: str) -> Iterator[Case]:
+def _others(subject: BackendUnderTest, name: str) -> Iterator[Case]:
     """Passing cases with some answer that changes somewhere."""
     cases = (c for c in operation_cases() if c.operation.name == name and is_small(c))
     for case in islice((c for c in cases if _is_usable(subject, c)), _MOST_TRIES):
@@ -67,7 +67,7 @@ def _less_telling(subject: BackendUnderTest, name: str) -> Iterator[Case]:
 
 
 def _is_usable(subject: BackendUnderTest, case: Case) -> bool:
-    """Whether the backend takes a case, of a type whose answers differ little between devices."""
+    """Return whether the backend takes a case, of a type that is exact enough to compare."""
     has_inputs = any(item is not None and not item.is_constant for item in case.inputs)
     is_half = case.data_type == DataType.FLOAT16.name
     return has_inputs and not is_half and all(map(subject.support, layers_of(case)))

@@ -79,7 +79,7 @@ def _feeds(driven: Driven) -> tuple[Mapping[str, Array], ...]:
 
 
 def bound_executions_are_like_others(subject: BackendUnderTest) -> None:
-    """What was bound once reads what its tensors hold now, beside executions that are not."""
+    """Bound executions read their tensors' current elements, beside unbound executions."""
     backend = backend_of_runtime(subject)
     drivens = [Driven(backend, sample_bench(subject, case)) for case in samples(subject)]
     for driven in (*drivens, _chained(subject)):
@@ -125,7 +125,7 @@ def queued_executions_keep_their_order(subject: BackendUnderTest) -> None:
 
 
 def _check_end(completion: ICompletion) -> None:
-    """Check that a completion tells the end, and tells it again."""
+    """Check that a completion reports the end, repeatedly."""
     soon = completion.wait(0.0)
     check(isinstance(soon, bool), f"wait(0.0) returns {soon!r}")
     check(completion.wait() is True, "wait() without a limit returns before the end")
@@ -160,7 +160,7 @@ def _check_cancelled(completion: ICompletion) -> None:
 
 
 class _Unusable(ITensorHandle):
-    """A tensor that nobody can use."""
+    """An unusable tensor."""
 
     def __init__(self, info: TensorInfo) -> None:
         self._info = info
@@ -177,7 +177,7 @@ class _UnusableError(Exception):
     """Error of a tensor that cannot be mapped, raised by any use of it."""
 
 
-def failures_are_told(subject: BackendUnderTest) -> None:
+def failures_are_reported(subject: BackendUnderTest) -> None:
     """An execution that cannot be done raises, at once or when its end is waited for."""
     driven = _chained(subject)
     memory = driven.memory()
@@ -192,7 +192,7 @@ def failures_are_told(subject: BackendUnderTest) -> None:
                     found = found()
                 if isinstance(found, ICompletion):
                     found.wait(_WAIT_S)
-            except Exception:  # noqa: BLE001 - whatever it is, it was told
+            except Exception:  # noqa: BLE001 - any error reports the failure
                 continue
             raise ViolationError(f"{what} says nothing of an input that cannot be used")
     driven.run(memory, "after an execution that could not be done")
@@ -332,7 +332,7 @@ def _stopped(
                         _finish([call() for call in memory.bound()])
                 else:
                     _timed(driven, memory)
-        except Exception as raised:  # noqa: BLE001 - looked at by whoever has stopped it
+        except Exception as raised:  # noqa: BLE001 - checked by the thread that stopped it
             error = raised
         ended.append((time.perf_counter(), error))
 
@@ -367,7 +367,7 @@ def _check_stops(subject: BackendUnderTest, *, is_bound: bool) -> None:
     """Stop some executions, and look at what was raised and when."""
     driven, memory = _long(subject)
     stops: list[_Stop] = []
-    # Other things that the machine does can only make it later: two that are soon tell.
+    # Other load can only delay a stop: two quick ones suffice.
     while len(stops) < _ATTEMPTS and sum(stop.is_soon for stop in stops) < _ENOUGH:
         stops.append(_stopped(driven, memory, is_bound=is_bound))
     _check_errors(stops, ExecutionCancelledError)
@@ -389,8 +389,8 @@ def _check_errors(stops: Sequence[_Stop], kind: type[ArmpyError]) -> None:
         check(isinstance(error, kind), f"expected a {kind.__name__}, it raises {shown}")
 
 
-def deadlines_are_told_from_cancellations(subject: BackendUnderTest) -> None:
-    """What stops at its deadline raises an ExecutionTimeoutError."""
+def deadlines_differ_from_cancellations(subject: BackendUnderTest) -> None:
+    """Executions that stop at their deadline raise an ExecutionTimeoutError."""
     driven, memory = _long(subject)
     stops = [_stopped(driven, memory, has_deadline=True) for _ in range(2)]
     _check_errors(stops, ExecutionTimeoutError)

@@ -254,7 +254,7 @@ class _ReadOptions(dict[str, OptionValue]):
 
 
 def every_option_is_read(subject: BackendUnderTest) -> None:
-    """What an option says is looked at when something is made for a runtime or a network."""
+    """Each option is read when something is made for a runtime or a network."""
     declared = tuple(subject.raw_backend.options)
     if not declared:
         raise NothingToKeepError("it declares no options")
@@ -293,9 +293,9 @@ def _make_all(backend: IBackendInternal, options: OptionValues, bench: Bench) ->
 
 
 def device_times_are_no_longer_than_the_clocks(subject: BackendUnderTest) -> None:
-    """What an execution has taken on the device is some of what it has taken, and not more."""
+    """An execution's time on the device is not longer than its whole time."""
     backend = backend_of_runtime(subject)
-    tells = False
+    has_times = False
     for case in samples(subject):
         larger = _of_bytes(subject, case, 1 << 20) or case
         driven = Driven(backend, Bench(larger.graph(), larger.feeds(), {}))
@@ -311,7 +311,7 @@ def device_times_are_no_longer_than_the_clocks(subject: BackendUnderTest) -> Non
                 wall_s = time.perf_counter() - started
             if timing.on_device_ns is None:
                 break
-            tells = True
+            has_times = True
             device_s = timing.on_device_ns / 1e9
             check(
                 device_s <= wall_s + _SLACK_S,
@@ -325,8 +325,8 @@ def device_times_are_no_longer_than_the_clocks(subject: BackendUnderTest) -> Non
             f"executions of {case.operation.name} are said to take {max(shares, default=0):.1e} of "
             "their time on the device: are these microseconds?",
         )
-    if not tells:
-        raise NothingToKeepError("it does not tell how long its device takes")
+    if not has_times:
+        raise NothingToKeepError("it does not report the times of its device")
 
 
 _LEAST_SHARE = 1 / 200

@@ -93,7 +93,7 @@ class LentMemory:
 
     @property
     def is_whole(self) -> bool:
-        """Return whether nobody has written beside the tensor and its padding."""
+        """Return whether nothing was written beside the tensor and its padding."""
         beside = np.delete(self._bytes, self._room)
         return bool((beside == POISON).all())
 
@@ -130,7 +130,7 @@ def _is_imported(driven: Driven, source: MemorySource) -> bool:
 
 
 def answers_are_kept(subject: BackendUnderTest) -> None:
-    """What can be imported is, and what cannot has a reason and is refused."""
+    """Importable memory is imported, and other memory is refused with a reason."""
     for driven, source in _drivens(subject):
         for value in (*driven.sources.values(), *driven.results.values()):
             # The core asks about nothing that does not begin as the factory declares.
@@ -195,7 +195,7 @@ def _import(
 
 
 def inputs_are_read_where_they_lie(subject: BackendUnderTest) -> None:
-    """What the lender writes between two executions is what the second one reads."""
+    """Elements that the lender writes between two executions are read by the second one."""
     for driven, source in _drivens(subject):
         memory = driven.memory()
         lent = _import(driven, memory, source, driven.sources, written=False)
@@ -214,7 +214,7 @@ def inputs_are_read_where_they_lie(subject: BackendUnderTest) -> None:
 
 
 def outputs_are_written_where_they_lie(subject: BackendUnderTest) -> None:
-    """When an execution has ended, the lender has the results, and nothing beside them."""
+    """The lender's memory holds the results after an execution, and nothing beside them."""
     for driven, source in _drivens(subject):
         memory = driven.memory()
         lent = _import(driven, memory, source, driven.results, written=True)
@@ -254,7 +254,7 @@ def memory_is_let_go(subject: BackendUnderTest) -> None:
 
 
 def _borrow(driven: Driven, source: MemorySource, info: TensorInfo) -> weakref.ref[Array]:
-    """Import some memory and let go of it; what tells whether it is gone."""
+    """Import some memory and release it; returns a reference that shows whether it is freed."""
     lent = LentMemory(source, info, driven.declared)
     handle: ITensorHandle = driven.factory.import_memory(info, lent.memory, write=True)
     lent.close()
@@ -266,7 +266,7 @@ def _borrow(driven: Driven, source: MemorySource, info: TensorInfo) -> weakref.r
 
 
 def exports_are_the_tensors_themselves(subject: BackendUnderTest) -> None:
-    """Whoever maps what a tensor exports sees its elements, and it those that are written there."""
+    """A mapping of an exported tensor shows its elements, and the tensor those written there."""
     backend = backend_of_runtime(subject)
     for case in samples(subject):
         driven = Driven(backend, sample_bench(subject, case))

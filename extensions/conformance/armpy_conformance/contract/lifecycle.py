@@ -38,7 +38,7 @@ def id_is_constant(subject: BackendUnderTest) -> None:
 
 
 def properties_are_constant(subject: BackendUnderTest) -> None:
-    """What the core reads once does not change."""
+    """Properties that the core reads once do not change."""
     backend = subject.raw_backend
     for name in (
         "version",

@@ -41,7 +41,7 @@ _TRIES = 3
 
 
 def is_taken(subject: BackendUnderTest, graph: Graph) -> bool:
-    """Whether the backend says yes to every layer of a network, those in its graphs included."""
+    """Return whether the backend supports every layer of a network and of its graphs."""
     return all(subject.support(layer) for layer in subject.layers(graph))
 
 
@@ -75,7 +75,7 @@ def _with_state() -> tuple[Graph, ...]:
 
 
 def state_goes_through_loops_and_choices(subject: BackendUnderTest) -> None:
-    """What a loop or a choice makes of a variable is there in the next execution, once."""
+    """A variable changed by a loop or a choice keeps its value for the next execution."""
     graphs = [graph for graph in _with_state() if is_taken(subject, graph)]
     if not graphs:
         raise NothingToKeepError("it takes no control flow")

@@ -81,21 +81,21 @@ def samples(subject: BackendUnderTest) -> tuple[Case, ...]:
     found = subject.notes.get("samples")
     if found is None:
         ways = itertools.product((True, False), (True, False))
-        tries = (tuple(_find_samples(subject, shaped, telling)) for shaped, telling in ways)
+        tries = (tuple(_find_samples(subject, shaped, unlike)) for shaped, unlike in ways)
         found = subject.notes["samples"] = next(filter(None, tries), ())
     if not found:
         raise NotApplicableError("no operation case passes on this backend")
     return found
 
 
-def _find_samples(subject: BackendUnderTest, are_shaped: bool, are_telling: bool) -> Iterator[Case]:
+def _find_samples(subject: BackendUnderTest, are_shaped: bool, are_unlike: bool) -> Iterator[Case]:
     """Passing cases, the first of each operation, those that can be chained first.
 
     Parameters
     ----------
     are_shaped : bool
         Whether the outputs' shapes are known before an execution.
-    are_telling : bool
+    are_unlike : bool
         Whether other inputs give other answers.
     """
     seen: set[str] = set()
@@ -108,7 +108,7 @@ def _find_samples(subject: BackendUnderTest, are_shaped: bool, are_telling: bool
                 continue
             if all(info.is_fully_shaped for info in case.outputs) is not are_shaped:
                 continue
-            if are_telling and not tells_feeds_apart(subject, case):
+            if are_unlike and not depends_on_feeds(subject, case):
                 continue
             verdict = examine(subject, case)
             if verdict.result.outcome is Outcome.PASSED:
@@ -126,7 +126,7 @@ def _claimed_cases(subject: BackendUnderTest) -> tuple[Case, ...]:
     return found
 
 
-def tells_feeds_apart(subject: BackendUnderTest, case: Case) -> bool:
+def depends_on_feeds(subject: BackendUnderTest, case: Case) -> bool:
     """Return whether a case's answers change with its inputs, in the first and in the last row."""
     if not all(map(subject.support, layers_of(case))):
         return False  # its answers are of no use

@@ -75,7 +75,7 @@ def choices_are_accepted(subject: BackendUnderTest) -> None:
 
 
 def _refuses_layers(subject: BackendUnderTest, graph: Graph, values: Mapping[str, object]) -> bool:
-    """Whether the backend says no to a layer of a network when its options have some values."""
+    """Return whether the backend refuses a layer of a network with some values of its options."""
     with suppress(ArmpyError):
         backend = backend_of_runtime(subject, values)
         request = PreparationRequest(options_of(subject, OptionScope.MODEL, values))

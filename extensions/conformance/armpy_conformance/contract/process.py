@@ -71,7 +71,7 @@ def _unchanged(action: str) -> Iterator[None]:
 
 
 def _check_stages(subject: BackendUnderTest, bench: Bench) -> None:
-    """Check what each stage of a network's life leaves behind."""
+    """Check the state of the process after each stage of a network's life."""
     runtime = subject.runtime
     with _unchanged("a runtime"), Runtime(subject.options):
         pass
@@ -196,7 +196,7 @@ def _run_all(runtime: Runtime, loaded: list[tuple[Bench, int]]) -> str:
             return str(violation)
         except ArmpyError:  # it refuses, which is allowed
             continue
-        except Exception as error:  # noqa: BLE001 - told to the parent
+        except Exception as error:  # noqa: BLE001 - returned to the parent
             return f"{type(error).__name__}: {error}"
     return ""
 

@@ -25,7 +25,7 @@ _SLACK_US = 1000.0
 
 
 class Record(IBackendProfiling):
-    """A profile that writes down what a backend tells it, and what of it is wrong."""
+    """A profile that records a backend's measurements and the errors in them."""
 
     def __init__(self) -> None:
         self.counters: dict[str, Counter] = {}
@@ -83,7 +83,7 @@ class _ProfiledNetwork:
         self.memory: ExecutionTensors = self.driven.memory()
 
     def run(self, when: str) -> None:
-        """Execute once; what is wrong with the record is told later."""
+        """Execute once; errors of the record are reported later."""
         with suppress(InvalidArgumentError):
             self.driven.run(self.memory, when)
 
@@ -118,7 +118,7 @@ def counters_are_declared(subject: BackendUnderTest) -> None:
 
 
 def events_lie_in_their_execution(subject: BackendUnderTest) -> None:
-    """What took time did so while the network was executed, by the clock of the core."""
+    """Measured events lie within the network's execution, by the clock of the core."""
     made = _profiled(subject)
     made.events()
     started_us = time.perf_counter() * 1e6
@@ -135,7 +135,7 @@ def events_lie_in_their_execution(subject: BackendUnderTest) -> None:
 
 
 def networks_are_measured_apart(subject: BackendUnderTest) -> None:
-    """What one network does is in no other one's profile."""
+    """Events of one network are not in another one's profile."""
     made, other = _profiled(subject), _profiled(subject, 1)
     made.has_measured()
     other.has_measured()

@@ -66,7 +66,7 @@ def for_runtime_leaves_others_alone(subject: BackendUnderTest) -> None:
 
 
 def _state(backend: object) -> dict[str, object]:
-    """What an object keeps, as far as it can be compared by what it is or by its text."""
+    """State of an object, as far as its values can be compared directly or by their text."""
     plain = (bool, int, float, str, bytes, tuple, type(None))
     found = getattr(backend, "__dict__", {})
     return {n: v if isinstance(v, plain) else id(v) for n, v in found.items()}
@@ -153,7 +153,7 @@ def _for_allocator(subject: BackendUnderTest, allocator: _CountingAllocator) -> 
 
 
 def contexts_can_be_closed(subject: BackendUnderTest) -> None:
-    """When one runtime has gone, others on the same backend work as before."""
+    """Other runtimes on the same backend work as before after one is closed."""
     options = options_of(subject)
     backends = [backend_of_runtime(subject) for _ in range(2)]
     gone, stays = (backend.create_backend_context(options) for backend in backends)
@@ -170,7 +170,7 @@ def contexts_can_be_closed(subject: BackendUnderTest) -> None:
 
 
 def model_contexts_can_be_closed(subject: BackendUnderTest) -> None:
-    """When one network has gone, others work as before."""
+    """Other networks work as before after one is closed."""
     options = options_of(subject, OptionScope.MODEL)
     if not options:
         raise NothingToKeepError("it declares no options of networks")

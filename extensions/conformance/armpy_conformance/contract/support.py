@@ -109,5 +109,5 @@ def unknown_operations_are_refused(subject: BackendUnderTest) -> None:
     answer = subject.raw_support(layer)
     check(
         isinstance(answer, Support) and not answer,
-        f"an operation that nobody has heard of is answered with {answer!r}",
+        f"an unknown operation is answered with {answer!r}",
     )

@@ -110,7 +110,7 @@ _RULES: dict[str, tuple[Check, ...]] = {
     ),
     "alignment": (
         tensors.tensors_lie_where_their_factory_declares,
-        arenas.nothing_is_written_behind_the_padding,
+        arenas.nothing_is_written_past_the_padding,
     ),
     "imports": (
         imports.answers_are_kept,
@@ -127,10 +127,10 @@ _RULES: dict[str, tuple[Check, ...]] = {
         executing.bound_executions_are_like_others,
         executing.queued_executions_keep_their_order,
         executing.cancelled_completions_come_to_an_end,
-        executing.failures_are_told,
+        executing.failures_are_reported,
         executing.executions_stop_when_they_are_cancelled,
         executing.bound_executions_stop_as_well,
-        executing.deadlines_are_told_from_cancellations,
+        executing.deadlines_differ_from_cancellations,
         executing.executions_after_a_stopped_one_are_right,
     ),
     "compiled": (

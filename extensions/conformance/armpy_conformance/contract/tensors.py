@@ -26,7 +26,7 @@ def _tensors(subject: BackendUnderTest) -> Iterator[tuple[ITensorHandle, Array]]
     for case in samples(subject):
         driven = Driven(backend, sample_bench(subject, case))
         memory = driven.memory()
-        with driven.held():  # nobody maps a tensor but around executions
+        with driven.held():  # tensors are mapped around executions only
             for name, value in driven.sources.items():
                 yield memory.handles[value], driven.bench.feeds[name]
         memory.release()
@@ -43,7 +43,7 @@ def _expect(handle: ITensorHandle, elements: Array, when: str) -> None:
 
 
 def maps_for_writing_bring_every_element(subject: BackendUnderTest) -> None:
-    """What is written to a map that is not read is in the tensor when it is unmapped."""
+    """Elements written to a write-only map are in the tensor when it is unmapped."""
     for handle, elements in _tensors(subject):
         poison(handle)
         array = handle.map(read=False)
@@ -73,7 +73,7 @@ def maps_for_reading_change_nothing(subject: BackendUnderTest) -> None:
 
 
 def maps_keep_what_is_not_written(subject: BackendUnderTest) -> None:
-    """A map for both shows the elements, and keeps those that nobody writes to."""
+    """A map for both shows the elements, and keeps those that are not written."""
     for handle, elements in _tensors(subject):
         handle.copy_in_from(elements.copy())
         wanted = elements.copy()
@@ -107,7 +107,7 @@ def copies_are_like_maps(subject: BackendUnderTest) -> None:
 
 
 def constants_hold_their_elements(subject: BackendUnderTest) -> None:
-    """Each of several constants has its own elements, which nobody writes to."""
+    """Each of several constants has its own elements, which are never written."""
     backend = backend_of_runtime(subject)
     for case in samples(subject):
         driven = Driven(backend, sample_bench(subject, case))

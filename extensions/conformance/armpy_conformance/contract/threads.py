@@ -1,4 +1,4 @@
-"""Rules about several threads: each has inputs of its own, so that nobody's answer is another's."""
+"""Rules about several threads: each has inputs of its own, so that answers differ."""
 
 from __future__ import annotations
 

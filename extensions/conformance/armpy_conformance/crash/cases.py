@@ -103,7 +103,7 @@ def parallel_runtimes(scene: Scene, _: Announce) -> str:
 
 
 def loads_in_a_row(scene: Scene, _: Announce) -> str:
-    """Loads, executes and unloads many times; nothing may be left behind."""
+    """Loads, executes and unloads many times; nothing may leak."""
     runtime, expectations = scene.runtime(), scene.expectations
     left: LeakCheck | None = None
     for number in range(LOADS):
@@ -113,7 +113,7 @@ def loads_in_a_row(scene: Scene, _: Announce) -> str:
             left = LeakCheck()
     problem = "" if left is None else left.problem()
     if problem:
-        raise FailureError(f"{LOADS - LOADS // 4} loads left {problem} behind")
+        raise FailureError(f"{LOADS - LOADS // 4} loads leaked {problem}")
     return f"{LOADS} loads"
 
 

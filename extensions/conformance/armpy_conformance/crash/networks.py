@@ -125,7 +125,7 @@ _TYPES = (DataType.FLOAT32, DataType.QASYMM_S8)
 
 
 def builders() -> dict[str, Builder]:
-    """What makes each network for a batch, by name and type."""
+    """Builders of the networks for a batch, by name and type."""
 
     def of(make: Callable[[int, DataType], Graph], data_type: DataType) -> Builder:
         return lambda batch: make(batch, data_type)

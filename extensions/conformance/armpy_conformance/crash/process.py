@@ -86,7 +86,7 @@ def _kill_after(
 
 
 def _followed(worker: Worker, task: Task, announced: int, timeout_s: float) -> ProcessEnd:
-    """What a process says of its case, or how it ends instead."""
+    """Return a process's answer about its case, or how it ended instead."""
     try:
         answer = worker.request((task, timeout_s), [announced], timeout_s=timeout_s)
     except DeadObjectError:

@@ -15,7 +15,7 @@ class CrashOutcome(enum.StrEnum):
     Notes
     -----
     SUCCESS: every answer was right, or an error that the case allows. FAILURE: a wrong answer, an
-    error, or something left behind. HANG: no end in time. CRASH: the process ended by itself.
+    error, or a leak. HANG: no end in time. CRASH: the process ended by itself.
     """
 
     SUCCESS = "SUCCESS"

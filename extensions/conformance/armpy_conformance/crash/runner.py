@@ -25,7 +25,7 @@ _KILLS = 2
 _LATEST_KILL_S = 0.3
 
 Progress = Callable[[CrashResult], None]
-"""Is told about each case when it has ended."""
+"""Receives the result of each case."""
 
 
 def run_crash(

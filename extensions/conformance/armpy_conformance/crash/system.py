@@ -46,7 +46,7 @@ class LeakCheck:
         return threading.active_count(), _num_descriptors(), _status_bytes("VmRSS")
 
     def problem(self) -> str:
-        """What there is more of than there may be, in words; empty if nothing."""
+        """Describe the resources that have leaked; empty if none."""
         for _ in range(20):  # threads that are at their end get a moment
             threads, descriptors, size = (
                 now - before for now, before in zip(self._now(), self._before, strict=True)

@@ -96,7 +96,7 @@ def in_real_arithmetic(case: Case) -> Case | None:
 
 
 def has_definition(operation: Operation) -> bool:
-    """Whether the function that an operation applies is in its table; True without a function."""
+    """Return whether an operation's function is in its table; True without a function."""
     function = _function(operation)
     tables = [table for kind, (_, table) in TABLES.items() if isinstance(function, kind)]
     return all(function in table for table in tables)

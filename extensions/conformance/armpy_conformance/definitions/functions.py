@@ -295,7 +295,7 @@ def _spread(
 def summarized(
     algorithm: PoolingAlgorithm, windows: Numbers, inside: Numbers, axes: int | tuple[int, ...]
 ) -> Numbers:
-    """What pooling makes of windows along some axes; `inside` is 1 but in the padding."""
+    """Pool windows along some axes; `inside` is 0 in the padding, otherwise 1."""
     if algorithm is PoolingAlgorithm.MAX:
         return np.asarray(windows.max(axis=axes))
     counts = np.maximum(inside.sum(axis=axes), 1)

@@ -31,16 +31,16 @@ def _attention(operation: Attention, inputs: Sequence[Any], outputs: object) -> 
     if mask is not None:
         mask = np.broadcast_to(mask, (batches, heads, queries, keys))
     found = np.zeros((batches, heads, queries, value.shape[3]))
-    told = {kind: np.zeros((batches, heads, queries, keys)) for kind in AttentionScores}
+    stages = {kind: np.zeros((batches, heads, queries, keys)) for kind in AttentionScores}
     for b, h, s in np.ndindex(batches, heads, queries):
         at = b, h, s
         group = h // (heads // groups)
         position = s + (operation.num_past if lengths is None else int(lengths[b]) - queries)
         scores = key[b, group] @ query[at] * (operation.scale or 1 / np.sqrt(size))
-        told[AttentionScores.PRODUCTS][at] = scores
+        stages[AttentionScores.PRODUCTS][at] = scores
         if operation.softcap:
             scores = operation.softcap * np.tanh(scores / operation.softcap)
-        told[AttentionScores.CAPPED][at] = scores
+        stages[AttentionScores.CAPPED][at] = scores
         seen: list[bool] = [
             (lengths is None or t < lengths[b])
             and (not operation.is_causal or t <= position)
@@ -52,14 +52,14 @@ def _attention(operation: Attention, inputs: Sequence[Any], outputs: object) -> 
         if mask is not None and mask.dtype != np.bool_:
             scores = scores + mask[at]
         scores = np.where(np.array(seen, np.bool_), scores, -np.inf)
-        told[AttentionScores.MASKED][at] = scores
+        stages[AttentionScores.MASKED][at] = scores
         if any(seen):
             powers = np.exp(scores - scores.max())
-            told[AttentionScores.PROBABILITIES][at] = powers / powers.sum()
+            stages[AttentionScores.PROBABILITIES][at] = powers / powers.sum()
             found[at] = (powers / powers.sum())[seen] @ value[b, group, seen]
     if operation.scores is AttentionScores.NONE:
         return (found,)
-    return found, told[operation.scores]
+    return found, stages[operation.scores]
 
 
 _GATES: Mapping[GateFunction, Callable[[Numbers, float, float], Numbers]] = {

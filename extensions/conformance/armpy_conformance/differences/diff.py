@@ -3,9 +3,9 @@
 Two searches, because a backend may be wrong in two ways:
 
 1. *Alone.* CpuRef's (or another backend's) value of every tensor of the model is found
-   first. Then the model is taken apart: one network in which each layer stands for itself
-   and reads these values. Its answers tell which layers are wrong on their own. No error of
-   one layer reaches another, and nothing can be fused, so a layer that is named is wrong
+   first. Then the model is taken apart: one network in which each layer stands for itself and reads
+   these values. Its answers show which layers are wrong on their own. No error of one layer reaches
+   another, and nothing can be fused, so a layer that is named is wrong
    itself.
 2. *Together.* If every layer is right alone and the model still is not, layers are wrong
    in company: fused into a PreCompiled, or by rounding that adds up. Then beginnings of the
@@ -107,7 +107,7 @@ def first_difference(
         Of these numbers.
     exact : bool
         Whether elements have to be equal, but for what is computed in floating point and what
-        is after that (`behind_floats`).
+        is after that (`after_floats`).
     runtime_options : RuntimeOptions, optional
         Where backends are found, and their options.
 
@@ -147,7 +147,7 @@ def graph_difference(
     )
 
 
-def behind_floats(layers: Sequence[Layer]) -> set[Value]:
+def after_floats(layers: Sequence[Layer]) -> set[Value]:
     """Values that layers compute in floating point from floats, and all that depends on them.
 
     Notes
@@ -206,9 +206,9 @@ class _LayerSearch:
         return self._report(high - 1, value, TOGETHER, difference, placement)
 
     def _beginning(self, length: int) -> tuple[Value, Difference, Placement | None] | None:
-        """What is wrong at the end of the first layers on the backend; None if nothing."""
+        """Difference at the end of the first layers on the backend; None if there is none."""
         layers = self._graph.layers[:length]
-        ends = _values_needed_behind(self._graph, length)
+        ends = _values_needed_after(self._graph, length)
         graph = replace(self._graph, layers=layers)
         found, placement = trace(graph, self._sides.backend, self._arrays, ends)
         tolerances = self._tolerances(layers)
@@ -221,7 +221,7 @@ class _LayerSearch:
 
     def _tolerances(self, layers: Sequence[Layer]) -> dict[Value, Tolerance | None]:
         """Return the tolerances of values of some layers; None for their type's tolerance."""
-        inexact = behind_floats(layers)
+        inexact = after_floats(layers)
         made = (value for layer in layers for value in layer.outputs)
         return {value: EXACT if self._exact and value not in inexact else None for value in made}
 
@@ -250,7 +250,7 @@ class _LayerSearch:
         )
 
 
-def _values_needed_behind(graph: Graph, length: int) -> list[Value]:
+def _values_needed_after(graph: Graph, length: int) -> list[Value]:
     """Values of the first layers that later ones read, or that are outputs."""
     later = set(graph.outputs)
     later.update(v for layer in graph.layers[length:] for v in layer.inputs if v is not None)
@@ -259,7 +259,7 @@ def _values_needed_behind(graph: Graph, length: int) -> list[Value]:
 
 
 def _placement(runtime: Runtime, graph: Graph) -> Placement | None:
-    """Where the layers of a graph run."""
+    """Placement of a graph's layers."""
     network_id = runtime.load_network(graph)
     try:
         return runtime.get_network(network_id).placement

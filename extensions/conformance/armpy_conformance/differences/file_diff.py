@@ -248,7 +248,7 @@ def _is_close(one: Array, other: Array, limit: float) -> bool:
 
 
 def _is_moved(one: Array, other: Array, limit: float) -> bool:
-    """Whether one tensor is the other but for the order of its axes, of which trials are the first.
+    """Return whether one tensor is the other but for the order of its axes, after the trials' axis.
 
     A tensor whose axes are joined in one of the files counts as moved.
     """

@@ -25,7 +25,7 @@ _EXECUTED = re.compile(r"stat::number_of_executed_units:\s*(\d+)|^#(\d+)\s", re.
 
 
 class FoundError(Exception):
-    """Tells atheris that an input is a failure."""
+    """Signals to atheris that an input is a failure."""
 
 
 @dataclass(frozen=True, slots=True)

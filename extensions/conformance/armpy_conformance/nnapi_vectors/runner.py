@@ -20,7 +20,7 @@ from armpy_conformance.result import CaseResult, ConformanceResult, Outcome, is_
 from armpy_conformance.workers import LostItem, available_cores, judge_in_workers
 
 Progress = Callable[[CaseResult], None]
-"""Is told about each variation of each example when it has been judged."""
+"""Receives the result of each variation of each example."""
 
 _BATCH = 16
 """Variations that a worker takes at a time."""

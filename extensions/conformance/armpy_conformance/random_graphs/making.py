@@ -128,8 +128,8 @@ def assemble(
 
     Notes
     -----
-    What nobody reads is an output, and some more. Of what is read and no output, some leaves
-    its dimensions open.
+    Unread tensors are outputs, and some others. Some of the read tensors that are not outputs leave
+    their dimensions open.
     """
     if not any(_is_input(source) for call, _ in calls for source in call.inputs()):
         _make_input(next(s for s in calls[0][0].inputs() if s.operand.is_tensor))

@@ -72,7 +72,7 @@ class GraphJudge:
         return self.judge_model(random_model(seed), f"random_{seed}")
 
     def judge_model(self, model: RandomModel, name: str, *, shrinks: bool = True) -> CaseResult:
-        """Judge a model that was made up; if it fails, by its smallest part unless told otherwise.
+        """Judge a random model; with `shrinks`, a failing one by its smallest part.
 
         Parameters
         ----------
@@ -158,7 +158,7 @@ def keep(folder: Path | None, name: str, example: Example) -> str:
         return ""
     path = folder / f"{name}.json.gz"
     write_examples(path, [example])
-    # Without a colon and a blank: what follows the last one tells kinds of failures apart.
+    # Without a colon and a blank: the text after the last one distinguishes kinds of failures.
     return f"Kept in {path}; 'armpy conformance nnapi-vectors' runs it again"
 
 

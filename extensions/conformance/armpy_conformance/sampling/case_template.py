@@ -54,7 +54,7 @@ COMMON_TYPES = (DataType.FLOAT32, DataType.QASYMM_S8)
 
 
 _LONGEST_TAG = 5
-"""Types that a case's id tells one by one; of more it tells which ones there are."""
+"""Most types that a case's id lists in order; of more it lists the different ones."""
 
 
 def every(types: Types) -> bool:

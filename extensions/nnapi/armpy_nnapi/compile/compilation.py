@@ -136,8 +136,8 @@ class Compilation:
 
         Notes
         -----
-        Where operations run goes by it, and devices are told it when they prepare the model. If
-        it is never called, operations run on the first device that takes them.
+        The placement of operations depends on it, and devices receive it when they prepare the
+        model. If it is never called, operations run on the first device that takes them.
         """
         where = "Compilation.set_preference"
         self._check_open(where)
@@ -158,8 +158,8 @@ class Compilation:
 
         Notes
         -----
-        It orders executions that were started and wait; none waits without end. Devices are told
-        it when they prepare the model.
+        It orders executions that were started and wait; none waits without end. Devices receive it
+        when they prepare the model.
         """
         where = "Compilation.set_priority"
         self._check_open(where)
@@ -206,7 +206,7 @@ class Compilation:
         directory : path
             It has to be there; otherwise nothing is kept. Empty for the current one.
         token : bytes, 32
-            Names the model. Devices, their versions, preference and priority are told apart.
+            Names the model. Devices, their versions, preference and priority are distinguished.
 
         Raises
         ------
@@ -323,7 +323,7 @@ class Compilation:
             raise
 
     def _check_support(self) -> None:
-        """Check that the chosen devices can run every operation, as far as that can be told."""
+        """Check that the chosen devices can run every operation, as far as that is known."""
         is_relaxed = self._description.relaxed
         answers = self._manager.ask(self._description, self._devices or (), is_relaxed=is_relaxed)
         for number, (node, answer) in enumerate(
@@ -553,7 +553,7 @@ class Compilation:
             results = network.run([array for array in arrays if array is not None])
             OutputShapes(self.signature.outputs).note_all(results, where)
         except BaseException as error:
-            # An interrupt, too, is an end that the log tells.
+            # An interrupt, too, is an end that is logged.
             explained = self.explained(error, where)
             if is_on.execution:
                 log_end(
@@ -576,7 +576,7 @@ class Compilation:
         """
         if isinstance(error, ExecutionTimeoutError) and error.fix:  # it is of control flow
             error.fix = "Call set_loop_timeout before if the loop needs longer; at most 15 s"
-        # Networks go with the compilation, and who runs one that has gone is told so.
+        # Networks are freed with the compilation; running a freed one is an error.
         if isinstance(error, InvalidArgumentError) and not self.is_finished:
             return bad_state("the compilation is closed", where=where)
         if isinstance(error, (ArmpyError, MemoryError)):
@@ -609,5 +609,5 @@ def _unload(runtime: Runtime, networks: dict[frozenset[int], int]) -> None:
             try:
                 runtime.unload_network(network_id)
             except ArmpyError as error:
-                # Only logged: a finalizer has nobody to raise to, and the others have to go, too.
+                # Only logged: a finalizer has no caller to raise to, and the others are freed, too.
                 _log.warning("%s", error)

@@ -103,7 +103,7 @@ class OutputShapes:
             OP_FAILED as for `note`; OUTPUT_INSUFFICIENT_SIZE.
         """
         # All are looked at before one is written or refused: with OUTPUT_INSUFFICIENT_SIZE NNAPI
-        # tells the dimensions of every output, and whether it fitted.
+        # reports the dimensions of every output, and whether it fitted.
         for index, (buffer, result) in enumerate(zip(buffers, results, strict=True)):
             self.note(index, result, where)
             if buffer is not None and result.nbytes > buffer.nbytes:

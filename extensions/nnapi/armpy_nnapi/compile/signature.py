@@ -74,7 +74,7 @@ class ArgumentSlot:
 
     def fits(self, value: object) -> TypeGuard[Array]:
         """Return whether `value` is an array that can be used in place."""
-        # Every argument of every execution comes by here: what tells most is asked first.
+        # Every argument of every execution comes by here: the most selective test comes first.
         if type(value) is not np.ndarray or value.shape != self.shape:
             return False
         # Identity first: NumPy has one object of each common dtype, and to compare takes longer.
@@ -93,7 +93,7 @@ class ArgumentSlot:
         NnapiError
             BAD_DATA if the value is no buffer of the operand's type, or the type does not fit it.
         """
-        # Before the dimensions: who passes a list is to be told about that.
+        # Before the dimensions: a list is to be reported as such.
         data = None if value is None else readable_bytes(value, self.operand, where)
         return data, check_dimensions(
             self.operand, operand_type, where, allow_unspecified=value is None

@@ -112,7 +112,7 @@ TENSOR_TYPES: Mapping[str, OperandCode] = MappingProxyType(
         "int16": OperandCode.TENSOR_QUANT16_SYMM,
     }
 )
-"""By dtype, the tensor type that an array has if nobody says more."""
+"""Default tensor types of arrays, by dtype."""
 
 
 def validate_operand_type(

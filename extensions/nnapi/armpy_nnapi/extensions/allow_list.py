@@ -30,7 +30,7 @@ class AllowList:
     path: str  # the file that says it
     entries: frozenset[str]
     """Paths of programs, which begin with a slash, and names of applications."""
-    problem: str = ""  # why the file cannot be read; nobody is allowed then
+    problem: str = ""  # why the file cannot be read; no application is allowed then
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> AllowList:
@@ -47,7 +47,7 @@ class AllowList:
             with open(where, encoding="utf-8-sig") as file:
                 lines = [_COMMENT.sub("", line).strip() for line in file]
         except (OSError, UnicodeDecodeError) as error:
-            # Nobody is allowed then: a list that is broken must not open what it guards.
+            # No application is allowed then: a broken list must not open what it guards.
             return cls(where, frozenset(), f"it cannot be read: {error}")
         return cls(where, frozenset(filter(None, lines)))
 
@@ -57,11 +57,10 @@ class AllowList:
 
         Notes
         -----
-        Without a list everybody is allowed. Android allows nobody then, as there somebody else
-        than the application's maker puts devices into the system, and answers for them. Here, who
-        installs a backend with an extension is who runs the application: a list that has to be
-        written first would keep nobody from anything. Whoever does answer for a system names a
-        file; an empty one allows nobody.
+        Without a list every application is allowed. Android allows none then, as its vendors
+        install the devices and are responsible for them. Here the user who installs a backend with
+        an extension also runs the application: a list that has to be written first would protect
+        nothing. Administrators of a system name a file; an empty one allows no application.
         """
         chosen = path or os.environ.get(ENVIRONMENT_VARIABLE)
         return cls.read(chosen) if chosen else None

@@ -56,7 +56,7 @@ class TypeManager:
     -----
     A code has the extension's prefix above bit 16 and the number within the extension
     below. Prefixes are handed out from 1 by name, in order of first use, whether a backend
-    has the extension or not; what fails is the use of a type that nobody declares.
+    has the extension or not; using a type that is not declared fails.
 
     References
     ----------
@@ -189,7 +189,7 @@ class TypeManager:
         """
         prefix = code >> EXTENSION_PREFIX_SHIFT
         with self._lock:
-            # Dictionaries keep the order of insertion, so the position tells the prefix.
+            # Dictionaries keep the order of insertion, so the position gives the prefix.
             names = list(self._prefixes)
         if not 0 < prefix <= len(names):
             raise bad_data(

@@ -108,7 +108,7 @@ def _check_type(operand: Operand, where: str, facts: dict[int, ExtensionTypeInfo
         expected=f"{operand.type & LARGEST_EXTENSION_ID} of {operand.type:#x}",
         actual=str(said.type),
     )
-    # Whoever made the description wrote it into every operand; the first one counts.
+    # The description repeats it in every operand; the first one counts.
     first = facts.setdefault(operand.type, said)
     require_data(
         said == first,

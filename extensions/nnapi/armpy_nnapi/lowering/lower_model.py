@@ -154,7 +154,7 @@ def lower_model(
     LayerValidationError
         If what is known of an operation's operands breaks a rule.
     NnapiError
-        BAD_DATA if an operation belongs to an extension that nobody has, or the extension
+        BAD_DATA if an operation belongs to an unknown extension, or the extension
         does not take its operands.
     """
     require(

@@ -60,7 +60,7 @@ def _known(description: ModelDescription, graph: Subgraph, extensions: Extension
         try:
             made = specialize(lowered_alone(description, operands, node, extensions))
         except ArmpyError:
-            continue  # what is wrong with it is told where it is to be run
+            continue  # its errors are reported where it is to be run
         for index, dimensions in zip(
             node.outputs, made_dimensions(made, operands, node), strict=True
         ):

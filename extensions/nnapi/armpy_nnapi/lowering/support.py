@@ -30,7 +30,7 @@ from armpy_nnapi.lowering.shapes import (
 )
 
 Answer: TypeAlias = Support | None
-"""The answer for an operation; None if only an execution can tell."""
+"""The answer for an operation; None if it is known at execution only."""
 
 RuntimeOfLevel: TypeAlias = Callable[[int], Runtime | None]
 """Gives the runtime of the devices that have a feature level; None if none has."""
@@ -81,8 +81,8 @@ def supported_operations(
     Returns
     -------
     list of (Support or None)
-        One per operation, with the reason where it is not supported; None where only an
-        execution can tell, since shapes depend on elements that the model does not have.
+        One per operation, with the reason where it is not supported; None where it is known at
+        execution only, since shapes depend on elements that the model does not have.
 
     Notes
     -----
@@ -157,7 +157,7 @@ class _Inquiry:
             level = LOWEST_FEATURE_LEVEL if self._levels is None else self._levels[index][number]
             answer, shapes = self._operation(operands, node, level)
             answers.append(answer)
-            # There are no shapes where the operation told nothing.
+            # There are no shapes if the operation's are unknown.
             for i, dimensions in zip(node.outputs, shapes, strict=False):
                 operands[i] = learned(operands[i], dimensions)
         return answers, [operands[i].dimensions for i in graph.outputs]

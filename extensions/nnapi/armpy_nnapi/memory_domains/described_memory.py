@@ -64,7 +64,7 @@ class DescribedMemory(Memory):
 
     Notes
     -----
-    What it holds is known to nobody but executions; `Memory.copy` brings it in and out.
+    Only executions access its elements directly; `Memory.copy` brings them in and out.
 
     References
     ----------

@@ -195,8 +195,7 @@ class MemoryDesc(IMemoryDesc[DescribedMemory]):
         found = []
         pairs = zip(self._roles.items(), self._compilations, strict=True)
         for (role, frequency), compilation in pairs:
-            # Devices are told the roles in the network for all inputs, the one that is always
-            # there.
+            # Devices receive the roles in the network for all inputs, which always exists.
             network, network_id = compilation.loaded(())
             found.append(TensorRole(network, network_id, role.position, role.is_output, frequency))
         return found

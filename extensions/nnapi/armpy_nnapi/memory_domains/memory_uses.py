@@ -173,7 +173,7 @@ class MemoryUses:
         Raises
         ------
         NnapiError
-            OP_FAILED if a device failed, and no other one can tell how large memory has become.
+            OP_FAILED if a device failed, and no other one knows the new size of memory.
         """
         if isinstance(error, (MemoryImportError, MemoryExportError)):
             _log.info("%s: elements are copied, as memory cannot be shared: %s", where, error)
@@ -182,7 +182,7 @@ class MemoryUses:
         # Devices that the application chose are not replaced by others without its knowledge.
         if not self._may_fall_back or not isinstance(error, (BackendError, MemoryLimitError)):
             return False
-        # Only the device that failed could have told the size of what it writes.
+        # Only the failed device knows the size of its output.
         if any(use.memory.is_open for use in self._outputs.values()):
             raise op_failed(
                 f"a device failed, and no other can write memory without dimensions: {error}",
@@ -241,6 +241,6 @@ class MemoryUses:
 
 def _shape_only(shape: tuple[int, ...]) -> Array:
     """An array of a shape that takes no memory."""
-    # One byte broadcast to the shape; nobody reads the elements.
+    # One byte broadcast to the shape; the elements are never read.
     nothing: Array = np.zeros((), np.uint8)
     return np.broadcast_to(nothing, shape)

@@ -52,8 +52,7 @@ class Model(IModel):
     Parameters
     ----------
     manager : DeviceManager, optional
-        Whose extensions it can use, and whose devices run it if nobody says otherwise; the
-        default one if left out.
+        Provides the extensions, and by default the devices; the default manager if left out.
 
     Raises
     ------

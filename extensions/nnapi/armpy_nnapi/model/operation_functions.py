@@ -89,7 +89,7 @@ def _arguments(definition: OperationDefinition) -> list[Argument]:
 
 
 def _leading_names(definition: OperationDefinition) -> list[str]:
-    """Names of the arguments that all forms begin with and nobody may leave out."""
+    """Names of the arguments that all forms begin with and require."""
     names = []
     # Up to the end of the shortest form: after it nothing is in all of them.
     for arguments in zip(*(form.inputs for form in definition.forms), strict=False):

@@ -16,7 +16,7 @@ class References:
     Notes
     -----
     Graphs are equal if they say the same of the same buffers. A graph's MODEL operands mean
-    other graphs in another description, so it is told from others only by what they mean here.
+    other graphs in another description, so their meaning here is part of the comparison.
     Buffers are known by their ids, which no others can get, as the graphs keep the buffers.
     """
 

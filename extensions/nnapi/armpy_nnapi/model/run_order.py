@@ -37,7 +37,7 @@ def run_order(operands: Sequence[Operand], operations: Sequence[OperationNode]) 
     for number, node in enumerate(operations):
         for index in node.inputs:
             if operands[index].lifetime in _WRITTEN:
-                num_missing[number] += 1  # twice if it reads it twice, as it is told twice
+                num_missing[number] += 1  # twice if it reads it twice, as it is counted down twice
                 readers[index].append(number)
         if not num_missing[number]:
             ready.append(number)

@@ -133,8 +133,8 @@ class LoweringContext:
         info = operand.info
         if not info.data_type.is_quantized:
             return info
-        # What a model declares of a temporary nobody sees; what it declares of an output is how
-        # the application reads the elements.
+        # A temporary's declared quantisation is not visible; an output's decides how the
+        # application reads the elements.
         require(
             operand.lifetime is not Lifetime.SUBGRAPH_OUTPUT
             or (

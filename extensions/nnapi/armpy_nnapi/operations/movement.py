@@ -101,7 +101,7 @@ def _lower_fill(lower: LoweringContext) -> Value:
 DEFINITIONS: tuple[OperationDefinition, ...] = (
     OperationDefinition(
         OperationCode.CONCATENATION,
-        "Tensors one behind the other along an axis.",
+        "Tensors one after the other along an axis.",
         forms(
             (
                 Argument("inputs", "T", "Equal but for the axis.", variadic=True, ranks=_UP_TO_4),

@@ -125,14 +125,14 @@ def add_by_name(lower: LoweringContext, operation: Operation) -> tuple[Value, ..
     made = lower.add_layer(
         operation,
         [lower.get(operand.name) for operand in operation.inputs],
-        # What the form leaves out the layer gives all the same, and nobody reads it.
+        # The layer also has the outputs that the form leaves out; they are not read.
         [lower.output_info(wanted.index(name)) if name in wanted else None for name in names],
     )
     return tuple(made[names.index(name)] for name in wanted)
 
 
 def quantized_like(lower: LoweringContext, name: str = "input", index: int = 0) -> TensorInfo:
-    """Info of an output that is quantised like an input; the layer tells its shape.
+    """Info of an output that is quantised like an input; the layer infers its shape.
 
     Raises
     ------

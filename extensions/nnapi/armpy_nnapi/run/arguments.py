@@ -21,7 +21,7 @@ from armpy_nnapi.memory_domains.memory_uses import PLACEHOLDER, MemoryUses
 from armpy_nnapi.results import bad_data, bad_state, check_index, require_data
 
 _UNSET: Array = np.empty(0, np.uint8)
-"""In the place of an argument that nobody has set."""
+"""Stands for an argument that is not set."""
 
 
 class ArgumentList:
@@ -45,7 +45,7 @@ class ArgumentList:
     def __init__(self, what: str, slots: tuple[ArgumentSlot, ...]) -> None:
         self._what = what
         self._slots = slots
-        # Counted, so that a complete list is told at the start without going through it.
+        # Counted, so that a complete list is recognised without going through it.
         self._num_unset = len(slots)
         self.arrays: list[Array | None] = [_UNSET] * len(slots)
         self.are_in_place = True
@@ -236,13 +236,13 @@ class ExecutionArguments:
     def _uses(self) -> MemoryUses:
         """The uses of memory that was made from descriptions, which few executions have."""
         if self.memories is None:
-            # Who has chosen the devices is told when they fail; nobody else runs it then.
+            # If the devices were chosen, their failure is reported; no other device runs it then.
             self.memories = MemoryUses(may_fall_back=self._compilation.devices is None)
         return self.memories
 
     @property
     def are_in_place(self) -> bool:
-        """Whether results can be written where they belong, which no other argument overlaps."""
+        """True if results can be written in place, as no other argument overlaps them."""
         inputs, outputs = self.inputs, self.outputs
         if not (inputs.are_in_place and outputs.are_in_place):
             return False

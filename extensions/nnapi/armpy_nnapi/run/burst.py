@@ -107,7 +107,7 @@ class Burst:
 
     def close(self) -> None:
         """Compute no more; BAD_STATE while a thread computes."""
-        if not self._turn.take():  # and never given back, so that nobody computes any more
+        if not self._turn.take():  # and never given back, so that it cannot compute any more
             if self._is_closed:
                 return
             raise bad_state("a thread computes in the burst", where="Burst.close")

@@ -11,7 +11,7 @@ from armpy_nnapi.run.fence_watch import fence_watch
 from armpy_nnapi.run.fences import Fence, wait_for_fence
 
 WhenDone = Callable[[BaseException | None], None]
-"""Told what an event came to: None, or what it failed with."""
+"""Receives an event's result: None, or its error."""
 
 
 class Event:
@@ -41,7 +41,7 @@ class Event:
 
     @classmethod
     def create_from_sync_fence_fd(cls, fd: int) -> Event:
-        """Make an event of a fence that somebody else signals.
+        """Make an event of a fence that another component signals.
 
         Parameters
         ----------
@@ -65,7 +65,7 @@ class Event:
         )
         event = cls(has_fence=True)
         event._fence = Fence.duplicate(fd, where)
-        # Nobody here settles it: whoever asks has to look at the descriptor.
+        # This process does not settle it: each query reads the descriptor.
         event._is_foreign = True
         return event
 
@@ -98,7 +98,7 @@ class Event:
         if self._is_foreign:
             self._look(timeout_s)
         if timeout_s is not None:
-            # The standard library refuses longer times; nobody sees the difference of 292 years.
+            # The standard library refuses longer times than these 292 years.
             timeout_s = min(timeout_s, threading.TIMEOUT_MAX)
         if not self._is_done.wait(0.0 if self._is_foreign else timeout_s):
             raise NnapiError(
@@ -130,7 +130,7 @@ class Event:
         try:
             with self._lock:
                 if self._has_fence and self._fence is None:
-                    # Made only when somebody asks: most who start with fences wait for the event
+                    # Made on first use: most callers that start with fences wait for the event
                     # itself, and descriptors are few.
                     self._fence = Fence.create()
                     if self._fence is not None and self._is_done.is_set():
@@ -156,7 +156,7 @@ class Event:
                 return
             self._failed = failed
             callbacks, self._callbacks = self._callbacks, []
-            # First, as whoever has waited for the end may look at the descriptor at once.
+            # First, as threads that waited for the end may read the descriptor at once.
             if self._fence is not None and not self._is_foreign:
                 self._fence.signal(is_failed=failed is not None)
             self._is_done.set()
@@ -177,7 +177,7 @@ class Event:
         callback(self._failed)
 
     def _look(self, timeout_s: float | None) -> None:
-        """Wait for somebody else's fence, and settle if it is signalled."""
+        """Wait for a foreign fence, and settle if it is signalled."""
         if self._fence is None or self._is_done.is_set():
             return
         is_good = wait_for_fence(self._fence.fd, timeout_s)
@@ -196,7 +196,7 @@ def when_all_are_done(events: Sequence[Event], begin: WhenDone) -> None:
     """
     for event in events:
         if not event.has_fence:
-            # An event without a fence is never of a foreign one, so its own flag tells the end.
+            # An event without a fence is never of a foreign one, so its own flag marks the end.
             event._is_done.wait()
     lock = threading.Lock()
     failures: list[BaseException] = []

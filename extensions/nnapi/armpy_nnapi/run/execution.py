@@ -333,7 +333,7 @@ class Execution:
         Returns
         -------
         Event
-            Tells when it has come to its end, and with which error.
+            Signals the end, and holds the error if there was one.
 
         Raises
         ------
@@ -384,7 +384,7 @@ class Execution:
         launch = self._launch(where, has_fence=True)
         # The launch counts its time-out from here on, as NNAPI does, also if a check takes long.
         launch.check_dependencies(dependencies)
-        # Before the arguments are looked at: who starts it twice is to be told about that.
+        # Before the arguments are checked: starting it twice is to be reported as such.
         if not self._turn.is_free:
             raise self._not_free(where)
         duration_ns = check_duration(duration_ns, where)
@@ -434,15 +434,14 @@ class Execution:
 
         Parameters
         ----------
-        duration_code : DurationCode
-            IN_DRIVER counts from the start, with the time that it waited; FENCED_IN_DRIVER from
-            when its dependencies had been signalled. ON_HARDWARE is what the backends have told
-            (`armpy.backend.ExecutionTiming`), and so is FENCED_ON_HARDWARE.
+        duration_code : DurationCode IN_DRIVER counts from the start, with the time that it waited;
+            FENCED_IN_DRIVER from when its dependencies had been signalled. ON_HARDWARE and
+            FENCED_ON_HARDWARE are the backends' figures (`armpy.backend.ExecutionTiming`).
 
         Returns
         -------
         int
-            `DURATION_UNAVAILABLE` for the time on hardware where no backend tells it.
+            `DURATION_UNAVAILABLE` for the time on hardware where no backend reports it.
 
         Raises
         ------
@@ -459,7 +458,7 @@ class Execution:
 
     def close(self) -> None:
         """Compute no more, and give back what is prepared; BAD_STATE while it is under way."""
-        # The turn is taken for good, so that nobody computes after this.
+        # The turn is taken for good, so that it cannot compute after this.
         if not self._turn.take() and self._state is ExecutionState.STARTED:
             raise self._not_free("Execution.close")
         self._is_closed = True
@@ -503,7 +502,7 @@ class Execution:
             is_right = code is ResultCode.NO_ERROR
             memories.end(self._results.shapes.noted if is_right else None)
         self._state = ExecutionState.FINISHED
-        # Last: whoever takes the turn next finds everything as this run has left it.
+        # Last: the next run to take the turn finds everything as this one has left it.
         if self._preparation is not None:
             self._turn.give_back()
 

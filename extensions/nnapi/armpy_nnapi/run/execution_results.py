@@ -58,7 +58,7 @@ class ExecutionResults:
 
     def note_durations(self, timing: ExecutionTiming, launched_ns: int, ready_ns: int) -> None:
         """Note the times of launch, of the last dependency's end, and of the end, which is now."""
-        # Only noted: what the times mean is worked out when somebody asks, and most do not.
+        # Only noted: durations are computed on request, which is rare.
         self._measure = timing, launched_ns, ready_ns, time.perf_counter_ns()
 
     def check_shapes_known(self, where: str) -> None:
@@ -69,7 +69,7 @@ class ExecutionResults:
         NnapiError
             BAD_STATE if not.
         """
-        # NNAPI tells dimensions after OUTPUT_INSUFFICIENT_SIZE, too: for a second execution with
+        # NNAPI reports dimensions after OUTPUT_INSUFFICIENT_SIZE, too: for a second execution with
         # buffers that are large enough.
         if self.code not in (ResultCode.NO_ERROR, ResultCode.OUTPUT_INSUFFICIENT_SIZE):
             raise bad_state("the execution has not ended well", where=where)

@@ -63,14 +63,14 @@ class FenceWatch:
                 for end in self._wake_fds:
                     # Neither the thread nor the one that wakes it may hang in the pipe.
                     os.set_blocking(end, False)
-                # A daemon: fences that nobody signals do not keep the process from ending.
+                # A daemon: fences that are never signalled do not keep the process from ending.
                 try:
                     start_daemon(self._wait, "armpy-fences")
                 except RuntimeError as error:  # the next one tries again
                     del self._watched[fd]
                     self._close_wake()
                     raise QueueFullError(
-                        f"nobody can wait for the fence: {error}",
+                        f"no thread can wait for the fence: {error}",
                         fix="Let the process have more threads (ulimit -u), or memory for them",
                     ) from error
             else:

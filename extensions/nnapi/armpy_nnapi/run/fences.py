@@ -15,7 +15,7 @@ _GOOD = 1
 """Count of an eventfd whose execution ended well."""
 
 _FAILED = 1 << 32
-"""Count of one whose execution failed; nobody gets there by signalling more than once."""
+"""Count of a fence whose execution failed; repeated signals do not reach it."""
 
 _MOST_S = 2.0e6
 """The longest time that poll takes, 23 days; longer ones are without limit."""
@@ -47,7 +47,7 @@ class Fence:
 
     @classmethod
     def duplicate(cls, fd: int, where: str) -> Fence:
-        """Make a fence of a copy of somebody else's descriptor.
+        """Make a fence of a copy of a foreign descriptor.
 
         Raises
         ------
@@ -105,6 +105,6 @@ def _eventfd_count(fd: int) -> int:
     try:
         with open(f"/proc/self/fdinfo/{fd}", encoding="ascii") as file:
             found = _COUNT.search(file.read())
-    except OSError:  # no /proc: errors of other processes' fences cannot be told
+    except OSError:  # no /proc: errors of other processes' fences are unknown
         return 0
     return int(found[1], 16) if found else 0

@@ -36,7 +36,7 @@ class Launch:
     results : ExecutionResults
         Is given the dimensions and times that come out.
     end : callable
-        Told the result code, once, before the event is settled.
+        Receives the result code, once, before the event is settled.
     where : str
         Who has started it, for messages.
     has_fence : bool
@@ -45,7 +45,7 @@ class Launch:
     Attributes
     ----------
     event : Event
-        Tells the end.
+        Signals the end.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Launch:
             How long it may take from then on; 0 for no limit.
         """
         # The deadline and the last dependency come on two threads, perhaps at the same moment:
-        # the one that gets the turn says what becomes of the launch.
+        # the one that gets the turn decides the outcome of the launch.
         turn = Turn()
 
         def stop_late() -> None:
@@ -141,7 +141,7 @@ class Launch:
                 self._arguments.write(results, self._results.shapes, self._where)
                 if self._results.is_timed:
                     self._results.note_durations(timing, self._launched_ns, ready_ns)
-            except BaseException as error:  # noqa: BLE001 - told to whoever waits
+            except BaseException as error:  # noqa: BLE001 - raised in the waiting thread
                 self._fail(error, deadline_s, was_begun=future.was_begun, copies=copies)
             else:
                 self._settle(None)
@@ -152,7 +152,7 @@ class Launch:
             self._results.shapes.begin()
             with timed_by(timing) if self._results.is_timed else nullcontext():
                 future = self._submitted(left_s(deadline_s, self._where), copies=copies)
-        except BaseException as error:  # noqa: BLE001 - told to whoever waits
+        except BaseException as error:  # noqa: BLE001 - raised in the waiting thread
             self._fail(error, deadline_s, copies=copies)
             return
         future.add_done_callback(finish)  # type: ignore[arg-type]  # with this one

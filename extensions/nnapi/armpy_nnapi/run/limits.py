@@ -17,7 +17,7 @@ from armpy_nnapi.results import bad_data
 _log = logging.getLogger("armpy_nnapi")
 
 DEFAULT_LOOP_TIMEOUT_NS = 2_000_000_000
-"""Time limit of a WHILE if nobody says otherwise."""
+"""Default time limit of a WHILE."""
 
 MAXIMUM_LOOP_TIMEOUT_NS = 15_000_000_000
 """The longest time that a WHILE may be given."""
@@ -41,7 +41,7 @@ class TimeLimits:
 
 
 NO_LIMITS = TimeLimits()
-"""The limits of an execution of which nobody has said any; one object, as most are such."""
+"""The limits of an execution without any; one object, as most are such."""
 
 
 def clamped_loop_timeout(duration_ns: object, where: str) -> int:

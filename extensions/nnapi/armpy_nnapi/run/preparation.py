@@ -16,7 +16,7 @@ class Preparation:
 
     Notes
     -----
-    It holds working memory, so a watchdog takes it away if nobody computes for some seconds.
+    It holds working memory, so a watchdog takes it away after some seconds without computations.
     """
 
     __slots__ = ("__weakref__", "_bound", "_is_closed", "_is_idle")

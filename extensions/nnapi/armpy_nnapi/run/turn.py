@@ -8,8 +8,9 @@ class Turn:
 
     Notes
     -----
-    In contrast to a lock of `threading`, nobody waits for it, and another thread may give it back
-    than the one that has taken it: an execution that was started ends on a thread of the runtime's.
+    In contrast to a lock of `threading`, threads do not wait for it, and another thread may give it
+    back than the one that has taken it: an execution that was started ends on a thread of the
+    runtime's.
 
     Attributes
     ----------
@@ -26,7 +27,7 @@ class Turn:
 
     @property
     def is_free(self) -> bool:
-        """Return whether nobody has it now."""
+        """True if it is not taken."""
         return bool(self.tokens)
 
     def take(self) -> bool:

@@ -1,4 +1,4 @@
-"""Measures how exact and how fast a backend runs models, and tells of it."""
+"""Measures how exact and how fast a backend runs models, and prints the results."""
 
 from __future__ import annotations
 

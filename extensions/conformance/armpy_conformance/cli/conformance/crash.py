@@ -1,4 +1,4 @@
-"""Tries whether applications survive a backend, and tells of it."""
+"""Tries whether applications survive a backend, and prints the results."""
 
 from __future__ import annotations
 
@@ -77,12 +77,12 @@ def print_crash(run: CrashRun) -> None:
         printer.heading("What the processes wrote last")
         for output, problem in _outputs(run.problems).items():
             printer.line(f"{problem}:")
-            for line in _telling(output):
+            for line in _report_of(output):
                 printer.line(f"  {line}")
     printer.heading(f"{run} in {run.duration_s:.1f} s; seed {run.seed}")
 
 
-def _telling(output: str) -> list[str]:
+def _report_of(output: str) -> list[str]:
     """The report of a fault with the thread that had it, or of a hang; else the last lines."""
     lines = [line for line in output.splitlines() if not line.startswith("Extension modules")]
     starts = [i for i, line in enumerate(lines) if line.startswith(_REPORTS)]

@@ -1,4 +1,4 @@
-"""Looks for models on which a backend fails, and tells of them."""
+"""Searches for models on which a backend fails, and prints them."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ every_option = click.option(
 
 
 def trial_options(command: Command) -> Command:
-    """Add the options that say where backends are, and what they are told."""
+    """Add the options about the folders and the options of backends."""
     command = click.option(
         "--backend-option",
         "backend_options",

@@ -1,4 +1,4 @@
-"""Cases that tell every attribute of every operation: each is away from its default in one."""
+"""Cases for every attribute of every operation: each attribute differs from its default in one."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _MOST_ELEMENTS = 2000
 
 
 @cache
-def telling_cases() -> dict[str, tuple[Case, ...]]:
+def attribute_cases() -> dict[str, tuple[Case, ...]]:
     """A few cases by operation, in which together each attribute has what it can have.
 
     Notes
     -----
     Numbers and tuples are away from their defaults, truth values and enumerations have each value,
-    for floats as for quantised elements. A case that adds nothing to those in front of it is not
-    there, and those that tell most come first.
+    for floats as for quantised elements. A case that adds nothing to those before it is left out,
+    and those with the most attributes come first.
     """
     found: dict[str, list[Case]] = {}
     for case in operation_cases():
@@ -46,22 +46,22 @@ def is_small(case: Case) -> bool:
 
 def _chosen(cases: Sequence[Case]) -> Iterator[Case]:
     """Cases of one operation, each with something that no other one before it has."""
-    told: set[Hashable] = set()
-    for case in sorted(cases, key=lambda case: -len(_tells(case))):
-        new = _tells(case) - told
+    covered: set[Hashable] = set()
+    for case in sorted(cases, key=lambda case: -len(_coverage(case))):
+        new = _coverage(case) - covered
         if new:
-            told |= new
+            covered |= new
             yield case
 
 
-def _tells(case: Case) -> set[Hashable]:
-    """What of a case's attributes is away from its default."""
+def _coverage(case: Case) -> set[Hashable]:
+    """A case's type and attributes that differ from their defaults."""
     kind = next((t for t in COMMON_TYPES if t.name == case.data_type), None)
-    return {(kind, *item) for item in attributes_told(case.operation)} | {(kind,)}
+    return {(kind, *item) for item in changed_attributes(case.operation)} | {(kind,)}
 
 
-def attributes_told(operation: Operation) -> Iterator[tuple[Hashable, ...]]:
-    """Attributes that are not at their defaults, with what they are where they have few values."""
+def changed_attributes(operation: Operation) -> Iterator[tuple[Hashable, ...]]:
+    """Attributes that differ from their defaults, with their values where these are few."""
     for field in dataclasses.fields(operation):  # type: ignore[arg-type]  # subclasses are
         value = getattr(operation, field.name)
         if value != field.default:
