@@ -26,7 +26,7 @@ from tests.support.effort import IS_FULL, RUNS_SLOW
 settings.register_profile("armpy", deadline=None, max_examples=100 if IS_FULL else 25)
 settings.load_profile("armpy")
 
-# Whoever starts the suite in the background of a script has it ignore interrupts, which processes
+# A suite started in the background of a script ignores interrupts, which processes
 # inherit: tests that interrupt themselves, or what they started, would wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -16,14 +16,14 @@ PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
 
 @nox.session(python=PYTHONS)
 def tests(session: nox.Session) -> None:
-    """The test suite; arguments behind ``--`` go to pytest."""
+    """The test suite; arguments after ``--`` go to pytest."""
     session.install("-e", ".[test]", *EXTENSIONS)
     session.run("python", "-m", "pytest", *session.posargs)
 
 
 @nox.session
 def nightly(session: nox.Session) -> None:
-    """The test suite in its full form, which takes hours; arguments behind ``--`` go to pytest."""
+    """The test suite in its full form, which takes hours; arguments after ``--`` go to pytest."""
     session.install("-e", ".[test]", *EXTENSIONS)
     session.run("python", "-m", "pytest", *session.posargs, env={"ARMPY_FULL_TESTS": "1"})
 
@@ -45,7 +45,7 @@ def docs(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Time a model; arguments behind ``--`` go to ``armpy benchmark``."""
+    """Time a model; arguments after ``--`` go to ``armpy benchmark``."""
     session.install("-e", ".[cli]", "-e", "./extensions/tools")
     model = "examples/digits/digits_int8.tflite"
     session.run("armpy", "benchmark", *(session.posargs or [model]))
@@ -67,6 +67,6 @@ def new_user(session: nox.Session) -> None:
 
 @nox.session
 def release(session: nox.Session) -> None:
-    """Build a release and check it; arguments behind ``--`` go to scripts/release.py."""
+    """Build a release and check it; arguments after ``--`` go to scripts/release.py."""
     session.install(".[release]")
     session.run("python", "scripts/release.py", *session.posargs)

@@ -95,7 +95,7 @@ def _inject(count: int) -> None:
             f"{kind}: {len(found)} faults, the next result after {found[0]:.0f} to "
             f"{found[-1]:.0f} ms, median {statistics.median(found):.0f}, p99 {p99:.0f}"
         )
-    print(f"errors {dict(outcome.errors)}, wrong {outcome.wrong}, left behind {outcome.left}")
+    print(f"errors {dict(outcome.errors)}, wrong {outcome.wrong}, leaked {outcome.left}")
 
 
 if __name__ == "__main__":

@@ -204,7 +204,7 @@ NETWORKS: Mapping[str, tuple[Callable[[], bytes], int]] = MappingProxyType(
 
 
 def inputs_for(model: armpy.Model, size: int) -> dict[str, Array]:
-    """Inputs whose open dimensions behind the first one, or else all, are of one size."""
+    """Inputs whose open dimensions after the first one, or else all, are of one size."""
     made = {}
     for spec in model.inputs:
         shape = [size if dim is None else dim for dim in spec.shape or ()]

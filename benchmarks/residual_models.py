@@ -35,7 +35,7 @@ class Image:
 
 
 class Writer:
-    """Writes layers of int8, one behind the other, with seeded weights per channel."""
+    """Writes layers of int8, one after the other, with seeded weights per channel."""
 
     def __init__(self) -> None:
         self.model = TfliteModel(description="armpy benchmark model")
@@ -88,7 +88,7 @@ class Writer:
         return target
 
     def addition(self, first: Image, second: Image) -> Image:
-        """ADD with a RELU behind it."""
+        """ADD with a RELU after it."""
         target = self.image(first.size, first.channels, is_positive=True)
         options = {"fused_activation_function": "RELU"}
         self.graph.operator(

@@ -86,10 +86,12 @@ def compared(found: Mapping[str, Sequence[Turn]], ours: str, theirs: str) -> Non
     """Print the medians of both, and the medians of their ratios in a round."""
     for name in (ours, theirs):
         turns = found[name]
-        told = [statistics.median(getattr(one, field) for one in turns) for field in Turn._fields]
+        medians = [
+            statistics.median(getattr(turn, field) for turn in turns) for field in Turn._fields
+        ]
         print(
-            f"  {name:12} {told[2]:8.1f}/s  server {told[1]:7.3f} ms  "
-            f"p50 {told[3]:7.2f} ms  p99 {told[4]:7.2f} ms"
+            f"  {name:12} {medians[2]:8.1f}/s  server {medians[1]:7.3f} ms  "
+            f"p50 {medians[3]:7.2f} ms  p99 {medians[4]:7.2f} ms"
         )
     pairs = list(zip(found[ours], found[theirs], strict=True))
     per_s = statistics.median(a.per_s / b.per_s for a, b in pairs)

@@ -132,7 +132,7 @@ def breaking(lines: list[str]) -> list[str]:
 
 
 def _has_more_fields(line: str) -> bool:
-    """Whether a record has got nothing but more fields with defaults, behind the others."""
+    """Return whether a record has only got more fields with defaults, after the others."""
     before, _, after = line.partition(": ")[2].partition(" -> None -> ")
     if not _name(line).endswith(".__init__") or not after.startswith(before[:-1]):
         return False

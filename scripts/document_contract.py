@@ -249,7 +249,7 @@ def describe(thing: Any) -> str:  # Any: a class or a function
 def field_lines(thing: type) -> list[str]:
     """Lists the fields of a dataclass with their comments, as one paragraph; none without comments.
 
-    A comment stands behind its field or in the string below it. One above stands for two fields.
+    A comment stands after its field or in the string below it. One above stands for two fields.
     """
     lines = inspect.getsource(thing).splitlines()
     body = ast.parse(textwrap.dedent("\n".join(lines))).body[0]
@@ -261,9 +261,9 @@ def field_lines(thing: type) -> list[str]:
             continue
         before = itertools.takewhile(_is_comment, reversed(lines[: statement.lineno - 1]))
         heading = " ".join(line.strip("# ") for line in reversed(list(before)))
-        _, _, behind = lines[(statement.end_lineno or 1) - 1].partition("  # ")
+        _, _, after = lines[(statement.end_lineno or 1) - 1].partition("  # ")
         below = ast.get_docstring(ast.Module([following], [])) if following else None
-        comment = below or behind or heading or above
+        comment = below or after or heading or above
         comment = " ".join(comment.split()).rstrip(".").replace("``", "`")
         comment = comment[:1].upper() + comment[1:]
         kind = ast.unparse(statement.annotation)
@@ -328,12 +328,12 @@ def page() -> str:
 
 def missing() -> list[str]:
     """Exported classes and functions that no chapter has."""
-    told = {thing for things in CHAPTERS.values() for thing in things}
+    documented = {thing for things in CHAPTERS.values() for thing in things}
     exported = (getattr(armpy.backend, name) for name in armpy.backend.__all__)
     return [
         thing.__name__
         for thing in exported
-        if (inspect.isclass(thing) or inspect.isfunction(thing)) and thing not in told
+        if (inspect.isclass(thing) or inspect.isfunction(thing)) and thing not in documented
     ]
 
 

@@ -11,7 +11,7 @@ Usage::
 ``setup`` makes the environment, once: Debian's Python for arm64 and wheels for it, about 250 MB in
 the folder for caches. The others make it if it is not there. ``python`` runs its interpreter, with
 this checkout's packages: everything is emulated, and slow. The others emulate compiled kernels
-only, and what calls them; the rest of armpy runs as ever, told that the processor has the
+only, and what calls them; the rest of armpy runs as ever, as if the processor had the
 instruction sets NAMES: one of ``i8mm``, ``neon``, ``neon-basic`` and ``portable``, or several with
 commas between them; all if left out.
 
@@ -85,7 +85,7 @@ def _pytest(isas: str, arguments: Sequence[str]) -> int:
         [str(ROOT / "scripts"), *filter(None, [os.environ.get("PYTHONPATH", "")])]
     )
     variables = {**os.environ, "PYTHONPATH": path, "ARMPY_EMULATED_ISAS": isas}
-    # What the emulator is told holds in this process.
+    # The emulator's settings hold in this process.
     command = [sys.executable, "-m", "pytest", "-n0", "-p", "emulation.plugin", *arguments]
     return subprocess.run(command, env=variables, cwd=ROOT, check=False).returncode
 

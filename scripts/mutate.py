@@ -11,7 +11,7 @@ whether they change any result: the kit's cases with other elements and scales, 
 made up, and NNAPI's published examples where ``--vectors`` says where these are.
 
 ``tests`` changes any folders or files of a tree, in a copy: ``armpy/execution armpy/compiler``.
-Each mutant is judged by tests that execute the changed line, which coverage tells beforehand.
+Each mutant is judged by tests that execute the changed line, which coverage finds beforehand.
 A mutant that takes more than ``--limit`` seconds counts as caught.
 """
 

@@ -47,7 +47,7 @@ class Step:
     command : sequence of str
         As the user types it.
     check : callable
-        Says what is wrong with what it has left behind; empty if nothing is.
+        Describes errors in the files that it has written; empty if none.
     """
 
     command: Sequence[str]

@@ -34,7 +34,7 @@ def with_pictures(app: Sphinx, page: str, source: list[str]) -> None:
     folder = app.confdir.joinpath(os.path.relpath(app.srcdir / page, app.confdir)).parent
 
     def picture(match: re.Match[str]) -> str:
-        """The fence, and its picture behind it."""
+        """The fence, followed by its picture."""
         name, text = match.groups()
         path = PICTURES / f"{name}.svg"
         commands = [line.removeprefix("$ ") for line in text.splitlines() if line[:2] == "$ "]

@@ -109,7 +109,7 @@ class Source:
                     yield Import(alias.name, child.lineno, in_function)
             elif isinstance(child, ast.ImportFrom):
                 base = self._absolute(child)
-                # A name may be a module or a part of one: whoever resolves takes the longest.
+                # A name may be a module or a part of one: `resolve` takes the longest.
                 for alias in child.names:
                     yield Import(f"{base}.{alias.name}", child.lineno, in_function)
             elif not isinstance(child, ast.expr):  # which holds no import

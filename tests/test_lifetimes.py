@@ -54,7 +54,7 @@ def test_what_has_ended_is_used_again() -> None:
 
 
 def test_the_smallest_gap_is_taken_in_order_too() -> None:
-    # At step 2 there are gaps of 4 at 0 and of 2 at 6, with what lives on between and behind.
+    # At step 2 there are gaps of 4 at 0 and of 2 at 6, with live buffers between and after them.
     spans = [(0, 1), (0, 9), (0, 1), (0, 9), (2, 9), (2, 9)]
     assert place_in_order([*spans], [5, 4, 3, 2, 3, 5]) == [0, 5, 9, 12, 9, 0]
 

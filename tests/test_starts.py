@@ -159,8 +159,8 @@ def modules_of(start: Start, cache: Path) -> set[str]:
         code = f"from armpy.cli.__main__ import main; main({arguments!r})"
     packages = [armpy.__file__, *map(_file, sorted(BACKENDS))]
     places = [*sys.path, *(str(Path(file).parents[1]) for file in packages)]
-    told = "sys.stderr.write('\\n' + ' '.join(sys.modules))"
-    whole = f"import sys; sys.path[:] = {places!r}\n{code}\n{told}"
+    reporting = "sys.stderr.write('\\n' + ' '.join(sys.modules))"
+    whole = f"import sys; sys.path[:] = {places!r}\n{code}\n{reporting}"
     done = subprocess.run(
         [sys.executable, "-S", "-c", whole],
         env={

@@ -99,9 +99,9 @@ def test_a_tag_tells_what_it_is_about(
     assert {record.name for record in caplog.records if "vlog" in record.name} == {
         f"armpy.core.vlog.{tag}"
     }
-    told = "\n".join(r.getMessage() for r in caplog.records if "vlog" in r.name)
+    messages = "\n".join(r.getMessage() for r in caplog.records if "vlog" in r.name)
     for text in said:
-        assert text in told
+        assert text in messages
 
 
 def test_nothing_is_said_of_tags_that_are_off(caplog: pytest.LogCaptureFixture) -> None:
@@ -116,9 +116,9 @@ def test_layers_that_a_processor_executes_are_told_each_time(
     set_vlog("cpuexe")
     with Runtime(RuntimeOptions(backends=["CpuRef"])) as runtime:
         run(runtime)
-    told = [record.getMessage() for record in caplog.records if "vlog" in record.name]
-    assert len(told) == 2  # a call, and a bound one
-    assert all(text.startswith("CpuRef: ") and "'twice'" in text for text in told)
+    messages = [record.getMessage() for record in caplog.records if "vlog" in record.name]
+    assert len(messages) == 2  # a call, and a bound one
+    assert all(text.startswith("CpuRef: ") and "'twice'" in text for text in messages)
 
 
 def test_layers_of_other_devices_are_not(caplog: pytest.LogCaptureFixture) -> None:
@@ -133,11 +133,11 @@ def test_executions_that_fail_tell_it(caplog: pytest.LogCaptureFixture) -> None:
     npu = FakeBackend("Npu", faults={"execute": armpy.BackendError("on fire")})
     with runtime_of(npu) as runtime, pytest.raises(armpy.BackendError, match="on fire"):
         run(runtime)
-    told = [record.getMessage() for record in caplog.records if "vlog" in record.name]
-    assert len(told) == 2
-    assert "begins" in told[0]
-    assert "failed after" in told[1]
-    assert "on fire" in told[1]
+    messages = [record.getMessage() for record in caplog.records if "vlog" in record.name]
+    assert len(messages) == 2
+    assert "begins" in messages[0]
+    assert "failed after" in messages[1]
+    assert "on fire" in messages[1]
 
 
 PROGRAM = """

@@ -209,7 +209,7 @@ def main() -> None:
     """Answer what standard input asks for, one line of JSON after the other."""
     job = json.loads(sys.stdin.read())
     warnings.simplefilter("ignore")
-    logging.disable(logging.CRITICAL)  # placements tell what fell back
+    logging.disable(logging.CRITICAL)  # placements report fallbacks
     tree, folder = Path(job["tree"]), job["folder"] and Path(job["folder"])
     is_relaxed = job["relaxed"]
     court = Court(job["backend"], job["num_threads"], folder or None, is_relaxed=is_relaxed)

@@ -153,7 +153,7 @@ def _run(
 def _start(
     module: str, tree: Tree, job: object, variables: Mapping[str, str] | None = None
 ) -> subprocess.Popen[str]:
-    """Start a module of this package in a tree, and tell it what to do."""
+    """Start a module of this package in a tree, and send it its job."""
     process = subprocess.Popen(
         [sys.executable, "-c", f"from comparison.{module} import main; main()"],
         env=tree.environment(variables),

@@ -49,7 +49,7 @@ class Store:
     def __init__(self, folder: Path) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if hasattr(os, "geteuid") and folder.stat().st_uid != os.geteuid():
-            raise TreeError(f"{folder} belongs to somebody else")
+            raise TreeError(f"{folder} belongs to another user")
         self._folder = folder
 
     def path(self, kind: str, name: str) -> Path:

@@ -1,7 +1,7 @@
 """Runs in the emulated interpreter: programs that another process has compiled.
 
-Requests and answers are pickled, each behind its length, on the standard streams. Only
-`emulation.remote` starts this, and nobody else writes to it.
+Requests and answers are pickled, each after its length, on the standard streams. Only
+`emulation.remote` starts this, and nothing else writes to it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Guard:
 
     Notes
     -----
-    Mappings are used again: nobody holds an array beyond one execution.
+    Mappings are used again: no array is held beyond one execution.
     """
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class Guard:
         return memory, whole
 
     def free(self) -> None:
-        """Nobody uses what there is any more."""
+        """Make all mappings available again."""
         for pages, memory, whole in getattr(self, "_used", ()):
             self._free[pages].append((memory, whole))
         self._used = ()
@@ -134,7 +134,7 @@ class Worker:
 
 
 def main() -> None:
-    """Answer until nobody asks any more."""
+    """Answer until the stream ends."""
     requests = sys.stdin.buffer
     # What anything prints must not get between answers.
     answers = os.fdopen(os.dup(1), "wb")
@@ -146,7 +146,7 @@ def main() -> None:
             answer = ("done", getattr(worker, name)(*arguments))
         except ArmpyError as error:
             answer = ("raised", error)
-        except Exception:  # noqa: BLE001 - whoever asked raises it
+        except Exception:  # noqa: BLE001 - the caller raises it
             answer = ("failed", traceback.format_exc())
         write_message(answers, answer)
 

@@ -140,7 +140,7 @@ class Corpus:
 
 @contextmanager
 def recording(keep: Callable[[Run], None]) -> Iterator[None]:
-    """Tell a function what CpuRef's workloads are given and give.
+    """Pass the inputs and outputs of CpuRef's workloads to a function.
 
     Parameters
     ----------

@@ -165,7 +165,7 @@ def _is_log(node: ast.expr) -> bool:
 
 
 def _is_for_type_checkers(node: ast.AST) -> bool:
-    """Whether code is run for nobody but a type checker, or changes nothing when run."""
+    """Return whether code is for type checkers only, or changes nothing when run."""
     if isinstance(node, ast.If):
         return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
     if isinstance(node, ast.Subscript):

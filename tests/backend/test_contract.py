@@ -119,10 +119,10 @@ def test_a_backend_of_contract_1_is_told_where_to_read() -> None:
         backend_id = "Old"
 
         def create_workload_factory(self, memory_manager: object) -> IWorkloadFactory:
-            raise AssertionError("nobody calls it")
+            raise AssertionError("it is never called")
 
         def get_layer_support(self) -> ILayerSupport:  # type: ignore[override]
-            raise AssertionError("nobody calls it")
+            raise AssertionError("it is never called")
 
     with pytest.raises(UnimplementedError, match=r"contract 1\.x; the page 'A backend from 1\.x"):
         Old()  # type: ignore[abstract]  # the test's point

@@ -30,7 +30,7 @@ class Program(IEngineProgram):
     model = b"double"
 
     def execute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        np.add(inputs[0] * 2, 100, out=outputs[0])  # the 100 tell it from CpuRef
+        np.add(inputs[0] * 2, 100, out=outputs[0])  # the 100 distinguish it from CpuRef
 
 
 class Engine(IEnginePrograms):

@@ -1,4 +1,4 @@
-"""Memory of somebody else: what it can be, and how the host sees it."""
+"""External memory: its kinds, and the host's view of it."""
 
 from __future__ import annotations
 

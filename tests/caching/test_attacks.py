@@ -360,12 +360,12 @@ def test_eight_processes_that_prepare_one_model_at_once_compile_it_once(tmp_path
         )
         for number in range(8)
     ]
-    told = []
+    outputs = []
     for process in processes:
         output, errors = process.communicate(timeout=300)
         assert process.returncode == 0, errors
-        told.append(output)
+        outputs.append(output)
     assert log_of(log).count("optimize") == 1
     assert log_of(log).count("load") == 7
-    assert sum("miss" in text for text in told) == 1
-    assert sum("another process has just compiled it" in text for text in told) >= 1
+    assert sum("miss" in text for text in outputs) == 1
+    assert sum("another process has just compiled it" in text for text in outputs) >= 1

@@ -144,7 +144,7 @@ class Optional(ScriptedBackend):
 
 
 def test_options_of_runtime_and_network_are_in_the_key(tmp_path: Path) -> None:
-    told = []
+    hits = []
     for options in ({}, {"units": 2}, {"tiles": 2}, {"units": 2, "tiles": 2}, {"units": 2}, {}):
         backend = Optional("Npu", declared=declaration(keeps_programs=True))
         runtime = Runtime(
@@ -155,8 +155,8 @@ def test_options_of_runtime_and_network_are_in_the_key(tmp_path: Path) -> None:
                 caching=CompilationCaching(tmp_path),
             )
         )
-        told.append(only_use(Model(diamond(), runtime)).is_hit)
-    assert told == [False, False, False, False, True, True]
+        hits.append(only_use(Model(diamond(), runtime)).is_hit)
+    assert hits == [False, False, False, False, True, True]
 
 
 def test_another_version_of_the_backend_compiles_anew(tmp_path: Path) -> None:
@@ -332,7 +332,7 @@ def test_caching_that_is_switched_off_keeps_nothing(
     assert [*tmp_path.iterdir()] == []
 
 
-def test_a_mistake_in_the_environment_is_told(
+def test_a_mistake_in_the_environment_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ARMPY_COMPILED_CACHE", "perhaps")

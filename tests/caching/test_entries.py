@@ -48,8 +48,8 @@ def test_what_is_written_is_read(parts: list[bytes], description: str) -> None:
         assert entries.write("a", "1", parts, description, description[::-1])
         assert stored(entries, "a", "1") == parts
         (listed,) = entries.list_entries()
-        told = (listed.description, listed.group, listed.problem)
-        assert told == (description, description[::-1], "")
+        fields = (listed.description, listed.group, listed.problem)
+        assert fields == (description, description[::-1], "")
         assert entries.verify() == [listed]
 
 
@@ -215,7 +215,7 @@ def test_a_disk_that_takes_nothing_stops_nothing(
     assert [path.suffix for path in Path(entries.location).iterdir()] == [".entry"]
 
 
-def test_a_disk_that_fills_up_while_writing_leaves_nothing_behind(
+def test_a_disk_that_fills_up_while_writing_leaves_no_file(
     entries: Entries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Filling:
@@ -238,7 +238,7 @@ def test_a_disk_that_fills_up_while_writing_leaves_nothing_behind(
     assert list(Path(entries.location).iterdir()) == []
 
 
-def test_an_interrupted_writer_leaves_nothing_behind(
+def test_an_interrupted_writer_leaves_no_file(
     entries: Entries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupt(*_: object) -> None:

@@ -157,13 +157,13 @@ def test_a_backend_that_keeps_nothing_has_no_cache(cli: Cli) -> None:
 
 
 def test_a_backend_that_is_not_there_is_an_error(cli: Cli) -> None:
-    assert "there is no backend 'Nobody'" in cli.err(
-        "cache", "list", "--backends", "Nobody", code=1
+    assert "there is no backend 'Missing'" in cli.err(
+        "cache", "list", "--backends", "Missing", code=1
     )
 
 
 class Cache(IBackendCache):
-    """Holds one thing, as far as it is told to."""
+    """Holds one thing, if a test wants."""
 
     name = "things"
     location = "/somewhere"
@@ -321,7 +321,7 @@ def test_compiled_parts_are_listed_and_cleared_too(
         (lambda stored: stored[:-1] + bytes([stored[-1] ^ 1]), "its checksum is wrong"),
     ],
 )
-def test_damaged_parts_are_told(
+def test_damaged_parts_are_reported(
     compiled_parts: Path, damage: Callable[[bytes], bytes], problem: str
 ) -> None:
     path = min(compiled_parts.iterdir())

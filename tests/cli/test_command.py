@@ -340,13 +340,13 @@ def test_control_characters_in_names_do_not_reach_the_terminal(cli: Cli, tmp_pat
 
 
 @pytest.mark.parametrize("command", ["run", "inspect"])
-def test_a_preference_is_followed_and_what_was_weighed_is_told(cli: Cli, command: str) -> None:
+def test_a_preference_is_followed_and_alternatives_are_printed(cli: Cli, command: str) -> None:
     options = ("--backends", "CpuRef,NumbaAcc", "--preference", "sustained")
     out = cli.out(command, MODEL, "--json", *options)
-    told = json.loads(out)["alternatives"]
-    assert {one["name"] for one in told} >= {"CpuRef", "NumbaAcc"}
-    (chosen,) = [one for one in told if one["is_chosen"]]
-    assert chosen == min(told, key=lambda one: one["estimated_us"])
+    alternatives = json.loads(out)["alternatives"]
+    assert {each["name"] for each in alternatives} >= {"CpuRef", "NumbaAcc"}
+    (chosen,) = [each for each in alternatives if each["is_chosen"]]
+    assert chosen == min(alternatives, key=lambda each: each["estimated_us"])
     _, out, _ = cli(command, MODEL, *options)
     assert "Placements that were weighed" in out
     assert cli.document(command, MODEL, *options[:2])["alternatives"] == []

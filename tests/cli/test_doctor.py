@@ -247,7 +247,7 @@ def test_tracebacks_are_shown_when_asked_for(tmp_path: Path, cli: Cli) -> None:
     assert "  | Traceback (most recent call last):" in cli.out(*arguments, "--debug", code=1)
 
 
-def test_the_environment_in_force_is_told(
+def test_the_environment_in_force_is_printed(
     tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trust = tmp_path / "trust.toml"
@@ -337,7 +337,7 @@ def write(folder: Path, *programs: object) -> Path:
     return path
 
 
-def told(found: FileExamination) -> list[tuple[str, str]]:
+def status_and_reasons(found: FileExamination) -> list[tuple[str, str]]:
     return [(one.status, one.reason) for one in found.programs]
 
 
@@ -353,7 +353,7 @@ def test_a_program_that_is_taken_is_used(tmp_path: Path, registry: BackendRegist
 def test_a_program_that_is_not_taken_says_why(tmp_path: Path, registry: BackendRegistry) -> None:
     records = [program("A", "needs rebuild", "0"), program("A", "foreign", "1")]
     found = examine_file(write(tmp_path, *records), registry)
-    assert told(found) == [("needs rebuild", "so it says"), ("foreign", "so it says")]
+    assert status_and_reasons(found) == [("needs rebuild", "so it says"), ("foreign", "so it says")]
     assert (found.is_ok, found.unprepared) == (False, 2)
     assert found.remedy == "Prepare the model for this machine: armpy compile"
 
@@ -363,7 +363,7 @@ def test_the_first_program_of_the_same_layers_is_used(
 ) -> None:
     records = [program("A", fit) for fit in ("foreign", "accepted", "accepted")]
     found = examine_file(write(tmp_path, *records), registry)
-    assert told(found) == [
+    assert status_and_reasons(found) == [
         ("foreign", "so it says"),
         ("used", ""),
         ("not used", "another one of the same layers comes before it"),
@@ -371,12 +371,12 @@ def test_the_first_program_of_the_same_layers_is_used(
     assert (found.is_ok, found.unprepared) == (True, 0)
 
 
-def test_backends_that_are_not_there_or_take_none_are_told(
+def test_missing_backends_and_those_without_programs_are_reported(
     tmp_path: Path, registry: BackendRegistry
 ) -> None:
     records = [program("B", "accepted"), program("Absent", "accepted"), program("A", None)]
     found = examine_file(write(tmp_path, *records), registry)
-    (b, absent, unclear) = told(found)
+    (b, absent, unclear) = status_and_reasons(found)
     assert b == ("needs rebuild", "the backend takes no programs from files")
     assert absent[0] == "foreign"
     assert "Absent" in absent[1]
@@ -384,9 +384,9 @@ def test_backends_that_are_not_there_or_take_none_are_told(
     assert found.unprepared == 3
 
 
-def test_a_check_that_fails_is_told(tmp_path: Path, registry: BackendRegistry) -> None:
+def test_a_check_that_fails_is_reported(tmp_path: Path, registry: BackendRegistry) -> None:
     found = examine_file(write(tmp_path, program("A", {"fit": "??"})), registry)
-    ((status, reason),) = told(found)
+    ((status, reason),) = status_and_reasons(found)
     assert status == "foreign"
     assert "A / check" in reason
 
@@ -398,7 +398,7 @@ def test_programs_of_a_file_whose_code_may_not_be_used_are_not(
     path = write(tmp_path, program("A", "accepted"))
     path.chmod(0o666)
     found = examine_file(path, registry, (), code)
-    assert told(found) == [("not used", found.trust)]
+    assert status_and_reasons(found) == [("not used", found.trust)]
     assert (found.uses_code, found.is_refused) == (False, code != "never")
     assert found.is_ok == (code == "never")
     assert ("code='never'" in found.remedy) == (code != "never")
@@ -409,7 +409,7 @@ def test_damage_is_told_and_nothing_is_used(tmp_path: Path, registry: BackendReg
     path.write_bytes(path.read_bytes().replace(b"codecode", b"coDecode", 1))
     found = examine_file(path, registry)
     assert "the checksum of section 'code' is wrong" in found.damage
-    assert told(found) == [("not used", found.damage)]
+    assert status_and_reasons(found) == [("not used", found.damage)]
     assert not found.is_ok
 
 

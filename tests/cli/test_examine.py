@@ -274,7 +274,7 @@ def test_outputs_are_written(tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.load(written[0]), stored)
 
 
-def test_a_header_that_ends_early_is_told(tmp_path: Path) -> None:
+def test_a_header_that_ends_early_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "cut.npy"
     path.write_bytes(b"\x93NUMPY\x01\x00\x05\x00{[(-\n")
     with pytest.raises(InvalidArgumentError, match=r"cut\.npy: the array cannot be read"):

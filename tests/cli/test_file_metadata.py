@@ -63,7 +63,7 @@ def picture(tmp_path: Path) -> str:
 
 
 def run(content: bytes, request: RunRequest) -> tuple[list[float], RunReport]:
-    """The scores, and what is told of them."""
+    """The scores, and the report about them."""
     with armpy.load(content, backends=["CpuRef"]) as model:
         report = run_model(model, request)
         scores = {c.index: c.score for c in report.outputs[0].classes}

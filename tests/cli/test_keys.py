@@ -21,7 +21,7 @@ def test_keys_are_made_and_shown(tmp_path: Path, cli: Cli) -> None:
     assert cli.out("keys", "show", f"{path}.pub").strip() == printed
 
 
-def test_a_password_is_asked_for_and_not_told(
+def test_a_password_is_asked_for_and_not_printed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []

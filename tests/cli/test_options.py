@@ -208,8 +208,8 @@ def test_an_option_of_one_value_is_given_once(arguments: list[str], name: str, c
 
 def test_an_option_of_a_backend_is_given_once(cli: Cli) -> None:
     options = ["--backend-option", "NumbaAcc.num_threads=1"] * 2
-    told = cli.err("run", DIGITS, "--backends", "NumbaAcc,CpuRef", *options)
-    assert "--backend-option NumbaAcc.num_threads: the option is given twice" in told
+    errors = cli.err("run", DIGITS, "--backends", "NumbaAcc,CpuRef", *options)
+    assert "--backend-option NumbaAcc.num_threads: the option is given twice" in errors
 
 
 def test_backends_that_are_given_one_by_one_are_one_list(cli: Cli) -> None:

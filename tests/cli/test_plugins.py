@@ -99,7 +99,7 @@ def test_a_plugins_format_is_run_inspected_and_compared(toy: Path, cli: Cli) -> 
     assert (code, "no difference" in out) == (0, True)
 
 
-def test_inspect_shows_what_the_front_end_and_plugins_tell(
+def test_inspect_shows_lines_of_the_front_end_and_of_plugins(
     toy: Path, tmp_path: Path, cli: Cli
 ) -> None:
     path = tmp_path / "small.other"

@@ -51,7 +51,7 @@ def test_nothing_is_shown_where_there_is_no_terminal() -> None:
     assert stream.getvalue() == ""
 
 
-def test_a_task_that_breaks_off_leaves_no_bar_behind() -> None:
+def test_a_task_that_breaks_off_removes_its_bar() -> None:
     stream = Terminal()
 
     def break_off() -> None:

@@ -38,7 +38,7 @@ DECLARED = DeviceFigures({DataType.FLOAT32: PerformanceFigures(0.5, 0.25)})
 
 
 class Declaring(ReferenceBackend):
-    """Says what it is told to say of its device."""
+    """Declares the figures that a test sets."""
 
     def __init__(self, figures: object) -> None:
         super().__init__()
@@ -164,7 +164,7 @@ def test_a_device_that_there_is_not_is_refused() -> None:
 
 
 class Named(ReferenceBackend):
-    """Has a device called like itself, and a hash that it is told to raise, if any."""
+    """Has a device called like itself, and a hash that raises on request."""
 
     def __init__(self, name: str, fault: Exception | None = None) -> None:
         super().__init__()

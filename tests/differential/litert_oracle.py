@@ -63,7 +63,7 @@ def run_litert(
     Reference kernels requantise CONV_2D and DEPTHWISE_CONV_2D with gemmlowp's double rounding,
     first half up, then half away from zero, and FULLY_CONNECTED with one rounding half away from
     zero; optimised ones round half up both times; XNNPACK rounds once in float32, half to even. So
-    the three differ by one in a small share of the values, and by more behind several layers.
+    the three differ by one in a small share of the values, and by more after several layers.
     """
     interpreter = _interpreter(model_bytes, reference, xnnpack)
     details = interpreter.get_input_details()

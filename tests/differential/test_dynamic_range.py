@@ -29,7 +29,7 @@ def dense(random: np.random.Generator, is_asymmetric: bool) -> bytes:
 
 
 def input_of(random: np.random.Generator, data: bytes) -> Array:
-    """Numbers that lie to one side of zero, as those behind a RELU do."""
+    """Numbers that lie to one side of zero, as those after a RELU do."""
     with armpy.load(data, backends=["CpuRef"]) as model:
         shape = model.inputs[0].info.known_shape
     return (random.uniform(-0.2, 1, shape) * random.uniform(0.1, 50)).astype(np.float32)

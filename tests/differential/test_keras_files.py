@@ -26,7 +26,7 @@ TOLERANCE = {"float32": 2e-5, "float16": 2e-5, "dynamic": 0.02, "int8": 0.02, "i
 
 Notes
 -----
-Behind 8 bits, the last bit of a sum may move what follows by a step. Where LiteRT's optimised
+After 8 bits, the last bit of a sum may move what follows by a step. Where LiteRT's optimised
 kernels are farther from its reference kernels, we may be as far.
 """
 

@@ -121,7 +121,7 @@ def test_hard_swish(kind: OperandCode) -> None:
 
 
 def with_axis(draw: Draw, rank: int, inputs: list[Input]) -> int:
-    """An axis, and its argument behind the inputs; sometimes the last one and no argument."""
+    """An axis, and its argument after the inputs; sometimes the last one and no argument."""
     if draw.chance(0.25):
         return -1
     axis = draw.size(rank - 1, -rank)

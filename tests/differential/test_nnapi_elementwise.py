@@ -50,7 +50,7 @@ def of_pairs(
 
 
 def clamped(function: Callable[[float, float], float], code: FuseCode) -> Callable[..., float]:
-    """A function with a fused activation behind it."""
+    """A function with a fused activation after it."""
     low, high = BOUNDS[code]
     return lambda a, b: min(max(function(a, b), low), high)
 

@@ -62,7 +62,7 @@ def test_concatenation() -> None:
 
 
 def _joined(parts: Sequence[Tensor], axis: int, result: Array) -> Array:
-    """Real elements of several tensors, one behind the other."""
+    """Real elements of several tensors, one after the other."""
     start = 0
     for part in parts:
         for index in np.ndindex(*part.shape):

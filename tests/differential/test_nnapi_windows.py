@@ -74,7 +74,7 @@ class Axis:
 
 
 def same_padding(size: int, window: int, stride: int, dilation: int) -> tuple[int, int]:
-    """Padding with which each `stride` elements give one; the odd one goes behind."""
+    """Padding with which each `stride` elements give one; the odd one goes after."""
     extent = (window - 1) * dilation + 1
     needed = max(((size + stride - 1) // stride - 1) * stride + extent - size, 0)
     return needed // 2, needed - needed // 2

@@ -38,7 +38,7 @@ def test_the_site_has_every_page_of_the_root_folder() -> None:
 
 
 def rows(text: str) -> dict[str, list[list[str]]]:
-    """Cells behind each model's name, in all tables that have it as their first cell."""
+    """Cells after each model's name, in all tables that have it as their first cell."""
     found: dict[str, list[list[str]]] = {}
     for line in text.splitlines():
         if line.startswith("| "):

@@ -79,7 +79,7 @@ def test_a_right_page_passes(tmp_path: Path) -> None:
         ("two ...", "three ...", r"page\.md:17: (.|\n)*The page shows: three"),
         ("$ printf", "$ no-such-program", r"page\.md:17: (.|\n)*not found"),
         ("echo first", "false", r"page\.md:22: exit code 1"),
-        ("```console", "```java", r"page\.md:17: nobody knows how to run 'java'"),
+        ("```console", "```java", r"page\.md:17: unknown kind of block 'java'"),
         ("<!-- not run: takes minutes -->\n", "", r"page\.md:3\d: exit code 1"),
         ("import asyncio", "import os; os._exit(3)", r"page\.md:1: the process ended with code 3"),
     ],

@@ -42,7 +42,7 @@ HARMLESS = {
     "MissingDependency": (CandidateStatus.FAILED, "No module named 'acme_accelerator_runtime'"),
     "SyntaxError": (CandidateStatus.FAILED, r"SyntaxError: .*line 3"),
 }
-"""What becomes of modules that do not take the process along, and why."""
+"""Status and reason of broken modules that do not end the process."""
 
 DEADLY = {
     "AbortAtImport": (CandidateStatus.CRASHED, "SIGABRT"),

@@ -60,7 +60,7 @@ DIAMOND_OF_X = floats(1, 1, 5, 9)  # relu(x) + 1 + 3 relu(x) by hand: 1 + 4 max(
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A copy, where nothing is left behind in the checkout."""
+    """A copy, so that nothing is written in the checkout."""
     place = tmp_path / "drivers"
     shutil.copytree(DRIVERS, place, ignore=shutil.ignore_patterns("__pycache__"))
     return place
@@ -265,7 +265,7 @@ EXITS = {"abort": -6, "segfault": -11, "kill": -9, "exit": 0}
         ("execute", "exit"),
     ],
 )
-def test_the_faulty_one_ends_its_process_where_it_is_told(
+def test_the_faulty_one_ends_its_process_at_a_set_place(
     folder: Path, place: str, kind: str
 ) -> None:
     done = in_a_process(folder, f"{place}={kind}")
@@ -306,7 +306,7 @@ def test_without_faults_the_same_process_answers(folder: Path) -> None:
     )
 
 
-def test_it_hangs_where_it_is_told(folder: Path) -> None:
+def test_it_hangs_at_a_set_place(folder: Path) -> None:
     with ThreadPoolExecutor() as pool:  # they need not wait for each other
         hung = {
             place: pool.submit(in_a_process, folder, f"{place}=hang", timeout_s=4)
@@ -372,7 +372,7 @@ def test_it_lies_when_it_executes(folder: Path) -> None:
         assert np.isnan(run(runtime)).all()
 
 
-def test_it_fails_the_time_and_on_the_value_that_it_is_told(folder: Path) -> None:
+def test_it_fails_at_a_set_call_and_value(folder: Path) -> None:
     with runtime_with(folder, "Faulty", "execute=raise:2, execute=wrong@7") as runtime:
         network = runtime.load_network(chain(1))
 

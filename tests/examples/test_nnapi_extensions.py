@@ -108,7 +108,7 @@ def test_an_application_that_is_not_on_the_list_is_refused(
     site: Path, application: Path, tmp_path: Path
 ) -> None:
     allowed = tmp_path / "allowed"
-    allowed.write_text("# nobody yet\n")
+    allowed.write_text("# none yet\n")
     done = run(site, application, **{ALLOW_LIST: str(allowed)})
     assert done.returncode != 0
     last = done.stderr.splitlines()[-1]

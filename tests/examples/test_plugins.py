@@ -1,4 +1,4 @@
-"""The example plugins as wheels: one brings a format and a command, the broken ones hurt nobody."""
+"""The example plugins as wheels: one brings a format and a command, the broken ones do no harm."""
 
 from __future__ import annotations
 

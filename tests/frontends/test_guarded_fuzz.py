@@ -1,6 +1,6 @@
 """No damaged model makes NumbaAcc touch memory that is not its own, hang, or take too much.
 
-Every buffer lies between pages that nobody may touch; see `tests.support.guarded_runs`. 80 models,
+Every buffer lies between inaccessible pages; see `tests.support.guarded_runs`. 80 models,
 320 in the full form, are tried with one thread and with three: a quarter each are small sound ones
 with odd contents, small damaged ones, damaged ones with several subgraphs, and real damaged ones.
 The environment variable ``ARMPY_GUARDED_FUZZ_COUNT`` says how many (50,000 before a release), and

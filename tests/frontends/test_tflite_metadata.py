@@ -1,4 +1,4 @@
-"""Metadata of .tflite files: what is read, and what becomes of damage."""
+"""Metadata of .tflite files: the fields read, and the handling of damage."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ SCORES: Fields = {
 }
 WHOLE: Fields = {
     0: "classifier",
-    1: "tells cats from dogs",
+    1: "separates cats from dogs",
     2: "v7",
     3: [{2: [IMAGE_INPUT], 3: [SCORES]}],
     4: "its author",
@@ -99,7 +99,7 @@ def test_a_model_tells_its_metadata_by_its_names_for_tensors() -> None:
         metadata = model.metadata
         assert model.metadata is metadata
         by_signature = model.signature("serve").metadata
-    assert (metadata.name, metadata.description) == ("classifier", "tells cats from dogs")
+    assert (metadata.name, metadata.description) == ("classifier", "separates cats from dogs")
     assert (metadata.version, metadata.author, metadata.license) == (
         "v7",
         "its author",

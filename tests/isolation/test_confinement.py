@@ -1,4 +1,4 @@
-"""What workers may not do, and what they leave behind."""
+"""Limits of workers, and that they leave nothing."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_worker_that_is_not_confined_can_do_what_the_user_can(
 
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts what /proc has")
-def test_failures_and_the_runtimes_end_leave_nothing_behind() -> None:
+def test_failures_and_the_runtimes_end_leave_nothing() -> None:
     with isolated():
         pass
     gc.collect()
@@ -84,7 +84,7 @@ def test_failures_and_the_runtimes_end_leave_nothing_behind() -> None:
 
 @pytest.mark.nightly
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts what /proc has")
-def test_networks_that_are_unloaded_leave_nothing_behind() -> None:
+def test_networks_that_are_unloaded_leave_nothing() -> None:
     with isolated() as runtime:
         supervisor = runtime._setup.isolated[faulty.NAME].supervisor
 

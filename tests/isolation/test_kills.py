@@ -16,7 +16,7 @@ COUNT = effort(5, 20, "ARMPY_KILLS")
 
 @pytest.mark.nightly
 @pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="a number may be another's by then")
-def test_kills_cost_no_more_than_what_was_under_way_and_leave_nothing_behind() -> None:
+def test_kills_cost_no_more_than_what_was_under_way_and_leave_nothing() -> None:
     campaign = kill_workers(COUNT)
     print()
     print(campaign)

@@ -47,7 +47,7 @@ SLOW, FAST = [2.0, 4.0], [1 + ADDED, 2 + ADDED]
 
 @pytest.fixture
 def compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GatedCompiler:
-    """A compiler behind a gate that is closed, with a cache of its own."""
+    """A compiler that waits at a closed gate, with a cache of its own."""
     return GatedCompiler.install(tmp_path, monkeypatch)
 
 
@@ -651,7 +651,7 @@ def test_a_model_that_is_dropped_goes_while_it_is_compiled(
 
 
 def test_a_backend_that_does_not_ask_is_waited_for() -> None:
-    postpone_compilation("Any", "3 kernels", is_kept=True)  # nobody has asked it to
+    postpone_compilation("Any", "3 kernels", is_kept=True)  # without a request
     with (
         pytest.raises(CompilationPostponedError, match="Any: 3 kernels would have to be") as caught,
         postponed_compilation(),
@@ -706,7 +706,7 @@ def test_the_command_waits_where_programs_read_or_time_is_measured(
 
 
 @pytest.mark.slow
-def test_the_command_does_as_it_is_told(compiler: GatedCompiler, path: Path) -> None:
+def test_the_command_follows_its_options(compiler: GatedCompiler, path: Path) -> None:
     pytest.importorskip("click")
     compiler.open_gate()
     command = [sys.executable, "-m", "armpy", "run", os.fspath(path), "--compile", "background"]

@@ -92,7 +92,7 @@ def test_each_question_is_asked_once() -> None:
 
 
 class Fusing(FakeBackend):
-    """Takes activations only behind what it computes itself."""
+    """Takes activations only after layers of its own."""
 
     def __init__(self, fault: Exception | None = None) -> None:
         super().__init__("Fusing")

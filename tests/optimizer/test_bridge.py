@@ -195,16 +195,16 @@ def run_dumped(options: OptimizerOptions | None = None) -> None:
 
 def test_each_stage_of_optimisation_is_drawn(tmp_path: Path) -> None:
     run_dumped(OptimizerOptions(dump_graphs=str(tmp_path / "new" / "folder")))
-    told = stages(tmp_path / "new" / "folder")
-    assert [*told] == ["loaded", "pass_cancel_transposes", "assigned", "substituted", "bridged"]
-    assert all(text.startswith("digraph") for text in told.values())
-    assert "Transpose" in told["loaded"]
-    assert "Transpose" not in told["pass_cancel_transposes"]
-    assert "BackendID" not in told["loaded"]
-    assert "BackendID : Adder" in told["assigned"]
-    assert "BackendID : CpuRef" in told["assigned"]
-    assert "MemCopy" not in told["substituted"]
-    assert "MemCopy" in told["bridged"]
+    dots = stages(tmp_path / "new" / "folder")
+    assert [*dots] == ["loaded", "pass_cancel_transposes", "assigned", "substituted", "bridged"]
+    assert all(text.startswith("digraph") for text in dots.values())
+    assert "Transpose" in dots["loaded"]
+    assert "Transpose" not in dots["pass_cancel_transposes"]
+    assert "BackendID" not in dots["loaded"]
+    assert "BackendID : Adder" in dots["assigned"]
+    assert "BackendID : CpuRef" in dots["assigned"]
+    assert "MemCopy" not in dots["substituted"]
+    assert "MemCopy" in dots["bridged"]
 
 
 def test_the_environment_says_where_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

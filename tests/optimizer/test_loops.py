@@ -51,9 +51,9 @@ def with_element(
         return net.add(Concat(0), first, net.constant(np.array([others], np.int32)))
 
     zeros, all_of_it = (net.constant(np.full(2, v, np.int32)) for v in (offset, -1))
-    behind = net.add(ADD, index, number(net, distance))
+    following = net.add(ADD, index, number(net, distance))
     front = net.add(Slice(), whole, zeros, vector(index, -1))
-    back = net.add(Slice(), whole, vector(behind, 0), all_of_it)
+    back = net.add(Slice(), whole, vector(following, 0), all_of_it)
     return net.add(Concat(0), front, element, back)
 
 
@@ -116,10 +116,10 @@ def test_lists_are_written_element_by_element(limit: int, start: int, step: int)
 @pytest.mark.parametrize(
     ("arguments", "changes"),
     [
-        ((6, None, 1), {}),  # nobody knows where it begins
+        ((6, None, 1), {}),  # its beginning is unknown
         ((5, 0, 1), {"distance": 2}),  # takes an element away
         ((6, 0, 1), {"distance": 0}),  # adds one
-        ((7, 0, 1), {}),  # goes on behind the list
+        ((7, 0, 1), {}),  # goes on after the list
         ((2, -1, 1), {}),  # begins in front of it
     ],
 )

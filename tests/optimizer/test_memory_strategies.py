@@ -44,7 +44,7 @@ BLOCKS = st.lists(
 
 
 class Answering(IMemoryOptimizerStrategy):
-    """Answers as it is told to."""
+    """Returns the answer that a test sets."""
 
     def __init__(
         self,

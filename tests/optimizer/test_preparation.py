@@ -1,4 +1,4 @@
-"""Preparation: what backends are told that prepare a part."""
+"""Preparation: the requests that backends receive for a part."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from tests.support.networks import diamond, floats, placement_of
 from tests.support.scripted_backend import ScriptedBackend, Step, raises, sleeps, waits
 
 
-class Told(CompilingBackend):
-    """A backend that writes down what it is told."""
+class Recording(CompilingBackend):
+    """A backend that records its requests."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,8 +56,8 @@ def load(backend: IBackendInternal, **options: object) -> Model:
     return Model(diamond(), runtime_of(backend), properties=NetworkProperties(optimizer=optimizer))
 
 
-def test_a_backend_is_told_preference_priority_and_deadline() -> None:
-    backend = Told()
+def test_a_backend_receives_preference_priority_and_deadline() -> None:
+    backend = Recording()
     before = time.perf_counter()
     load(
         backend,
@@ -73,12 +73,12 @@ def test_a_backend_is_told_preference_priority_and_deadline() -> None:
 
 
 def test_without_options_there_is_no_deadline_and_nothing_is_preferred() -> None:
-    backend = Told()
+    backend = Recording()
     load(backend)
     expected = (NO_OPTIONS, Preference.ORDER, Priority.MEDIUM, None)
     (request,) = backend.requests
-    told = request.model_options, request.preference, request.priority, request.deadline_s
-    assert told == expected
+    fields = request.model_options, request.preference, request.priority, request.deadline_s
+    assert fields == expected
 
 
 @pytest.mark.parametrize("timeout", [0, -1.0, float("nan")])
@@ -116,9 +116,9 @@ def test_a_preparation_that_takes_too_long_moves_its_part_with_the_reason(method
     (reason,) = {r.text for r in placement_of(model).refusals if r.backend == "Npu"}
     # What was left of the time when it was asked.
     text = r"takes too long and is no longer waited for\. Expected an answer within ([.\d]+) s"
-    told = re.search(text, reason)
-    assert told
-    assert 0 < float(told[1]) <= 0.2
+    limit = re.search(text, reason)
+    assert limit
+    assert 0 < float(limit[1]) <= 0.2
     np.testing.assert_array_equal(model(X), EXPECTED)
 
 
@@ -135,7 +135,7 @@ def test_where_there_is_no_next_backend_the_error_says_why() -> None:
     assert isinstance(raised.value.__cause__, PreparationTimeoutError)
 
 
-def test_a_deadline_that_has_passed_asks_nobody() -> None:
+def test_a_deadline_that_has_passed_asks_no_backend() -> None:
     def prepare() -> None:
         raise AssertionError("it was asked")
 

@@ -51,7 +51,7 @@ def test_vendor_name_backend_is_a_name(name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "Arm_GpuAcc_backend.py.1",  # versions are told by the module, not by its name
+        "Arm_GpuAcc_backend.py.1",  # the module declares its version, not its name
         "Arm_GpuAcc_backend.py.1.2",
         "Arm_GpuAcc_backend.py.1.2.3",
         "Arm_GpuAcc_backend.py.10.1.27",

@@ -36,7 +36,7 @@ from tests.support.fake_distributions import FakeSite, fake_site
 
 
 @pytest.fixture(autouse=True)
-def nothing_left_behind() -> Iterator[None]:
+def removed_modules() -> Iterator[None]:
     before = list(sys.path)
     yield
     for name in private_modules():
@@ -305,7 +305,7 @@ def test_a_deregistered_id_is_free_again(tmp_path: Path) -> None:
     registry = discover(tmp_path)
     first = registry.get("Npu")
     registry.deregister("Npu")
-    registry.deregister("nobody")
+    registry.deregister("missing")
     assert private_modules() == set()
     with pytest.raises(BackendUnavailableError, match="cannot be used: it was deregistered"):
         registry.get("Npu")

@@ -56,7 +56,7 @@ def relu_network(file: ModelFile, settings: ParseSettings) -> Network:
 
 
 def named(name: str) -> Parser:
-    """A parser whose network's output has a name that tells it from others."""
+    """A parser whose network's output has a distinct name."""
 
     def parse(file: ModelFile, settings: ParseSettings) -> Network:
         net = Network(file.stem)
@@ -408,7 +408,7 @@ class ExitingText(str):
 
 
 def damaged(**fields: object) -> FrontEnd:
-    """A front-end whose fields have been changed behind its back."""
+    """A front-end whose fields were changed after construction."""
     front_end = toy()
     for name, value in fields.items():
         object.__setattr__(front_end, name, value)
@@ -581,11 +581,11 @@ def test_metadata_of_a_plugin_are_checked_and_made_plain() -> None:
     class Text(str):
         """Text with methods of its own."""
 
-    def tell(file: ModelFile, signature: str | None) -> armpy.ModelMetadata:
+    def read_metadata(file: ModelFile, signature: str | None) -> armpy.ModelMetadata:
         tensor = armpy.TensorMetadata(mean=[1, 2], labels=[Text("a")])  # type: ignore[arg-type]
         return armpy.ModelMetadata(Text("mine"), inputs={"x": tensor})
 
-    front_end = FrontEnd("toy", "toy", relu_network, suffixes=(".toy",), metadata=tell)
+    front_end = FrontEnd("toy", "toy", relu_network, suffixes=(".toy",), metadata=read_metadata)
     with armpy.load(b"x", runtime=runtime_with(front_end), front_end="toy") as model:
         found = model.metadata
     assert found == armpy.ModelMetadata(

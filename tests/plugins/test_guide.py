@@ -311,7 +311,7 @@ def test_the_guides_table_of_names(tmp_path: Path) -> None:
     for link, target in LINKS.items():
         os.symlink(target, a / link)
     os.symlink("nothing", a / "Arm_no_backend.so")
-    (b / "Arm_GpuAcc_backend.so").touch()  # the id tells that it is the same backend
+    (b / "Arm_GpuAcc_backend.so").touch()  # the id shows that it is the same backend
     found, _ = find_modules([str(a), str(b)])
     assert [Path(file.entry).relative_to(tmp_path).as_posix() for file in found] == [
         *sorted(f"pathA/{name}" for name in VALID),

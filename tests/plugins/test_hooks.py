@@ -402,7 +402,7 @@ def test_a_hook_of_another_version_is_passed_over_if_it_says_so() -> None:
     class Newer:
         @hookimpl(optionalhook=True)
         def armpy_of_tomorrow(self) -> None:
-            raise AssertionError("nobody asks")
+            raise AssertionError("it is never called")
 
         @hookimpl(specname="armpy_register_front_end")
         def front_end(self) -> None:

@@ -38,7 +38,7 @@ from tests.support.networks import ADD, floats, placement_of
 
 
 @pytest.fixture(autouse=True)
-def nothing_left_behind() -> Iterator[None]:
+def removed_modules() -> Iterator[None]:
     yield
     for name in private_modules():
         forget_module(name)

@@ -22,7 +22,7 @@ from tests.support.dynamic_modules import (
 
 
 @pytest.fixture(autouse=True)
-def nothing_left_behind(tmp_path: Path) -> Iterator[None]:
+def removed_modules(tmp_path: Path) -> Iterator[None]:
     before = list(sys.path)
     yield
     for name in private_modules():
@@ -135,9 +135,7 @@ def test_versions_against_an_api_2_4(tmp_path: Path, version: str, fits: bool) -
 
 @pytest.mark.parametrize("error", ["OSError", "SystemExit", "KeyboardInterrupt", "GeneratorExit"])
 @pytest.mark.parametrize("where", ["import", "get_backend_id", "get_version"])
-def test_what_a_module_raises_leaves_nothing_of_it_behind(
-    tmp_path: Path, error: str, where: str
-) -> None:
+def test_a_module_that_raises_leaves_nothing(tmp_path: Path, error: str, where: str) -> None:
     raising = f"raise {error}('on purpose')"
     extra = raising if where == "import" else f"def {where}(): {raising}"
     source = module_source(extra="from . import part\n" + extra)

@@ -1,4 +1,4 @@
-"""Methods that were meant for the contract and are called otherwise there are told by name."""
+"""Methods that were meant for the contract but misspelled are reported by name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def named(name: str, base: type = FakeBackend, *, as_property: bool = False) -> 
     """A class with one more public method or property."""
 
     def method(self: object, *_: object) -> None:
-        raise AssertionError("nobody calls it")
+        raise AssertionError("it is never called")
 
     return type("Odd", (base,), {name: property(method) if as_property else method})
 

@@ -391,7 +391,7 @@ def test_a_runtime_keeps_a_backend_that_is_deregistered() -> None:
         Runtime(RuntimeOptions(registry=registry, backends=["Own"]))
 
 
-def test_another_spelling_of_an_id_is_told() -> None:
+def test_another_spelling_of_an_id_is_suggested() -> None:
     with pytest.raises(BackendUnavailableError, match=r"no backend 'cpuref'.*you mean 'CpuRef'"):
         armpy.backend_registry().get("cpuref")
 

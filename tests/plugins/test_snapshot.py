@@ -36,7 +36,7 @@ def late():
 
 
 @pytest.fixture(autouse=True)
-def nothing_left_behind() -> Iterator[None]:
+def removed_modules() -> Iterator[None]:
     yield
     for name in private_modules():
         forget_module(name)

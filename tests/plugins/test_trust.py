@@ -25,11 +25,11 @@ from tests.support.dynamic_modules import module_source, private_modules, write_
 from tests.support.fake_distributions import FakeSite, fake_site
 
 STRANGER = 12345
-"""The id of a user that is nobody here."""
+"""The id of a user that does not exist here."""
 
 
 @pytest.fixture(autouse=True)
-def nothing_left_behind() -> Iterator[None]:
+def removed_modules() -> Iterator[None]:
     yield
     for name in private_modules():
         forget_module(name)
@@ -145,9 +145,9 @@ def test_a_directory_above_that_others_can_write_is_no_reason(plugins: Path) -> 
 
 
 def test_what_belongs_to_another_user_is_insecure(plugins: Path) -> None:
-    nobody_else = frozenset({STRANGER})
+    only_stranger = frozenset({STRANGER})
     path = plugins / "Arm_File_backend.py"
-    reason = why_insecure(str(path), owners=nobody_else)
+    reason = why_insecure(str(path), owners=only_stranger)
     assert reason == f"its directory {plugins} is owned by another user (id {os.geteuid()})"
 
 

@@ -1,4 +1,4 @@
-"""Files that were changed by somebody who knows the layout, from the header to the code."""
+"""Files that were changed with knowledge of the layout, from the header to the code."""
 
 from __future__ import annotations
 

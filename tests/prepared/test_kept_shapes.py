@@ -196,13 +196,13 @@ def test_a_kept_model_warms_up_for_what_is_kept(
 
 
 def test_arrays_of_a_wrong_shape_are_refused_alike(dense: Path) -> None:
-    told = []
+    messages = []
     for _ in range(2):
         with armpy.load(dense) as model:
             with pytest.raises(InvalidArgumentError, match=r"\(2, 3\)") as caught:
                 model(np.zeros((2, 3), np.float32))
-            told.append(str(caught.value))
-    assert told[0] == told[1]
+            messages.append(str(caught.value))
+    assert messages[0] == messages[1]
 
 
 @pytest.mark.sampled(2)

@@ -78,7 +78,7 @@ def test_a_changed_byte_anywhere_gives_an_error_or_the_same_kernels(path: Path) 
                     assert found[name] == code
         except ParserError:
             changed += 1
-    # All but what lies between sections, and the names, which nobody runs, is under a checksum.
+    # All but what lies between sections, and the names, which are not run, is under a checksum.
     assert changed > len(whole) // 7 // 2
 
 

@@ -113,7 +113,7 @@ def test_a_change_that_no_time_shows_is_another_model(
     a_year_ago_s = time.time() - 365 * 86400
     os.utime(digits, (a_year_ago_s, a_year_ago_s))
     monkeypatch.setattr(verified, "SETTLED_NS", 0)
-    time.sleep(0.02)  # file systems tell so much apart
+    time.sleep(0.02)  # the resolution of file systems' times
     armpy.load(digits)
     assert armpy.load(digits).is_light
     change_unseen(digits, monkeypatch)

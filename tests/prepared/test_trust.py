@@ -1,4 +1,4 @@
-"""Whose compiled models may bring code, looked at as somebody who would like to bring some."""
+"""Trust in compiled models with code, from an attacker's view."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from armpy.store.archive.trust import CodeVerdict, check_code_choice, judge
 from tests.support.installed import without_cryptography
 
 STRANGER = 12345
-"""The id of a user that is nobody here."""
+"""The id of a user that does not exist here."""
 
 SIGNED = bytes(range(64))
 
@@ -47,7 +47,7 @@ class File:
 
 
 class Signer(NamedTuple):
-    """Somebody with a pair of keys."""
+    """A signer with a pair of keys."""
 
     key: bytes
     sign: Callable[[bytes], bytes]
@@ -56,7 +56,7 @@ class Signer(NamedTuple):
 @pytest.fixture
 def group(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of those who are in every group."""
-    members = ["somebody"]
+    members = ["member"]
 
     def found(gid: int) -> grp.struct_group:
         return grp.struct_group((pwd.getpwuid(os.geteuid()).pw_name, "x", gid, members))
@@ -316,7 +316,7 @@ def test_hard_links_count_by_the_file_and_the_name_that_was_used(
     other_name = exposed / "model.armpy"
     other_name.hardlink_to(place)
     exposed.chmod(0o777)
-    assert judged(place).uses_code  # the other name gives nobody a right to write
+    assert judged(place).uses_code  # the other name gives no right to write
     assert "can be written by everybody" in refusal(other_name)
     other_name.chmod(0o666)
     assert f"its file {place} can be written by everybody" in refusal(place)

@@ -1,4 +1,4 @@
-"""Files that were found right before are believed only as long as nobody can have changed them."""
+"""Files that were verified before are trusted only while they cannot have changed."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_a_new_file_is_checked_every_time(
 def test_a_check_that_takes_long_makes_a_file_no_older(
     path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever writes while it is read may leave the time as it was."""
+    """A write during the read may leave the time unchanged."""
     clock(monkeypatch, 0, OLD_NS)
     check_once(open_container(path))
     assert records(folder) == []
@@ -117,7 +117,7 @@ def test_a_file_whose_time_was_set_back_is_checked_again(
 ) -> None:
     clock(monkeypatch, OLD_NS)
     check_once(open_container(path))
-    time.sleep(0.02)  # file systems tell so much apart
+    time.sleep(0.02)  # the resolution of file systems' times
     damage(path)
     with pytest.raises(ParserError, match="checksum of section 'weights'"):
         check_once(open_container(path))

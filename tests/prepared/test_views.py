@@ -31,7 +31,7 @@ def _read(view: Any, blob: np.ndarray) -> np.ndarray:
 
 
 def _places(*shape: int) -> np.ndarray:
-    """Places of the elements of an array of 4 bytes each, one behind the other."""
+    """Places of the elements of an array of 4 bytes each, one after the other."""
     return 4 * np.arange(np.prod(shape)).reshape(shape)
 
 

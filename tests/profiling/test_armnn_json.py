@@ -188,12 +188,12 @@ def test_details_tell_what_layers_are(details: ProfilingDetails) -> None:
     runtime.enqueue_workload(network, {"x": floats(1, 2, 3, 4).reshape(1, 4)})
     profiler = profiler_of(runtime, network)
     document = armnn(profiler)
-    is_told = details is not ProfilingDetails.UNDEFINED
-    assert ("Graph" in document) == is_told
+    has_layers = details is not ProfilingDetails.UNDEFINED
+    assert ("Graph" in document) == has_layers
     has_measurements = any(key.startswith("inference_measurements_") for key in document)
     assert has_measurements == (details is not ProfilingDetails.ONLY)
-    assert len(json.loads(to_json(profiler))["layers"]) == (2 if is_told else 0)
-    if not is_told:
+    assert len(json.loads(to_json(profiler))["layers"]) == (2 if has_layers else 0)
+    if not has_layers:
         return
     first, second = document["Graph"]
     assert first["Name"] == "dense"
@@ -211,12 +211,12 @@ def test_details_tell_what_layers_are(details: ProfilingDetails) -> None:
 def test_networks_on_one_runtime_are_profiled_each_as_its_properties_say() -> None:
     runtime = runtime_of(profiling=True)
     plain = runtime.load_network(chain(), NetworkProperties(profiling=False))
-    told = runtime.load_network(
+    detailed = runtime.load_network(
         chain(), NetworkProperties(profiling_details=ProfilingDetails.WITH_EVENTS)
     )
     default = runtime.load_network(chain())
     assert runtime.get_profiler(plain) is None
-    assert len(profiler_of(runtime, told).layers) == 3
+    assert len(profiler_of(runtime, detailed).layers) == 3
     assert profiler_of(runtime, default).layers == ()
 
 

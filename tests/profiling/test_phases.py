@@ -74,8 +74,8 @@ def test_a_trace_has_every_phase_of_a_network() -> None:
         model.start({"x": X}).result()
         assert model.profiler is not None
         trace = json.loads(to_chrome_trace(model.profiler))["traceEvents"]
-    told = {event["args"]["phase"] for event in trace if event["ph"] in "Xb"}
-    assert told == {phase.value for phase in TracePhase}
+    phases = {event["args"]["phase"] for event in trace if event["ph"] in "Xb"}
+    assert phases == {phase.value for phase in TracePhase}
     copies = [event for event in trace if event.get("args", {}).get("phase") == "transfer"]
     assert copies
     assert all("MemCopy" in event["name"] for event in copies)

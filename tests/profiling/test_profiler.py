@@ -226,7 +226,7 @@ def test_threads_may_add_to_one_profile() -> None:
     assert counts["Execute"] == counts["Activation 'top'"] == 80
 
 
-class Telling(IBackendProfilingContext):
+class Scripted(IBackendProfilingContext):
     """Gives one list of events after the other."""
 
     def __init__(self, *events: object) -> None:
@@ -240,7 +240,7 @@ KERNEL = Measurement("kernel", 10.0, 2.5, 7, {"bytes": 64.0})
 
 
 def test_a_backends_own_events_keep_their_times_and_details() -> None:
-    _, _, profiler = profiled(Measured(Telling([KERNEL, Measurement("copy", 13, 1)])))
+    _, _, profiler = profiled(Measured(Scripted([KERNEL, Measurement("copy", 13, 1)])))
     kernel, copy = profiler.events
     assert kernel == ProfilingEvent("kernel", "Npu", 10.0, 2.5, 7, {"bytes": 64.0})
     assert copy == ProfilingEvent("copy", "Npu", 13.0, 1.0, 0, {})
@@ -251,7 +251,7 @@ def test_a_backends_own_events_keep_their_times_and_details() -> None:
 
 
 def test_what_a_backend_has_not_given_yet_is_forgotten_as_well() -> None:
-    _, _, profiler = profiled(Measured(Telling([KERNEL])))
+    _, _, profiler = profiled(Measured(Scripted([KERNEL])))
     profiler.clear()
     assert not profiler.events
 
@@ -265,7 +265,7 @@ def test_what_a_backend_has_not_given_yet_is_forgotten_as_well() -> None:
     ],
 )
 def test_wrong_events_are_an_error_that_names_the_backend(wrong: object, text: str) -> None:
-    _, _, profiler = profiled(Measured(Telling(wrong)))
+    _, _, profiler = profiled(Measured(Scripted(wrong)))
     with pytest.raises(BackendError, match=f"^Npu / take_events: .*{text}"):
         profiler.statistics()
     assert not profiler.events

@@ -232,7 +232,7 @@ def test_times_that_a_backend_has_wrong_are_still_counted_once(odd: ProfilingEve
 
 
 class AnnouncedLock:
-    """A lock that tells when somebody begins to wait for it."""
+    """A lock that signals when a thread begins to wait for it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -246,7 +246,7 @@ class AnnouncedLock:
         return self._lock.acquire(blocking, timeout)
 
     def release_when_waited_for(self) -> None:
-        """Release it 20 ms after somebody began to wait, however long that took."""
+        """Release it 20 ms after a thread began to wait, however long that took."""
         assert self._is_waited_for.wait(60)
         time.sleep(0.02)
         self.release()

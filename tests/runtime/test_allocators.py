@@ -147,7 +147,7 @@ def test_a_backend_gets_the_allocator_of_its_network() -> None:
 
 
 class Giving(ICustomAllocator):
-    """Gives what it is told to."""
+    """Returns the memory that a test sets."""
 
     memory: object = None
     external: object = None

@@ -139,9 +139,9 @@ def test_a_wrong_answer_is_left_out_and_takes_no_other_along(answer: object, rea
     made = runtime({"on_fallback": "warn"}, answer, {"plan_cache_size": 7})
     assert (made.options.on_fallback, made.options.plan_cache_size) == ("warn", 7)
     assert made.get_device_spec().supported_backends == ("A", "B")
-    ((plugin, told),) = problems(made)
+    ((plugin, message),) = problems(made)
     assert plugin == "p1"
-    assert told.startswith(reason)
+    assert message.startswith(reason)
 
 
 def test_the_applications_own_mistake_is_not_a_plugins() -> None:
@@ -220,17 +220,17 @@ DECLARED = (
 )
 
 
-class Telling(FakeBackend):
+class Recording(FakeBackend):
     """Writes down which methods are called, with which options."""
 
     def __init__(
-        self, backend_id: str = "Telling", declared: Sequence[BackendOption] = DECLARED
+        self, backend_id: str = "Recording", declared: Sequence[BackendOption] = DECLARED
     ) -> None:
         super().__init__(backend_id)
         self._declared = declared
         self.calls: list[tuple[str, dict[str, object] | None]] = []
 
-    def _tell(self, method: str, options: Mapping[str, object] | None = None) -> None:
+    def _record(self, method: str, options: Mapping[str, object] | None = None) -> None:
         self.calls.append((method, None if options is None else dict(options)))
 
     @property
@@ -238,27 +238,27 @@ class Telling(FakeBackend):
         return self._declared
 
     def create_backend_context(self, options: Mapping[str, object]) -> IBackendContext | None:
-        self._tell("context", options)
+        self._record("context", options)
         return None
 
     def create_backend_specific_model_context(
         self, model_options: OptionValues
     ) -> IBackendModelContext:
-        self._tell("model context", model_options)
+        self._record("model context", model_options)
         return IBackendModelContext()
 
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        self._tell("factory", network.model_options)
+        self._record("factory", network.model_options)
         return super().create_workload_factory(network)
 
     def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
-        self._tell("support", request.model_options)
+        self._record("support", request.model_options)
         return super().get_layer_support(request)
 
     def optimize_subgraph_view(
         self, view: SubgraphView, request: PreparationRequest
     ) -> OptimizationViews:
-        self._tell("optimize", request.model_options)
+        self._record("optimize", request.model_options)
         return super().optimize_subgraph_view(view, request)
 
 
@@ -272,8 +272,8 @@ def run(backend: FakeBackend, **options: object) -> float:
 
 def test_without_model_options_requests_have_the_defaults() -> None:
     """A backend reads a declared option without asking whether it is there."""
-    backend = Telling()
-    assert run(backend, backend_options={"Telling": {"power": "low"}}) == 3
+    backend = Recording()
+    assert run(backend, backend_options={"Recording": {"power": "low"}}) == 3
     assert backend.calls == [
         ("context", {"num_threads": 0, "power": "low"}),
         ("support", {"mode": "fast", "cache": True}),
@@ -283,8 +283,8 @@ def test_without_model_options_requests_have_the_defaults() -> None:
 
 
 def test_model_options_are_completed_and_reach_the_methods() -> None:
-    backend = Telling()
-    assert run(backend, backend_options={"Telling": {"mode": "exact"}}) == 3
+    backend = Recording()
+    assert run(backend, backend_options={"Recording": {"mode": "exact"}}) == 3
     complete = {"mode": "exact", "cache": True}
     assert backend.calls == [
         ("context", {"num_threads": 0, "power": "high"}),
@@ -296,13 +296,13 @@ def test_model_options_are_completed_and_reach_the_methods() -> None:
 
 
 def test_the_number_of_threads_reaches_the_backends_that_declare_it_only() -> None:
-    with_threads, without = Telling("With"), Telling("Without", DECLARED[1:])
-    own = Telling("Own")
+    with_threads, without = Recording("With"), Recording("Without", DECLARED[1:])
+    own = Recording("Own")
     runtime_of(
         with_threads, without, own, num_threads=3, backend_options={"Own": {"num_threads": 1}}
     )
-    told = [backend.calls[0][1] for backend in (with_threads, without, own)]
-    assert told == [
+    options_by_backend = [backend.calls[0][1] for backend in (with_threads, without, own)]
+    assert options_by_backend == [
         {"num_threads": 3, "power": "high"},
         {"power": "high"},
         {"num_threads": 1, "power": "high"},
@@ -310,7 +310,7 @@ def test_the_number_of_threads_reaches_the_backends_that_declare_it_only() -> No
 
 
 def test_the_number_of_threads_may_be_a_models_option() -> None:
-    backend = Telling(declared=[BackendOption("num_threads", 0, "Threads.", OptionScope.MODEL)])
+    backend = Recording(declared=[BackendOption("num_threads", 0, "Threads.", OptionScope.MODEL)])
     run(backend, num_threads=3)
     assert ("factory", {"num_threads": 3}) in backend.calls
 
@@ -318,26 +318,26 @@ def test_the_number_of_threads_may_be_a_models_option() -> None:
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"Telling": {"pwr": "low"}}, "^Telling: .* no option 'pwr'.*Did you mean 'power'"),
-        ({"Telling": {"power": "off"}}, "^Telling: the option 'power' cannot.*got 'off'"),
-        ({"Telling": {"num_threads": True}}, "^Telling: the option 'num_threads'.*got True"),
+        ({"Recording": {"pwr": "low"}}, "^Recording: .* no option 'pwr'.*Did you mean 'power'"),
+        ({"Recording": {"power": "off"}}, "^Recording: the option 'power' cannot.*got 'off'"),
+        ({"Recording": {"num_threads": True}}, "^Recording: the option 'num_threads'.*got True"),
         ({"CpuRef": {"x": 1}}, "^CpuRef: the backend has no option 'x'.*it has none"),
-        ({"Npu": {}}, "^backend_options: there is no backend 'Npu'. Expected CpuRef, Telling"),
-        ({"Telling": None}, r"backend_options\['Telling'\]: .*Expected Mapping; got NoneType"),
+        ({"Npu": {}}, "^backend_options: there is no backend 'Npu'. Expected CpuRef, Recording"),
+        ({"Recording": None}, r"backend_options\['Recording'\]: .*Expected Mapping; got NoneType"),
     ],
 )
 def test_the_callers_mistakes_are_errors_also_where_backends_are_chosen_automatically(
     options: dict[str, dict[str, object]], text: str
 ) -> None:
     with pytest.raises(InvalidArgumentError, match=text):
-        runtime_of(Telling(), backend_options=options)
+        runtime_of(Recording(), backend_options=options)
     with pytest.raises(InvalidArgumentError, match=text):
-        runtime_of(Telling(), backends=None, backend_options=options)
+        runtime_of(Recording(), backends=None, backend_options=options)
 
 
 def test_options_of_a_backend_that_is_not_chosen_are_no_mistake() -> None:
-    registry = registry_of(Telling(), FakeBackend("A"))
-    options = {"Telling": {"power": "low"}}
+    registry = registry_of(Recording(), FakeBackend("A"))
+    options = {"Recording": {"power": "low"}}
     runtime = Runtime(RuntimeOptions(["A"], registry=registry, backend_options=options))
     assert runtime.get_device_spec().supported_backends == ("A",)
 
@@ -360,8 +360,8 @@ def test_options_of_a_backend_that_is_not_chosen_are_no_mistake() -> None:
 def test_a_backend_that_declares_wrongly_is_left_out(
     declared: list[BackendOption], text: str
 ) -> None:
-    backend = Telling(declared=declared)
-    with pytest.raises(BackendError, match=f"^Telling / options: .*{text}"):
+    backend = Recording(declared=declared)
+    with pytest.raises(BackendError, match=f"^Recording / options: .*{text}"):
         runtime_of(backend)
     spec = runtime_of(backend, backends=None).get_device_spec()
     assert spec.supported_backends == ("CpuRef",)

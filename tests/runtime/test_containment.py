@@ -182,7 +182,7 @@ class Attempt:
 
 
 def check_said(attempt: Attempt, sabotage: Sabotage, log: str) -> None:
-    """Check that a raised fault is told by an error, reason or log line with its names."""
+    """Check that a raised fault is reported by an error, reason or log line with its names."""
     texts = [*attempt.said, *log.splitlines()]
     member = CALLED_BY.get((sabotage.kind, sabotage.member), sabotage.member)
     owner = "Custom" if sabotage.kind is IMemoryOptimizerStrategy else "Full"
@@ -212,8 +212,8 @@ def test_a_fault_that_is_there_from_the_start_is_named_and_all_else_works(
     attempt.make()
     del attempt.runtime
     for candidate in runtime.get_device_spec().candidates:
-        told = candidate.backend_id, candidate.reason, candidate.traceback
-        attempt.reasons.append(" ".join(told))
+        texts = candidate.backend_id, candidate.reason, candidate.traceback
+        attempt.reasons.append(" ".join(texts))
     assert sabotage.hits
     check_results(attempt, sabotage)
     if fault in RAISED:

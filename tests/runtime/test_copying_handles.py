@@ -1,4 +1,4 @@
-"""What is written to a tensor counts only once it is unmapped, whoever writes it."""
+"""Writes to a tensor count only once it is unmapped."""
 
 from __future__ import annotations
 

@@ -46,13 +46,13 @@ BACKENDS = pytest.mark.parametrize(
 X = floats(-1, 0, 1, 2)
 
 
-def told(
+def values_and_outputs(
     graph: Graph | Network,
     inputs: dict[str, Array],
     backends: Sequence[IBackendInternal] = (),
     **options: object,
 ) -> tuple[list[DebugValue], dict[str, Array]]:
-    """What a callback was told, and the outputs."""
+    """Values that a callback received, and the outputs."""
     found: list[DebugValue] = []
     with runtime_of(*backends, **options) as runtime:
         outputs = Model(graph, runtime).run(inputs, debug=found.append)
@@ -63,7 +63,7 @@ def told(
 def test_every_layer_is_told_in_order_with_its_values(
     backends: Sequence[IBackendInternal],
 ) -> None:
-    found, outputs = told(diamond(), {"x": X}, backends)
+    found, outputs = values_and_outputs(diamond(), {"x": X}, backends)
     assert [(one.layer, one.operation, one.index) for one in found] == [
         ("top", "Activation", 0),
         ("left", "ElementwiseBinary", 0),
@@ -79,18 +79,18 @@ def test_every_layer_is_told_in_order_with_its_values(
 
 
 def test_values_are_copies_that_cannot_be_written_to() -> None:
-    found, outputs = told(chain(1), {"x": X})
+    found, outputs = values_and_outputs(chain(1), {"x": X})
     assert not np.shares_memory(found[0].values, outputs["y"])
     with pytest.raises(ValueError, match="read-only"):
         found[0].values[0] = 3
 
 
-def test_each_output_of_a_layer_is_told() -> None:
+def test_each_output_of_a_layer_is_passed() -> None:
     net = Network()
     parts = net.add_layer(ops.Splitter(axis=0, num_splits=2), [net.input("x", f32(4))], name="cut")
     net.output("y", parts.outputs[0])
     net.output("z", net.add(RELU, parts.outputs[1]))
-    found, _ = told(net, {"x": X})
+    found, _ = values_and_outputs(net, {"x": X})
     assert [(one.layer, one.index, one.values.tolist()) for one in found[:2]] == [
         ("cut", 0, [-1, 0]),
         ("cut", 1, [1, 2]),
@@ -102,13 +102,13 @@ def test_shapes_that_depend_on_values_are_told_as_they_turn_out() -> None:
     x = net.input("x", f32(None))
     flat = net.add(ops.Reshape(), x, net.add(ops.Shape(), x), name="same")
     net.output("y", net.add(RELU, flat, name="clamped"))
-    found, _ = told(net, {"x": floats(-1, 5)})
+    found, _ = values_and_outputs(net, {"x": floats(-1, 5)})
     assert found[-1].layer == "clamped"
     np.testing.assert_array_equal(found[-1].values, floats(0, 5))
 
 
-def test_layers_that_run_graphs_are_told_with_what_they_give() -> None:
-    found, _ = told(loop(7), {"in0": ints(3)})
+def test_layers_that_run_graphs_are_passed_with_their_outputs() -> None:
+    found, _ = values_and_outputs(loop(7), {"in0": ints(3)})
     assert [(one.layer, one.operation, one.values.tolist()) for one in found] == [
         ("loop", "While", [7])
     ]
@@ -207,7 +207,7 @@ def test_names_that_outputs_have_already_do_not_collide() -> None:
     x = net.input("x", f32(4))
     y = net.add(RELU, x, name="a")
     net.output("a:0#0", y)
-    found, outputs = told(net, {"x": X})
+    found, outputs = values_and_outputs(net, {"x": X})
     assert [one.layer for one in found] == ["a"]
     assert list(outputs) == ["a:0#0"]
 

@@ -1,4 +1,4 @@
-"""Tensors lie as a backend's handle factory declares: aligned, and with padding behind them."""
+"""Tensors lie as a backend's handle factory declares: aligned, and with padding after them."""
 
 from __future__ import annotations
 
@@ -71,9 +71,11 @@ def copies(model: Model) -> list[str]:
     return [one.layer for one in placement_of(model).layers if one.operation == "MemCopy"]
 
 
-def lying(array: Array, alignment_bytes: int, beyond_bytes: int, behind: int = 64) -> Array:
+def lying(array: Array, alignment_bytes: int, beyond_bytes: int, padding_bytes: int = 64) -> Array:
     """A copy that begins some bytes after a multiple, with garbage around it."""
-    raw = np.full(array.nbytes + 2 * alignment_bytes + beyond_bytes + behind, GARBAGE, np.uint8)
+    raw = np.full(
+        array.nbytes + 2 * alignment_bytes + beyond_bytes + padding_bytes, GARBAGE, np.uint8
+    )
     start = -raw.ctypes.data % alignment_bytes + beyond_bytes
     view: Array = raw[start : start + array.nbytes].view(array.dtype)
     view[...] = array

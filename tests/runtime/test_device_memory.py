@@ -301,13 +301,13 @@ def test_arrays_and_outputs_that_the_core_would_make_are_refused() -> None:
         x = model.import_inputs({"x": device.secrets.holding(SECRET)})["x"]
         y = model.import_outputs({"y": device.secrets.new(16)})["y"]
         text = r"^{} 0: in protected mode.*Expected an imported tensor in protected memory; got {}"
-        for inputs, outputs, told in (
+        for inputs, outputs, words in (
             ({"x": SECRET}, {"y": y}, ("input", "ndarray")),
             ({"x": x}, {"y": np.zeros(4, np.float32)}, ("output", "ndarray")),
             ({"x": x}, {}, ("output", "NoneType")),
             ({"x": x}, None, ("output", "NoneType")),
         ):
-            with pytest.raises(InvalidArgumentError, match=text.format(*told)):
+            with pytest.raises(InvalidArgumentError, match=text.format(*words)):
                 model.run(inputs, outputs)
         with pytest.raises(InvalidArgumentError, match=text.format("output", "NoneType")):
             model(x)

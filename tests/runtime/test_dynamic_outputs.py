@@ -1,4 +1,4 @@
-"""Operations whose output shapes only their workloads can tell."""
+"""Operations whose output shapes only their workloads know."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def positives(*, knows_rank: bool = True, length: int | None = 5) -> Graph:
     x = net.input("x", f32(length))
     same = net.add(ADD, x, net.constant(floats(0)), name="before")
     found, indices = net.add_layer(Positives(knows_rank), [same], name="positives").outputs
-    net.output("moved", net.add(ADD, found, net.constant(floats(1)), name="behind"))
+    net.output("moved", net.add(ADD, found, net.constant(floats(1)), name="after"))
     net.output("indices", indices)
     net.output("relu", net.add(RELU, x, name="aside"))
     return net.build()
@@ -194,7 +194,7 @@ def test_the_report_names_such_layers_and_who_runs_them() -> None:
     assert {layer.layer for layer in placement_of(model).layers} == {
         "before",
         "positives",
-        "behind",
+        "after",
         "aside",
     }
 

@@ -237,9 +237,9 @@ def test_one_that_raises_after_all_is_named() -> None:
 def test_memory_that_is_too_short_or_read_only_is_refused_by_the_host() -> None:
     with Model(chain(3), runtime_of()) as model:
         memory = shared(X)
-        behind = ExternalMemory.of_file_descriptor(memory.file_descriptor, 16, offset_bytes=4)
+        too_late = ExternalMemory.of_file_descriptor(memory.file_descriptor, 16, offset_bytes=4)
         with pytest.raises(MemoryImportError, match=r"CpuRef: the file has 16 bytes"):
-            model.import_inputs({"x": behind})
+            model.import_inputs({"x": too_late})
         odd = ExternalMemory.of_file_descriptor(memory.file_descriptor, 16, offset_bytes=2)
         with pytest.raises(MemoryImportError, match=r"CpuRef: .*aligned to whole elements"):
             model.import_inputs({"x": odd})
@@ -307,7 +307,7 @@ def test_a_backend_ends_its_use_once(way: str) -> None:
         with x:
             pass
     elif way == "drop":
-        x = None  # type: ignore[assignment]  # nobody else has it
+        x = None  # type: ignore[assignment]  # the only reference
         gc.collect()
     elif way == "model":
         model.close()

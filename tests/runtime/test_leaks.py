@@ -136,7 +136,7 @@ def test_memory_of_executions_is_used_again() -> None:
     assert len(before) == 1
 
 
-# What is dropped without being closed leaves nothing behind
+# Objects that are dropped without being closed leak nothing
 
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
@@ -155,7 +155,7 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def num_descriptors() -> int:
-    """Files that this process has open; 0 where that cannot be told."""
+    """Files that this process has open; 0 where that is unknown."""
     path = Path("/proc/self/fd")
     return len(os.listdir(path)) if path.exists() else 0
 
@@ -252,8 +252,8 @@ def test_a_registry_that_is_dropped_forgets_what_it_imported(directory: Path) ->
     del registry
     assert not private_modules()
     assert backend.get_id() == "TestDynamic"  # it goes on working
-    with pytest.raises(BackendUnavailableError, match="no backend 'Nobody'"):
-        BackendRegistry.discover(PluginOptions()).get("Nobody")
+    with pytest.raises(BackendUnavailableError, match="no backend 'Missing'"):
+        BackendRegistry.discover(PluginOptions()).get("Missing")
     gc.collect()
     assert not private_modules()
 
@@ -358,8 +358,8 @@ def done(program: str, *arguments: str, folder: Path) -> str:
 def test_process_without_memory_is_told_so_by_armpys_error(tmp_path: Path) -> None:
     lines = done(WITHOUT_MEMORY, str(shared_file(*MODEL)), folder=tmp_path).splitlines()
     outcomes = [line.split()[-1] for line in lines]
-    told = {"MemoryLimitError", "BackendError", "BackendCapabilityError", "QueueFullError"}
-    assert set(outcomes) <= told | {"answered"}
+    errors = {"MemoryLimitError", "BackendError", "BackendCapabilityError", "QueueFullError"}
+    assert set(outcomes) <= errors | {"answered"}
     assert outcomes.count("MemoryLimitError") >= 5, lines
 
 

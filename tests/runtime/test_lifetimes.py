@@ -1,4 +1,4 @@
-"""Everything goes when the runtime goes, and backends are told of it once."""
+"""Closing a runtime closes everything, and notifies backends once."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class ModelContext(IBackendModelContext):
 
 
 class Contextual(FakeBackend):
-    """Makes contexts that write down what they are told."""
+    """Makes contexts that record their notifications."""
 
     options = (
         BackendOption("mode", 0, "Whatever.", OptionScope.MODEL),
@@ -129,8 +129,8 @@ def test_contexts_are_closed_when_a_runtime_is_dropped(log: Log) -> None:
     ids = [runtime.load_network(chain()) for _ in range(2)]
     log.clear()
     del runtime
-    told = [("A", f"{w}_unload_network", n) for n in ids for w in ("before", "after")]
-    assert log == [*told, ("A", "close", -1)]
+    unloading = [("A", f"{w}_unload_network", n) for n in ids for w in ("before", "after")]
+    assert log == [*unloading, ("A", "close", -1)]
 
 
 @pytest.mark.usefixtures("without_collector")
@@ -194,12 +194,12 @@ def test_a_model_context_is_closed_when_its_network_is_unloaded(log: Log) -> Non
     model(X)
     log.clear()
     model.close()
-    told = ["before_unload_network", "close", "after_unload_network"]
-    assert [event for _, event, _ in log] == told
+    events = ["before_unload_network", "close", "after_unload_network"]
+    assert [event for _, event, _ in log] == events
     np.testing.assert_array_equal(other(X), X + 3)
     log.clear()
     other.close()
-    assert [event for _, event, _ in log] == told
+    assert [event for _, event, _ in log] == events
 
 
 def test_a_model_context_is_closed_if_nothing_can_be_made_with_it(log: Log) -> None:
@@ -384,7 +384,7 @@ class TestForRuntime:
 
 
 def num_descriptors() -> int:
-    """Files that this process has open; 0 where that cannot be told."""
+    """Files that this process has open; 0 where that is unknown."""
     path = Path("/proc/self/fd")
     return len(os.listdir(path)) if path.exists() else 0
 

@@ -319,7 +319,7 @@ def test_a_failed_execution_leaves_the_state_as_it_was() -> None:
 
 
 class FailingOnDemand(FakeBackend):
-    """Its workloads raise as long as it is told so."""
+    """Its workloads raise as long as a test wants."""
 
     def __init__(self, error: Exception | None = None) -> None:
         super().__init__("FailsOnDemand")

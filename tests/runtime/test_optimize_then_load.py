@@ -182,8 +182,8 @@ class TestLoading:
     ) -> None:
         network = way(armpy.optimize(diamond(), runtime_of(only_relu())), tmp_path)
         model = Model(network, runtime_of(FakeBackend("Other", {ElementwiseBinary})))
-        told = [(r.layer, r.backend, r.text) for r in placement_of(model).refusals]
-        assert told[0] == ("top", "Fake", "the runtime does not use it")
+        refusals = [(r.layer, r.backend, r.text) for r in placement_of(model).refusals]
+        assert refusals[0] == ("top", "Fake", "the runtime does not use it")
         assert places(model) == {**BY_NAME, "top": "CpuRef"}
         np.testing.assert_array_equal(model(X), np.maximum(X, 0) * 4 + 1)
 

@@ -121,8 +121,8 @@ def test_the_order_of_a_network_that_is_profiled() -> None:
     assert profiler.events is not None  # which asks for them
     added = [call for call in loading if call not in DOCUMENTED["A network is loaded"]]
     assert [*added, *recorder.take()] == PROFILE
-    behind = loading.index("IBackendInternal.create_memory_manager")
-    assert loading[behind - len(added) : behind] == added
+    position = loading.index("IBackendInternal.create_memory_manager")
+    assert loading[position - len(added) : position] == added
 
 
 def close(models: list[Model]) -> None:

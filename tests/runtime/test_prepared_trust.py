@@ -50,7 +50,7 @@ class Signed:
         return self.path.read_bytes()
 
     def rewritten(self, change: Callable[[dict[str, object]], None]) -> bytes:
-        """The file with another manifest, whose checksum is right and which nobody has signed."""
+        """The file with another manifest, with a right checksum and without a signature."""
         contents = bytearray(self.contents)
         count = int.from_bytes(contents[16:24], "little")
         manifest = json.loads(contents[256 : 256 + count])

@@ -32,7 +32,7 @@ from tests.support.networks import ADD, RELU, chain, f32, floats
 
 
 class QueueBackend(FakeBackend):
-    """Does what it is told when it is waited for, in order."""
+    """Runs its commands when it is waited for, in order."""
 
     def __init__(self, *operations: type[Operation], stops: bool = True) -> None:
         super().__init__("Queue", set(operations) or None)
@@ -178,7 +178,7 @@ def test_a_device_is_told_when_an_execution_is_stopped(stops: bool) -> None:
         future.result(timeout=10)
     deadline = time.monotonic() + 10
     while backend.log.count("cancel add_0") < 2 and time.monotonic() < deadline:
-        time.sleep(0.001)  # what was abandoned is told as soon as it looks
+        time.sleep(0.001)  # abandoned commands are cancelled at its next check
     assert backend.log.count("cancel add_0") == 2
     backend.is_stuck = False
     assert execution()["y"].tolist() == [3, 4]
@@ -258,7 +258,7 @@ def test_shares_are_of_time_and_not_of_turns() -> None:
     assert 9 <= until_short_is_done.count("long") <= 11  # 40 s in turns of 4 s
 
 
-def test_higher_priorities_come_first_and_starve_nobody() -> None:
+def test_higher_priorities_come_first_and_starve_no_other() -> None:
     queue = FairQueue()
     for _ in range(20):
         for priority in (Priority.LOW, Priority.MEDIUM, Priority.HIGH):
@@ -292,7 +292,7 @@ def test_what_nobody_wants_any_more_is_passed_over() -> None:
     assert order(queue) == ["wanted"]
 
 
-# The priority of an execution is told to the backend that executes it
+# The priority of an execution is passed to the backend that executes it
 
 
 X = {"x": floats(-1, 0, 2, 5)}
@@ -300,9 +300,9 @@ X = {"x": floats(-1, 0, 2, 5)}
 
 @pytest.mark.parametrize("priority", Priority)
 @pytest.mark.parametrize("how", ["start", "bound", "bound and started"])
-def test_workloads_are_told_the_priority(priority: Priority, how: str) -> None:
-    told: list[Priority] = []
-    backend = FakeBackend(before_execute=lambda: told.append(current_priority()))
+def test_workloads_receive_the_priority(priority: Priority, how: str) -> None:
+    priorities: list[Priority] = []
+    backend = FakeBackend(before_execute=lambda: priorities.append(current_priority()))
     model = Model(chain(1), runtime_of(backend))
     if how == "start":
         model.start(X, priority=priority).result(30)
@@ -310,7 +310,7 @@ def test_workloads_are_told_the_priority(priority: Priority, how: str) -> None:
         model.bind(X, priority=priority, deadline_s=60)()
     else:
         model.bind(X).start(priority=priority).result(30)
-    assert told == [priority]
+    assert priorities == [priority]
     assert current_priority() is Priority.MEDIUM
     model(X["x"])
-    assert told == [priority, Priority.MEDIUM]
+    assert priorities == [priority, Priority.MEDIUM]

@@ -157,7 +157,7 @@ def test_every_context_is_told_also_if_others_raise(
 
 
 def heard(log: list[tuple[str, str, int]], name: str) -> list[str]:
-    """What one context was told."""
+    """Notifications of one context."""
     return [event.removesuffix("_network") for who, event, _ in log if who == name]
 
 

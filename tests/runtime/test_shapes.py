@@ -378,10 +378,10 @@ def test_the_kind_of_plan_follows_from_what_is_known() -> None:
 def test_a_shaped_layer_behind_one_that_waits_for_a_value_waits_as_well() -> None:
     net = Network()
     x, shape = net.input("x", f32(2, 3)), net.input("shape", i32(2))
-    told = net.add_layer(Reshape(), [x, shape], name="told", outputs=[f32(3, 2)]).outputs[0]
-    net.output("y", net.add(RELU, told, name="behind"))
+    reshaped = net.add_layer(Reshape(), [x, shape], name="reshape", outputs=[f32(3, 2)]).outputs[0]
+    net.output("y", net.add(RELU, reshaped, name="after"))
     net.output("z", net.add(RELU, x, name="before"))
     split = split_at_unknown(net.build())
     assert [layer.name for layer in split.head.graph.layers] == ["before"]
     assert split.rest is not None
-    assert [layer.name for layer in split.rest.graph.layers] == ["told", "behind"]
+    assert [layer.name for layer in split.rest.graph.layers] == ["reshape", "after"]

@@ -1,4 +1,4 @@
-"""Executions end when they are told so, wherever they are, and leave nothing behind."""
+"""Executions end when they are cancelled, wherever they are, and leak nothing."""
 
 from __future__ import annotations
 

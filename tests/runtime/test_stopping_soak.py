@@ -1,4 +1,4 @@
-"""Cancellations and deadlines at random times: all are soon effective, and nothing is left behind.
+"""Cancellations and deadlines at random times: all are soon effective, and nothing leaks.
 
 ``ARMPY_SOAK_STOPS`` says how many; 10,000 before a release. ``-s`` shows how long they took.
 """
@@ -175,7 +175,7 @@ def test_stops_at_random_times_are_soon_effective_and_leave_networks_right() -> 
         print(summary(case))
     assert sum(len(case.late_ms) for case in found) > NUM_STOPS // 3
     # Other processes may take the processors for longer than all of this, which makes stops later
-    # and executions longer: the soonest quarter tells of the network, and a twentieth of what an
+    # and executions longer: the soonest quarter shows the network, and a twentieth of what an
     # execution takes there is soon, too. One that is not stopped at all needs a quarter.
     for case in found:
         soon_ms = max(LIMIT_MS, case.duration_s * 1e3 / 20)

@@ -64,7 +64,7 @@ def encoder() -> Network:
     x = net.input("x", f32(1, None, WIDTH))
 
     def linear(value: Value, seed: int, size: int = WIDTH) -> Value:
-        """A product, of rows one behind the other."""
+        """A product, of rows one after the other."""
         flat = net.add(Reshape(target_shape=(-1, WIDTH)), value)
         made = net.add(FullyConnected(), flat, net.constant(weights(seed, size, WIDTH)))
         return net.add(Reshape(target_shape=(1, -1, size)), made)
@@ -296,11 +296,11 @@ def test_sizes_are_not_traced_for_ever_where_templates_hold_for_single_shapes(
     net = perceptron()
     model = warmed(net, 2, 3)
     monkeypatch.setattr(SymbolicTrace, "__init__", _fixing(SymbolicTrace.__init__))
-    told = []
+    are_resized = []
     for size in (30, 31, 32):
         model(values(size, net))
-        told.append(is_resized(model))
-    assert told == [True, True, False]
+        are_resized.append(is_resized(model))
+    assert are_resized == [True, True, False]
 
 
 def _fixing(begin: Callable[..., None]) -> Callable[..., None]:

@@ -143,7 +143,7 @@ def test_threads_that_race_for_a_new_shape_prepare_it_once() -> None:
     assert backend.made == 2
 
 
-def test_an_error_while_preparing_leaves_no_lock_behind() -> None:
+def test_an_error_while_preparing_releases_its_locks() -> None:
     net = Network()
     net.output("y", net.add(ADD, net.input("a", f32(None)), net.input("b", f32(None))))
     model = Model(net, runtime_of())

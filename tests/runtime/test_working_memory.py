@@ -1,4 +1,4 @@
-"""Working memory: made by the first execution, shared, and given back when nobody uses it."""
+"""Working memory: made by the first execution, shared, and given back when it is unused."""
 
 from __future__ import annotations
 
@@ -552,7 +552,7 @@ def test_threads_with_networks_of_their_own_do_not_write_to_each_others_memory()
                     model.free_working_memory()
                 if random.integers(20) == 0:
                     idling.watchdog.look()
-        except BaseException as error:  # noqa: BLE001 - told to the test
+        except BaseException as error:  # noqa: BLE001 - raised in the test
             errors.append(error)
 
     try:
@@ -612,7 +612,7 @@ def run_dense(model: Model) -> None:
     np.testing.assert_array_equal(model(x), x)
 
 
-# Given back when nobody uses it
+# Given back when it is unused
 
 
 @pytest.mark.parametrize("kind", ["plain", "started", "parallel", "shapes", "bound and dropped"])

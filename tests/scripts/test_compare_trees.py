@@ -1,4 +1,4 @@
-"""Two source trees are run apart, and every bit that differs between their answers is told."""
+"""Two source trees are run apart, and every bit that differs between their answers is reported."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_equal_answers_do_not_differ() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"outputs": [["float32 (2,) 13"]]}, "call 0 output 0: float32 (2,) 12 -> float32 (2,) 13"),
         ({"outputs": []}, "1 calls -> 0 calls"),
@@ -72,8 +72,8 @@ def test_equal_answers_do_not_differ() -> None:
         ({"error": "ValueError: no"}, "error: none -> ValueError: no"),
     ],
 )
-def test_whatever_differs_is_told(change: dict[str, object], told: str) -> None:
-    assert differences(answer(), answer(**change)) == [told]
+def test_every_difference_is_reported(change: dict[str, object], message: str) -> None:
+    assert differences(answer(), answer(**change)) == [message]
 
 
 def test_a_process_that_ended_differs_from_an_answer() -> None:
@@ -169,7 +169,7 @@ def test_of_two_classes_the_one_in_the_room_of_the_same_name_is_taken() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "found"), [("Nobody", "no module"), ("Comparison", r"\[.*, .*\]")]
+    ("name", "found"), [("Missing", "no module"), ("Comparison", r"\[.*, .*\]")]
 )
 def test_a_class_that_is_gone_or_could_be_either_is_an_error(name: str, found: str) -> None:
     with pytest.raises(ImportError, match=rf"armpy.former.{name} is defined in {found}"):

@@ -231,12 +231,12 @@ def test_what_tests_notice_is_told_from_what_they_let_through(toy_tree: Path) ->
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     lines = done.stdout.splitlines()
-    told = {
+    fates = {
         before.partition(": ")[2]: after.strip()
         for before, after in pairwise(lines)
         if after.startswith("    ")
     }
-    assert {text: told.get(text) for text in FATES} == FATES
+    assert {text: fates.get(text) for text in FATES} == FATES
     assert re.search(r"^toy +6 +4 +2 +67%$", done.stdout, re.MULTILINE), done.stdout
     assert "survived  toy/counting.py:10: constant: 7 -> 8" in lines
     assert {name: (toy_tree / name).read_text() for name in WITH_TESTS} == WITH_TESTS
@@ -247,9 +247,9 @@ def test_tests_that_were_renamed_since_they_were_measured_catch_nothing(toy_tree
     command += ["--tests", "tests/test_toy.py", "--measured", str(toy_tree / "measured")]
     command += ["--choose", "toy/counting.py: name: max -> min"]
     file = toy_tree / "tests" / "test_toy.py"
-    told = []
+    rows = []
     for name in ("test_clamp", "test_renamed"):
         file.write_text(file.read_text().replace("test_clamp", name))
         done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-        told.append(re.search(r"^toy/counting.py +(\d) +(\d)", done.stdout, re.MULTILINE))
-    assert [found and found.groups() for found in told] == [("1", "1"), ("0", "0")]
+        rows.append(re.search(r"^toy/counting.py +(\d) +(\d)", done.stdout, re.MULTILINE))
+    assert [found and found.groups() for found in rows] == [("1", "1"), ("0", "0")]

@@ -111,7 +111,7 @@ class _Later(ICompletion):
 
 
 class _TooSoon(_Later):
-    """Says that it has ended as soon as somebody asks, unless it is alone."""
+    """Reports its end at the first query, unless it is alone."""
 
     _under_way: ClassVar[list[threading.Thread]] = []
 
@@ -180,7 +180,7 @@ class Silent(Wrapped):
 
 
 class _Lost(_Later):
-    """Nobody hears of it any more when it was cancelled."""
+    """Never ends after it was cancelled."""
 
     is_lost = False
 
@@ -254,7 +254,7 @@ class StopsTooLate(CannotBeStopped):
 
 
 class GoesOn(CannotBeStopped):
-    """Is long about it once somebody wants it to stop."""
+    """Takes long to stop on request."""
 
     def execute(self, inputs: Handles, outputs: Outputs) -> None:
         super().execute(inputs, outputs)
@@ -300,7 +300,7 @@ class DeclaresNothing(Breaker):
 
 
 class CountsByOtherClock(Breaker):
-    """Tells times by the calendar."""
+    """Measures times by the calendar."""
 
     def create_backend_profiling_context(
         self, options: OptionValues, profiling: IBackendProfiling
@@ -579,4 +579,4 @@ BREAKERS: dict[str, tuple[tuple[Callable[[], ExampleDeviceBackend], str], ...]] 
     "runtimes/contexts-can-be-closed": ((ClosesForAll, "the device was closed"),),
     "runtimes/model-contexts-can-be-closed": ((ClosesForAllNetworks, "the device was closed"),),
 }
-"""By rule: devices that break it, and what of the failure's text tells how."""
+"""By rule: devices that break it, and a part of the failure's text."""

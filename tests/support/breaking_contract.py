@@ -265,9 +265,9 @@ OLD_BREAKERS: dict[str, tuple[Callable[[], IBackendInternal], str]] = {
     ),
     "graphs/another-shape-at-the-call": (OneShape, "with an open first dimension"),
 }
-"""By rule: a backend that breaks it, and what of the failure's text tells how."""
+"""By rule: a backend that breaks it, and a part of the failure's text."""
 
-NOBODY_BREAKS = {
+RULES_WITHOUT_BREAKERS = {
     "options/wrong-values-are-refused",
     "options/unknown-names-are-refused",
     "graphs/input-as-output",

@@ -1,4 +1,4 @@
-"""Devices that make buffers of their own for tensors, as they are told."""
+"""Devices that make buffers of their own for tensors, as configured."""
 
 from __future__ import annotations
 

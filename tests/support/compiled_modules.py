@@ -90,7 +90,7 @@ def compile_library(path: Path, source: str, *, link: Sequence[str] = (), **macr
 
     `path`: to write.
     `source`: of the language C; ``Python.h`` is found.
-    `link`: what the compiler is told at the end.
+    `link`: last arguments of the compiler.
     `macros`: defined for the source; None for one without a value.
     """
     compiler = require_compiler()

@@ -102,5 +102,5 @@ def growing(limit: int, info: TensorInfo | None = None, *, is_read: bool = False
 
 
 def loaded(model: Model) -> LoadedNetwork:
-    """The network behind a model."""
+    """The network of a model."""
     return model.runtime.get_network(model.network_id)

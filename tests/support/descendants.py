@@ -23,7 +23,7 @@ def start_session() -> int:
 
 
 def is_running(pid: int) -> bool:
-    """Whether there is such a process, other than a zombie that nobody has waited for."""
+    """Return whether a process exists and is not a zombie."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
     except OSError:

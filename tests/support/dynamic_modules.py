@@ -47,7 +47,7 @@ def module_source(
     without: str = "",
     extra: str = "",
 ) -> str:
-    """The source of a backend module, a sound one unless told otherwise.
+    """The source of a backend module, a sound one by default.
 
     `backend_id`, `version`: what its entry points return.
     `without`: an entry point that it does not have.

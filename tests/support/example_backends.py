@@ -30,7 +30,7 @@ def install(project: str, folder: Path, examples: Path = EXAMPLES) -> Path:
     """
     _require_tool("pip", "1")
     _require_tool("setuptools", "77")
-    source = folder / "source"  # building leaves folders behind
+    source = folder / "source"  # building creates folders
     shutil.copytree(examples / project, source, ignore=shutil.ignore_patterns("__pycache__"))
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
     offline = ["--no-index", "--no-deps", "--no-build-isolation"]

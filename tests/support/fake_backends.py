@@ -67,7 +67,7 @@ def runtime_of(*backends: IBackendInternal, **options: object) -> Runtime:
 
 
 class Faulty:
-    """Something whose methods can be told to misbehave."""
+    """An object whose methods can be made to misbehave."""
 
     def __init__(self, faults: Faults) -> None:
         self.faults = faults
@@ -282,7 +282,7 @@ class FakeBackend(IBackendInternal, Faulty):
 
 
 class RecordingContext(IBackendContext, Faulty):
-    """Writes down what it is told."""
+    """Records its notifications."""
 
     def __init__(self, name: str, log: list[tuple[str, str, int]], faults: Faults | None = None):
         super().__init__(faults or {})
@@ -355,7 +355,7 @@ class DeviceTensorHandle(ITensorHandle):
 
 
 class DeviceHandleFactory(ITensorHandleFactory):
-    """Makes tensors in a device's memory, which nobody else can read."""
+    """Makes tensors in a device's memory, which the host cannot read."""
 
     def __init__(self, backend_id: BackendId) -> None:
         self._backend_id = backend_id

@@ -60,7 +60,7 @@ class FaultyBackend(FakeBackend):
 
 
 class StoppableBackend(FaultyBackend):
-    """Stops a hang when it is told so."""
+    """Stops a hang when it is cancelled."""
 
     def get_capabilities(self) -> Capabilities:
         return {**super().get_capabilities(), Capability.CANCELLABLE_EXECUTION: True}
@@ -90,7 +90,7 @@ def _eat() -> None:
 
 def _raise() -> None:
     """Fail as a backend may."""
-    raise BackendError("it was told to")
+    raise BackendError("on request")
 
 
 def misbehave(what: int) -> None:
@@ -148,12 +148,12 @@ def _move() -> None:
 
 
 def _start_session() -> None:
-    """Start a process in a session of its own, and tell which by failing."""
+    """Start a process in a session of its own, and report its number by failing."""
     raise BackendError(f"started {start_session()}")
 
 
 def _hang() -> None:
-    """Wait for ever, unless somebody says stop."""
+    """Wait for ever, unless cancelled."""
     cancellation = current_cancellation()
     while cancellation is None or not cancellation.is_cancelled:
         time.sleep(0.002)

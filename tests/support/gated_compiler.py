@@ -1,4 +1,4 @@
-"""A backend that compiles for as long as a test wants, in whatever process, and tells of it."""
+"""A backend that compiles for as long as a test wants, in any process, and reports it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from tests.support.dynamic_modules import module_source, write_module
 
 ADDED = 1000.0
-"""What its programs add to the sum of their inputs: their answers are told from CpuRef's."""
+"""Added by its programs to the sum of their inputs, which marks their answers."""
 
 _SOURCE = """
 import os

@@ -1,4 +1,4 @@
-"""Memory in which every buffer lies between pages that nobody may touch.
+"""Memory in which every buffer lies between inaccessible pages.
 
 A read or a write beside a buffer ends the process with SIGSEGV (and a write to what is only read
 as well), so what uses it runs in a process of its own.
@@ -34,8 +34,8 @@ class GuardPages(IMemoryOptimizerStrategy):
     """Places buffers so that each begins, or ends, where an inaccessible page does.
 
     `is_at_end`: whether buffers end at a page's end, as far as their alignment lets them, so that
-    what lies behind them cannot be touched; else they begin at a page's beginning, and what lies in
-    front of them cannot.
+    memory after them cannot be touched; else they begin at a page's beginning, and memory before
+    them cannot.
 
     Notes
     -----
@@ -129,7 +129,7 @@ def _pages(size: int) -> int:
 
 
 def _mapped(size: int) -> tuple[Array, int]:
-    """Zeros that nobody may touch, and their address."""
+    """Inaccessible zeros, and their address."""
     whole = np.frombuffer(mmap.mmap(-1, size), np.uint8)
     _protect(whole.ctypes.data, size, _NONE)
     return whole, whole.ctypes.data

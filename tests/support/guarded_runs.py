@@ -1,7 +1,7 @@
 """Loads and runs damaged models on NumbaAcc, with every buffer between inaccessible pages.
 
 A process of its own, as `run_guarded` starts it, tries one model after the other and writes a line
-ahead of each and one behind it; where it dies, or hangs, its parent knows at which. Usage::
+before and after each; where it dies, or hangs, its parent knows at which. Usage::
 
     python -m tests.support.guarded_runs KIND START STOP STEP NUM_THREADS {end|begin}
 """
@@ -267,7 +267,7 @@ def _run_process(
 
 
 def _follow(process: subprocess.Popen[str], tally: Tally) -> int | None:
-    """Count what a process tells; the number at which it died, if it did."""
+    """Count the results of a process; the number at which it died, if it did."""
     at: int | None = None
     timer = threading.Timer(HANGS_AFTER_S, process.kill)
     timer.start()

@@ -25,7 +25,7 @@ class OddError(Exception):
 
 
 class Obedient:
-    """Does what it is told."""
+    """Follows its requests."""
 
     def answer(self, request: Any, descriptors: Sequence[int]) -> Mapping[str, object]:
         what, *arguments = request

@@ -101,7 +101,7 @@ class ImportingDevice(FakeBackend):
         return super().create_workload_factory(network)
 
     def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
-        """Compute on the device's own memory, which nobody maps."""
+        """Compute on the device's own memory, which is never mapped."""
         ins = [None if handle is None else _seen(handle) for handle in inputs]
         step.right.execute(ins, [_seen(handle) for handle in outputs])
 

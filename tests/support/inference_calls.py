@@ -44,7 +44,7 @@ def by_json(server: KServeProcess, model: str, arrays: Arrays) -> Arrays:
 
 
 def by_bytes(server: KServeProcess, model: str, arrays: Arrays) -> Arrays:
-    """Call with bytes behind the JSON, for outputs as bytes."""
+    """Call with bytes after the JSON, for outputs as bytes."""
     inputs = [
         entry | {"parameters": {"binary_data_size": array.nbytes}}
         for entry, array in _entries(arrays)

@@ -1,4 +1,4 @@
-"""Injects faults into an isolated backend's process, and watches what becomes of it."""
+"""Injects faults into an isolated backend's process, and watches the process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kills workers at random times while several networks execute, and watches what becomes of it."""
+"""Kills workers at random times while several networks execute, and checks the outcomes."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class _Callers:
             time.sleep(0.002)
 
     def _start_sessions(self) -> None:
-        """Let workers start processes in sessions of their own, which tell their numbers."""
+        """Let workers start processes in sessions of their own, which report their numbers."""
         while not self._is_over:
             try:
                 run(self._runtime, self.networks[0], faulty.START_SESSION)

@@ -112,7 +112,7 @@ def kserve_server(
 
 
 def free_ports(number: int) -> Sequence[int]:
-    """Ports of the loopback that nobody listens at."""
+    """Free ports of the loopback."""
     sockets = [socket.create_server((HOST, 0)) for _ in range(number)]
     ports = [one.getsockname()[1] for one in sockets]
     for one in sockets:

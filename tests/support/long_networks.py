@@ -43,7 +43,7 @@ class _Writer:
 
 
 def _chain(w: _Writer, length: int) -> list[Tensor]:
-    """One layer behind the other."""
+    """One layer after the other."""
     value = w.x
     while w.num_layers < length:
         value = w.layer("TANH", w.layer("ADD", value, w.one))

@@ -1,4 +1,4 @@
-"""A backend that executes loops itself and stops them as badly as it is told."""
+"""A backend that executes loops itself and stops them as badly as configured."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Endless(IWorkload):
 
     def __init__(self, backend: LoopingBackend) -> None:
         self._backend = backend
-        self.told_s = loop_timeout_s()
+        self.limit_s = loop_timeout_s()
 
     def execute(self, inputs: Handles, outputs: Sequence[ITensorHandle]) -> None:
         backend = self._backend
-        backend.left_s.append(control_flow_time_left_s(self.told_s))
+        backend.left_s.append(control_flow_time_left_s(self.limit_s))
         if not backend.is_quick:
             backend.wait()
         (read,) = inputs

@@ -1,4 +1,4 @@
-"""Tells what a worker has imported; imports nothing itself."""
+"""Lists the modules that a worker has imported; imports none itself."""
 
 from __future__ import annotations
 

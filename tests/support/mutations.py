@@ -76,13 +76,13 @@ def _copy_part(data: bytearray, rng: random.Random, seeds: Sequence[bytes]) -> N
 
 
 def _insert(data: bytearray, rng: random.Random, seeds: Sequence[bytes]) -> None:
-    """Insert some bytes, so that everything behind them moves."""
+    """Insert some bytes, so that everything after them moves."""
     start = _aligned(data, rng)
     data[start:start] = rng.randbytes(rng.choice((1, 4, 16, 64)))
 
 
 def _delete(data: bytearray, rng: random.Random, seeds: Sequence[bytes]) -> None:
-    """Delete some bytes, so that everything behind them moves."""
+    """Delete some bytes, so that everything after them moves."""
     start = _aligned(data, rng)
     del data[start : start + rng.choice((1, 4, 16, 64))]
 

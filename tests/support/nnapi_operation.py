@@ -91,7 +91,7 @@ def run_chain(
     outputs: Sequence[Operand],
     between: Sequence[Operand] = (),
 ) -> tuple[Array, ...]:
-    """Run operations one behind the other on CpuRef.
+    """Run operations one after the other on CpuRef.
 
     `steps`: each with its inputs; from the second step on without the first one.
     `outputs`: of the last step.

@@ -132,9 +132,9 @@ def _copy(node: Any) -> Any:
 
 def _rest_of(graph: Any, node: Any, first: int) -> None:
     """Put a node where nodes were taken out."""
-    behind = [_copy(other) for other in graph.node[first:]]
+    following = [_copy(other) for other in graph.node[first:]]
     del graph.node[first:]
-    graph.node.extend([node, *behind])
+    graph.node.extend([node, *following])
 
 
 def _named(rng: random.Random, name: str) -> Any:

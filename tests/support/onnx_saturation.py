@@ -1,4 +1,4 @@
-"""Tells where ONNX Runtime itself gives wrong sums of 8-bit products.
+"""Finds where ONNX Runtime itself gives wrong sums of 8-bit products.
 
 Nothing can be held to it there. Without instructions for dot products of bytes (VNNI), its kernels
 for unsigned inputs and signed weights add pairs of products in 16 bits, and these saturate.

@@ -21,7 +21,7 @@ SKIPS: Mapping[str, str] = {
     "test_gradient_of_*_cpu": _TRAINING,
     # Products
     "test_attention_4d_causal_fp16_expanded_cpu": (
-        "the function's body rounds to float16 behind each layer: two of 192 elements are two steps"
+        "the function's body rounds to float16 after each layer: two of 192 elements are two steps"
         " off what the whole is expected to give"
     ),
     # Convolutions, pooling, normalisation, images

@@ -47,7 +47,7 @@ def checked_answer(body: bytes, json_length: str | None) -> dict[str, npt.NDArra
         dtype = np.dtype(DTYPES[entry["datatype"]])
         _check_parameters(entry)
         size = entry.get("parameters", {}).get("binary_data_size")
-        assert (size is None) == ("data" in entry), "data stand in the JSON or behind it"
+        assert (size is None) == ("data" in entry), "data are in the JSON or after it"
         if size is None:
             flat = _flat(entry["data"])
             kinds = {bool} if dtype.kind == "b" else {int, float} if dtype.kind == "f" else {int}

@@ -43,7 +43,7 @@ def put(text: str, folder: Path) -> None:
 
 
 def _copy(source: Path) -> Callable[[Path], object]:
-    """What copies a file or folder to where it is told to."""
+    """Return a function that copies a file or folder to a target."""
     return lambda path: copy(source, path)
 
 

@@ -23,7 +23,7 @@ class Block:
     settings: dict[str, str]  # what follows it: ``title=FILE``, ``exit=CODE``, ``output``
     text: str
     line: int  # of the fence, from 1
-    not_run: str = ""  # why nobody runs it, as a comment in front of it says; or empty
+    not_run: str = ""  # why it is not run, by the comment in front of it; or empty
     # Modules without which it is left out, as a comment in front of it says
     needs: tuple[str, ...] = ()
 

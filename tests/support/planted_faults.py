@@ -395,7 +395,7 @@ class Programs(IPrograms):
     def check(self, about: Mapping[str, object], options: OptionValues) -> ProgramCheck:
         if about.get("maker") == "Planted":
             return ProgramCheck(ProgramFit.ACCEPTED)
-        return ProgramCheck(ProgramFit.FOREIGN, "somebody else has made it")
+        return ProgramCheck(ProgramFit.FOREIGN, "another maker's program")
 
     def load(self, saved: SavedProgram) -> object:
         return self.kept[int(str(saved.about["number"]))], "loaded"
@@ -499,7 +499,7 @@ class OneScratch(Fault):
 
 
 class OneScratchForAll(OneScratch):
-    """One place for intermediate results of a shape, whoever computes them."""
+    """One place for intermediate results of a shape, for all computations."""
 
     def key(self, key: object, array: Array) -> object:
         index = key[1] if isinstance(key, tuple) else key
@@ -621,7 +621,7 @@ class Threshold(Fault):
 SCORE = Threshold("SoftNonMaxSuppression", "score_threshold")
 OVERLAP = Threshold("DetectionPostProcess", "nms_iou_threshold")
 
-# --- What grows, and what nobody counts
+# --- Growth of memory, and uncounted memory
 
 
 class KeepsResults(Fault):
@@ -783,7 +783,7 @@ class Planted:
 
     area: str  # what of the ids of the cases to try
     make: Callable[[], IBackendInternal]
-    said: str = ""  # what of the failure's text tells how
+    said: str = ""  # a part of the failure's text
     soak: int = 0  # executions in the rule about many executions
 
 

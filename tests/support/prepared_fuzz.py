@@ -1,4 +1,4 @@
-"""Damage to compiled models by somebody who knows the layout, for fuzzing."""
+"""Damage to compiled models with knowledge of the layout, for fuzzing."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Mutation(NamedTuple):
     contents: bytes
     seed: int  # number of the sound file that it is a copy of
     # Files whose manifest has a right checksum again, and which say other things about programs,
-    # are as dangerous as code: they are loaded as somebody else's
+    # are as dangerous as code: they are loaded as another user's
     code: str
     is_same_graph: bool  # whether it still has to give the right result if it gives any
 

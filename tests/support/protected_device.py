@@ -1,4 +1,4 @@
-"""A device whose memory the host must not see: whoever maps any of it is found out."""
+"""A device whose memory the host must not see: mapping any of it is detected."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class SecretMemory(ICustomAllocator):
 
 
 class SecretHandle(ITensorHandle):
-    """A tensor that nobody but the device sees."""
+    """A tensor that only the device sees."""
 
     def __init__(self, backend: ProtectedDevice, info: TensorInfo, region: Array) -> None:
         self._backend = backend
@@ -146,7 +146,7 @@ class ProtectedDevice(FakeBackend):
 
     `operations`: what it does.
     `secrets`: shared by devices that see the same protected memory.
-    `num_maps`: how often somebody has tried to see a tensor.
+    `num_maps`: how often a map of a tensor was tried.
     """
 
     def __init__(

@@ -62,7 +62,7 @@ def run_operation(
 
 
 def _output_handle(info: TensorInfo) -> ITensorHandle:
-    """Memory full of garbage, or none yet where the workload is to tell the shape."""
+    """Memory full of garbage, or none yet where the workload decides the shape."""
     if not info.is_fully_shaped:
         return DynamicTensorHandle(info)
     garbage = 0x55 if info.data_type is not DataType.BOOLEAN else 1

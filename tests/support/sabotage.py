@@ -184,7 +184,7 @@ class _Arena(ITensorArena):
 
 
 class _Handles(ITensorHandleFactory):
-    """Makes tensors that nobody else can use, and uses memory that is shared."""
+    """Makes tensors that no other backend can use, and uses memory that is shared."""
 
     def __init__(self, handle: type[_Handle], arena: type[_Arena] | None) -> None:
         self._handle = handle

@@ -1,4 +1,4 @@
-"""Backends whose workloads take long, and say what becomes of them."""
+"""Backends whose workloads take long, and record their outcome."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.support.fake_backends import FakeBackend, Handles, Outputs, Step
 
 
 class SlowBackend(FakeBackend):
-    """Runs a layer as long as `gate` is closed; stops when it is told so if it `looks`."""
+    """Runs a layer as long as `gate` is closed; stops when cancelled if it `looks`."""
 
     def __init__(self, *, looks: bool = False, name: str = "Slow") -> None:
         super().__init__(name)

@@ -48,7 +48,7 @@ def metadata_bytes(model: Fields, identifier: bytes = b"M001") -> bytes:
 
 
 def packed(files: Mapping[str, str | bytes], method: int = zipfile.ZIP_STORED) -> bytes:
-    """An archive, to be put behind a model."""
+    """An archive, to be appended to a model."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", method) as archive:
         for name, text in files.items():

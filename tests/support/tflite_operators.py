@@ -74,7 +74,7 @@ def _says(
 
 
 def _are_default(operation: Operation, *names: str) -> bool:
-    """Whether attributes are as they are when nobody says them."""
+    """Return whether attributes have their defaults."""
     defaults = {f.name: f.default for f in dataclasses.fields(operation)}  # type: ignore[arg-type]
     return all(getattr(operation, name) == defaults[name] for name in names)
 

@@ -172,7 +172,7 @@ class Lstm:
     def _exchanged(
         self, graph: _Graph, whole: Tensor, element: Tensor, index: Tensor, following: Tensor
     ) -> Tensor:
-        """A list with another element: what is in front, the element, what is behind."""
+        """A list with another element: the ones before, the element, the ones after."""
 
         def vector(scalar: Tensor, others: int) -> Tensor:
             first = graph.reshaped(scalar, (1,), "INT32")

@@ -65,7 +65,7 @@ def _detection() -> bytes:
 
 
 def _external() -> bytes:
-    """Constants behind the flatbuffer."""
+    """Constants after the flatbuffer."""
     model = TfliteModel()
     graph = model.subgraph()
     numbers = np.arange(6, dtype=np.float32).tobytes()

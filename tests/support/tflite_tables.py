@@ -187,7 +187,7 @@ def _option_vector(
 
 
 class _WidthProbe:
-    """Stand-in for a builder that tells the element width a `StartVector` function asks for."""
+    """Stand-in for a builder that records the element width of a `StartVector` function."""
 
     def StartVector(self, width_bytes: int, num_elements: int, alignment_bytes: int) -> int:
         return width_bytes

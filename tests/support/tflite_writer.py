@@ -89,7 +89,7 @@ TensorLike = Tensor | int
 
 @dataclass(frozen=True, slots=True)
 class _ExternalBuffer:
-    """Bytes to store behind the flatbuffer."""
+    """Bytes to store after the flatbuffer."""
 
     data: bytes
 
@@ -256,7 +256,7 @@ class TfliteModel:
     def buffer(self, data: bytes, *, external: bool = False) -> int:
         """Add a buffer and return its index.
 
-        `external`: store the bytes behind the flatbuffer, found by the buffer's offset and size
+        `external`: store the bytes after the flatbuffer, found by the buffer's offset and size
         fields, as files over 2 GB do.
         """
         self._buffers.append(_ExternalBuffer(data) if external else Table("Buffer", {"Data": data}))

@@ -146,7 +146,7 @@ class Attention(nn.Module):
 
 
 class Encoding(nn.Module):
-    """A layer of a transformer; normalises before or behind."""
+    """A layer of a transformer; normalises before or after."""
 
     def __init__(self, width: int, heads: int, *, is_first: bool, is_causal: bool = False) -> None:
         super().__init__()

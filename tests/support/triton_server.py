@@ -50,7 +50,7 @@ class TritonServer:
         folder = find_server()
         assert folder is not None, "nvidia-pytriton is not installed"
         self.log = work / "server.log"
-        # Instances that are killed leave their shared memory behind.
+        # Instances that are killed leave their shared memory.
         self._regions = f"armpy_{os.getpid()}_{time.monotonic_ns()}_"
         self.http, self.grpc, self.metrics = (f"127.0.0.1:{port}" for port in _free_ports(3))
         addresses = []
@@ -92,7 +92,7 @@ class TritonServer:
             time.sleep(0.1)
 
     def status(self, path: str) -> int:
-        """The status of a page; 0 if nobody answers."""
+        """The status of a page; 0 without an answer."""
         try:
             with urllib.request.urlopen(f"http://{self.http}{path}", timeout=10) as answer:
                 return int(answer.status)
@@ -111,7 +111,7 @@ class TritonServer:
         return self.log.read_text(errors="replace")
 
     def has_crashed(self) -> bool:
-        """Whether the server itself has ended by a fault, in code that is nobody's but its own."""
+        """Whether the server itself has ended by a fault, in its own code."""
         _, found, frames = self.text().partition("Signal (11) received.")
         return (
             self.process.poll() is not None and bool(found) and "python" not in _libraries(frames)
@@ -151,7 +151,7 @@ class TritonServer:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on."""
+    """Free ports."""
     sockets = [socket.socket() for _ in range(count)]
     for one in sockets:
         one.bind(("127.0.0.1", 0))

@@ -209,8 +209,8 @@ def _with_figures() -> IBackendInternal:
     """A device that says how fast and how thrifty it is."""
     figures = PerformanceFigures(0.25, 0.1)
     tensors = {DataType.FLOAT32: figures, DataType.QASYMM_S8: PerformanceFigures(0.05, 0.02)}
-    told = DeviceFigures(tensors, relaxed_tensor=figures, if_=figures, while_=figures)
-    return Declared([DeviceInfo("npu", _NPU, figures=told)], (ops.Softmax,))
+    device_figures = DeviceFigures(tensors, relaxed_tensor=figures, if_=figures, while_=figures)
+    return Declared([DeviceInfo("npu", _NPU, figures=device_figures)], (ops.Softmax,))
 
 
 def _with_devices() -> IBackendInternal:

@@ -1,4 +1,4 @@
-"""A backend of whole vectors: it counts on alignment, and writes behind the end of its outputs."""
+"""A backend of whole vectors: it counts on alignment, and writes past the end of its outputs."""
 
 from __future__ import annotations
 
@@ -79,18 +79,18 @@ class VectorBackend(FakeBackend):
         self.seen.append(array.ctypes.data)
         if array.nbytes and array.ctypes.data % self.factory.alignment_bytes:
             self.misplaced.append((array.shape, array.ctypes.data))
-        behind = -array.nbytes % self.factory.padding_bytes
+        padding_bytes = -array.nbytes % self.factory.padding_bytes
         if is_written:
-            ctypes.memset(array.ctypes.data + array.nbytes, GARBAGE, behind)
+            ctypes.memset(array.ctypes.data + array.nbytes, GARBAGE, padding_bytes)
         else:
-            ctypes.string_at(array.ctypes.data, array.nbytes + behind)
+            ctypes.string_at(array.ctypes.data, array.nbytes + padding_bytes)
 
     def handle_factory(self, network: NetworkResources) -> ITensorHandleFactory:
         return self.factory
 
 
 class _Alarm(list[tuple[tuple[int, ...], int]]):
-    """Tells of a tensor that does not lie as declared, also from another process."""
+    """Reports a tensor that does not lie as declared, also from another process."""
 
     def append(self, found: tuple[tuple[int, ...], int]) -> None:
         raise BackendError(f"a tensor of {found[0]} lies at {found[1]:#x}")
@@ -105,7 +105,7 @@ class StrictVectors(VectorBackend):
 
 
 class WrongVectors(VectorBackend):
-    """Declares what nobody can keep to."""
+    """Declares requirements that cannot be met."""
 
     def __init__(self) -> None:
         super().__init__(48)

@@ -20,7 +20,7 @@ __all__ = ["Reader", "blocks", "commands_of", "first_missing"]
 
 
 class Reader:
-    """Somebody who does what a page says, in an environment and a folder of their own.
+    """A reader who follows a page, in an environment and a folder of their own.
 
     Files that the page takes for granted are put into the folder beforehand, see `page_files`.
     The page's Python runs in one process, from top to bottom, as in a notebook.
@@ -67,7 +67,7 @@ class Reader:
         }
         if block.kind.startswith("{"):
             return  # of the site, whose build tries it
-        assert block.kind in actions, f"{self.where(block)}: nobody knows how to run {block.kind!r}"
+        assert block.kind in actions, f"{self.where(block)}: unknown kind of block {block.kind!r}"
         actions[block.kind](block)
 
     def where(self, block: Block) -> str:
@@ -150,7 +150,7 @@ class Reader:
             assert missing is None, f"{where}\nThe page shows: {missing}"
 
     def type(self, block: Block) -> None:
-        """Type all commands of a block at once; each has to succeed, or the last to end as told."""
+        """Type all commands of a block at once; each has to succeed, or the last end as stated."""
         code, self.output = self.run(block.text)
         wanted = int(block.settings.get("exit", "0"))
         assert code == wanted, f"{self.where(block)}: exit code {code}\n{self.output}"

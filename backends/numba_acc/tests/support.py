@@ -60,7 +60,7 @@ _KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 _PAGE = mmap.PAGESIZE
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _GUARDED: list[mmap.mmap] = []
-"""Mappings stay for good: arrays that nobody watches may still point into them."""
+"""Mappings stay for good: arrays that are not tracked may still point into them."""
 
 
 def run_compiled(network: Network, inputs: Mapping[str, Array], isa: Isa) -> dict[str, Array]:
@@ -177,7 +177,7 @@ def guarded(array: Array) -> Array:
 
 
 def _garbage(info: TensorInfo) -> Array:
-    """An output that nobody has written."""
+    """An output that has not been written."""
     size = info.size_bytes
     array: Array = np.full(size, 0x55, np.uint8)
     if info.data_type is DataType.BOOLEAN:

@@ -1,4 +1,4 @@
-"""Whoever changes what code and its callers agree on changes the digest."""
+"""A change of the interface between code and its callers changes the digest."""
 
 from __future__ import annotations
 

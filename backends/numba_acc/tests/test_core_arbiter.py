@@ -25,7 +25,7 @@ from backends.numba_acc.tests.test_threads import num_workers, run_once, wait_un
 
 @pytest.fixture
 def words(monkeypatch: pytest.MonkeyPatch) -> Iterator[memoryview]:
-    """The arbiter's words, which nobody but the test and native code changes."""
+    """The arbiter's words, which only the test and native code change."""
     monkeypatch.setattr(pool(), "_look", lambda: None)
     words = pool()._arbiter
     before = [words[number] for number in (core_arbiter.LIMIT, core_arbiter.SEATS)]
@@ -113,7 +113,7 @@ def test_those_who_wait_go_in_as_they_came(words: memoryview) -> None:
     code = code_of(1)
     _, warm = runner(code)
     warm()
-    words[core_arbiter.SEATS] = words[core_arbiter.ACTIVE] = 1  # somebody else's
+    words[core_arbiter.SEATS] = words[core_arbiter.ACTIVE] = 1  # another execution's
     instances, callers = [], []
     for number in range(5):
         instance, run = runner(code)
@@ -217,7 +217,7 @@ def test_a_thread_that_dies_before_it_runs_is_done_without(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     alone = run_once(1)
-    pool()._stop()  # workers of networks that nobody has collected yet would do
+    pool()._stop()  # workers of networks that are not collected yet would do
     begun: list[Callable[[], None]] = []
 
     def vanish(function: Callable[[], None], _: tuple[()]) -> int:
@@ -240,6 +240,6 @@ def test_a_thread_that_dies_before_it_runs_is_done_without(
 def test_a_worker_whose_thread_ends_at_once_holds_nobody_up() -> None:
     words = memoryview(bytearray(64)).cast("q")
     worker = threads.WorkerThread(None, 0, words)  # type: ignore[arg-type]  # it is never called
-    worker.words[3] = 1  # told to stop
+    worker.words[3] = 1  # asked to stop
     assert worker.start(10)
     worker.join()

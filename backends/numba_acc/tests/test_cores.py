@@ -14,7 +14,7 @@ def write(root: Path, files: dict[str, str]) -> Path:
     return root
 
 
-def test_every_processor_is_a_core_if_nothing_else_is_told(tmp_path: Path) -> None:
+def test_every_processor_is_a_core_without_topology(tmp_path: Path) -> None:
     assert usable_cores(tmp_path, {0, 5, 6}) == 3
 
 

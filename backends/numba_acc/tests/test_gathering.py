@@ -45,7 +45,7 @@ def network_of(operation: Operation, values: TensorInfo, indices: TensorInfo) ->
     found = network.add(operation, x, places, name="lookup")
     network.output("y", found)
     if found.info.known_shape:
-        network.output("z", network.add(ops.ReverseV2(axes=(0,)), found, name="behind"))
+        network.output("z", network.add(ops.ReverseV2(axes=(0,)), found, name="reversed"))
     return network
 
 
@@ -141,17 +141,17 @@ def test_nothing_behind_a_failed_lookup_runs_and_the_next_execution_is_sound(
     num_threads: int,
 ) -> None:
     instance, tensors = program_instance(num_threads)
-    table, places, found, behind = tensors
+    table, places, found, reverse = tensors
     places[[100, 1900]] = 9
     for cancellation in (None, Cancellation()):
         with pytest.raises(InvalidArgumentError, match=r"lookup.*Expected 0 to 8; got 9\."):
             instance.run(tensors, cancellation)
-        assert (behind == -1).all()
+        assert (reverse == -1).all()
     places[[100, 1900]] = 8
     for _ in range(3):
         instance.run(tensors)
     np.testing.assert_array_equal(found, table[places])
-    np.testing.assert_array_equal(behind, table[places][::-1])
+    np.testing.assert_array_equal(reverse, table[places][::-1])
 
 
 def test_failed_lookup_is_an_error_of_the_whole_network_and_gives_no_outputs() -> None:

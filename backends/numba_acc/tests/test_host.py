@@ -10,7 +10,7 @@ from armpy_numba_acc.store import host
 from armpy_numba_acc.store.host import known_isas
 
 DESCRIPTION = """processor\t: 0
-vendor_id\t: Somebody
+vendor_id\t: UnknownVendor
 model\t\t: 7
 cpu MHz\t\t: {mhz}
 flags\t\t: {flags}
@@ -67,7 +67,7 @@ def test_llvm_is_asked_again_about_another_processor(
 
 
 @pytest.mark.parametrize("text", [None, "", "processor : 0\nmodel : 7\n"])
-def test_llvm_is_asked_always_where_the_kernel_does_not_tell(
+def test_llvm_is_always_asked_where_the_kernel_reports_nothing(
     text: str | None, asked: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if text is not None:

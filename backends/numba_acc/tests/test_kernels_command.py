@@ -141,6 +141,6 @@ def test_a_trust_file_that_lists_backends_leaves_armpys_own_commands(
     trust.chmod(0o600)
     monkeypatch.setenv("ARMPY_TRUST_FILE", str(trust))
     assert main(["kernels", "--help"]) == 0
-    told = capsys.readouterr()
-    assert told.out.startswith("Usage: armpy kernels")
-    assert "plugin 'NumbaAcc'" not in told.err
+    printed = capsys.readouterr()
+    assert printed.out.startswith("Usage: armpy kernels")
+    assert "plugin 'NumbaAcc'" not in printed.err

@@ -110,7 +110,7 @@ KIND, FLAGS, OFFSET, SIZE, LINK, ALIGNMENT, ENTRY_SIZE = 1, 2, 4, 5, 6, 8, 9
         (NAMES, SIZE, 0, "a name is damaged"),
     ],
 )
-def test_what_does_not_fit_is_told(
+def test_a_misfit_is_reported(
     objects: dict[str, bytes], kind: int, field: int, value: int, reason: str
 ) -> None:
     data = objects["copy"]

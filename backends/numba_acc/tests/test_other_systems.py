@@ -102,7 +102,7 @@ def test_networks_run_with_code_that_llvm_has_loaded(
 
 
 class System:
-    """The functions of an operating system that tell features."""
+    """The functions of an operating system that report features."""
 
     def __init__(self, words: dict[int, int], names: dict[str, int]) -> None:
         def getauxval(number: int) -> int:

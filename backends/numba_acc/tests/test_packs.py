@@ -48,7 +48,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv(kernel_packs.VARIABLE, str(tmp_path / "packs"))
     (tmp_path / "packs").mkdir()
-    # Somebody may work on the sources while their tests run.
+    # The sources may change while their tests run.
     monkeypatch.setattr(keys, "_IMPORTED_NS", 1 << 63)
     for known in (keys._origin, keys.sources_digest, kernel_packs._found):
         known.cache_clear()
@@ -131,7 +131,7 @@ def test_a_process_whose_sources_have_changed_takes_none(
     keys.sources_digest.cache_clear()
     object_codes(KERNELS, ISA)
     assert compiled == KERNELS
-    # Two that cannot be told are not equal.
+    # Two unknown versions are not equal.
     assert why_not({**of_others, "sources": ""}, ISA)
     with pytest.raises(BackendUnavailableError, match="a pack cannot be made"):
         about()

@@ -140,16 +140,16 @@ def test_casts_by_hand() -> None:
         assert got.tolist() == expected, (source, target)
 
 
-@pytest.mark.parametrize("behind", [S8, U8], ids=lambda t: t.name)
-def test_casts_within_a_region_see_signed_bytes_as_they_are(behind: DataType) -> None:
+@pytest.mark.parametrize("target", [S8, U8], ids=lambda t: t.name)
+def test_casts_within_a_region_see_signed_bytes_as_they_are(target: DataType) -> None:
     stored = np.arange(-128, 128).astype(np.int8)
     network = Network()
     x = network.input("x", quantized((256,), S8, 0.5, 3))
     turned = network.add(ops.ReverseV2(axes=(0,)), x)
     real = network.add(ops.Cast(), turned, output=TensorInfo((256,), F32))
-    again = network.add(ops.Cast(), real, output=quantized((256,), behind, 0.5, 3))
+    again = network.add(ops.Cast(), real, output=quantized((256,), target, 0.5, 3))
     network.output("y", network.add(ops.ReverseV2(axes=(0,)), again))
-    expected = stored if behind is S8 else np.maximum(stored, 0)
+    expected = stored if target is S8 else np.maximum(stored, 0)
     for isa in isas_of_this_test():
         np.testing.assert_array_equal(run_compiled(network, {"x": stored}, isa)["y"], expected)
 

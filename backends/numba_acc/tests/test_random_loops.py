@@ -129,7 +129,7 @@ def test_random_loops_give_what_cpu_ref_gives(seed: int) -> None:
             if backend == "NumbaAcc":
                 assert model.placement is not None
                 assert set(model.placement.layers_by_backend) == {"NumbaAcc"}
-            for _ in range(2):  # nothing is left behind by the first execution
+            for _ in range(2):  # the first execution leaves no state
                 result = model(*inputs)
             results.append(list(result) if isinstance(result, tuple) else [result])
     for found, wanted in zip(*results, strict=True):

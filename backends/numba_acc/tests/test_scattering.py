@@ -56,7 +56,7 @@ def random_move(random: np.random.Generator) -> tuple[Operation, DataType, dict[
 
 
 def network_of(operation: Operation, data_type: DataType, given: dict[str, Array]) -> Network:
-    """The operation with inputs only, and a layer behind it."""
+    """The operation with inputs only, and a layer after it."""
     network = Network()
     values = [
         network.input(
@@ -67,7 +67,7 @@ def network_of(operation: Operation, data_type: DataType, given: dict[str, Array
     ]
     moved = network.add(operation, *values, name="moved")
     network.output("y", moved)
-    network.output("z", network.add(ops.ReverseV2(axes=(0,)), moved, name="behind"))
+    network.output("z", network.add(ops.ReverseV2(axes=(0,)), moved, name="reversed"))
     return network
 
 

@@ -128,7 +128,7 @@ def soak(seconds: float) -> None:
             while time.monotonic() < begin + seconds and not errors:
                 chance.choice(found).check(chance.randrange(NUM_INPUTS))
                 counts[caller] += 1
-        except BaseException as error:  # noqa: BLE001  # told below, in the main thread
+        except BaseException as error:  # noqa: BLE001  # raised below, in the main thread
             errors.append(error)
 
     callers = [threading.Thread(target=call, args=(number,)) for number in range(NUM_CALLERS)]

@@ -26,7 +26,7 @@ KERNEL = Kernel("convolution_f32", (14, 2))
 
 @pytest.fixture(autouse=True)
 def fresh_origin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    # Somebody may work on the sources while their tests run.
+    # The sources may change while their tests run.
     monkeypatch.setattr(keys, "_IMPORTED_NS", 1 << 63)
     keys._origin.cache_clear()
     keys.sources_digest.cache_clear()

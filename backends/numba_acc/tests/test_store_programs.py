@@ -58,7 +58,7 @@ def same(one: Program, other: Program) -> bool:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path))
     monkeypatch.delenv("ARMPY_NUMBA_CACHE", raising=False)
-    # Somebody may work on the sources while their tests run.
+    # The sources may change while their tests run.
     monkeypatch.setattr(keys, "_IMPORTED_NS", 1 << 63)
     keys._origin.cache_clear()
     keys.sources_digest.cache_clear()
@@ -157,14 +157,14 @@ def test_kernels_are_compiled_once(compiled: list[Kernel]) -> None:
     assert compiled == KERNELS
 
 
-def test_the_number_of_compiled_kernels_is_told(compiled: list[Kernel]) -> None:
-    told: list[tuple[str, str, int, int]] = []
-    with watch_progress(lambda p: told.append((p.backend_id, p.task, p.done, p.total))):
+def test_the_number_of_compiled_kernels_is_reported(compiled: list[Kernel]) -> None:
+    steps: list[tuple[str, str, int, int]] = []
+    with watch_progress(lambda p: steps.append((p.backend_id, p.task, p.done, p.total))):
         object_codes(KERNELS[:1], ISA)
-        told.clear()
+        steps.clear()
         object_codes(KERNELS, ISA)
         object_codes(KERNELS, ISA)
-    assert told == [("NumbaAcc", "compiling kernels", done, 2) for done in range(3)]
+    assert steps == [("NumbaAcc", "compiling kernels", done, 2) for done in range(3)]
 
 
 def test_kernels_that_are_done_stay_when_compiling_is_interrupted(

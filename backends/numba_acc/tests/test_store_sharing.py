@@ -1,4 +1,4 @@
-"""What the store tells the placement report, and several processes that compile one model."""
+"""The store's part of the placement report, and several processes that compile one model."""
 
 from __future__ import annotations
 
@@ -77,11 +77,11 @@ from armpy.execution import Runtime, RuntimeOptions
 
 log, started = Path(sys.argv[1]), Path(sys.argv[2])
 
-def logged(owner, name, tell):
+def logged(owner, name, describe):
     original = getattr(owner, name)
     def call(*arguments):
         with log.open("a") as file:
-            file.write(tell(*arguments) + "\\n")
+            file.write(describe(*arguments) + "\\n")
         return original(*arguments)
     setattr(owner, name, call)
 

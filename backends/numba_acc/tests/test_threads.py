@@ -92,7 +92,7 @@ def test_many_callers_get_the_results_of_one() -> None:
                     for network in networks:
                         (result,) = runtime.enqueue_workload(network, image(seed=seed)).values()
                         np.testing.assert_array_equal(result, alone[seed])
-            except BaseException as error:  # noqa: BLE001  # told below, in the main thread
+            except BaseException as error:  # noqa: BLE001  # raised below, in the main thread
                 errors.append(error)
 
         callers = [threading.Thread(target=call, args=(seed,)) for seed in range(8)]

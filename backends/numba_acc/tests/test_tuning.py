@@ -52,7 +52,7 @@ ISA = ISAS[0]
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path))
     monkeypatch.delenv("ARMPY_NUMBA_CACHE", raising=False)
-    # Somebody may work on the sources while their tests run.
+    # The sources may change while their tests run.
     monkeypatch.setattr(keys, "_IMPORTED_NS", 1 << 63)
     keys._origin.cache_clear()
     keys.sources_digest.cache_clear()
@@ -190,7 +190,7 @@ def test_what_is_slower_together_changes_nothing(monkeypatch: pytest.MonkeyPatch
     result = tuned(view)
     assert (result.problem, result.after_us) == ("", result.before_us)
     assert tiles_of(compiled_program(view, ISA)) == tiles_of(before)
-    # Nothing is told as a gain that was not taken.
+    # No gain is reported that was not taken.
     assert {choice.measured_us - choice.modelled_us for choice in result.choices} == {0}
     assert any("is no faster in all" in choice.measured for choice in result.choices)
 

@@ -29,14 +29,14 @@ x = net.input("x", TensorInfo((1, 8, 8, 4), DataType.FLOAT32))
 y = net.add(Convolution2d(), x, net.constant(weights))
 net.output("y", net.add(FullyConnected(), y, net.constant(np.ones((3, 216), np.float32))))
 runtime = Runtime(RuntimeOptions(registry=registry))
-told = []
-with watch_progress(lambda step: told.append([step.done, step.total])):
+steps = []
+with watch_progress(lambda step: steps.append([step.done, step.total])):
     number = runtime.load_network(net)
 image = np.arange(256, dtype=np.float32).reshape(1, 8, 8, 4) / 256
 (result,) = runtime.enqueue_workload(number, {"x": image}).values()
 compilers = {"numba", "armpy_numba_acc.llvm.compiler"}
 found = sorted(compilers.intersection(sys.modules))
-print(json.dumps({"result": result.tolist(), "compilers": found, "told": told}))
+print(json.dumps({"result": result.tolist(), "compilers": found, "steps": steps}))
 """
 
 
@@ -64,21 +64,21 @@ def cold(folder: Path) -> Any:  # Any: JSON
 @pytest.mark.nightly
 def test_a_first_start_compiles_and_says_how_far_it_is(cold: Any) -> None:
     assert cold["compilers"] == ["armpy_numba_acc.llvm.compiler", "numba"]
-    total = cold["told"][0][1]
+    total = cold["steps"][0][1]
     assert total > 1
-    assert cold["told"] == [[done, total] for done in range(total + 1)]
+    assert cold["steps"] == [[done, total] for done in range(total + 1)]
 
 
 @pytest.mark.slow
 def test_a_warm_start_imports_no_compiler(cold: Any, folder: Path) -> None:
-    assert start(folder) == {**cold, "compilers": [], "told": []}
+    assert start(folder) == {**cold, "compilers": [], "steps": []}
 
 
 @pytest.mark.slow
 def test_a_start_without_programs_imports_no_compiler(cold: Any, folder: Path) -> None:
     for path in (folder / "numba_acc").glob("program-*"):
         path.unlink()
-    assert start(folder) == {**cold, "compilers": [], "told": []}
+    assert start(folder) == {**cold, "compilers": [], "steps": []}
 
 
 @pytest.mark.nightly
@@ -110,4 +110,4 @@ def test_damaged_code_is_compiled_again(cold: Any, folder: Path) -> None:
     paths = sorted((folder / "numba_acc").glob("object-*"))
     paths[0].write_bytes(paths[0].read_bytes()[:-100])
     again = start(folder)
-    assert (again["result"], again["told"]) == (cold["result"], [[0, 1], [1, 1]])
+    assert (again["result"], again["steps"]) == (cold["result"], [[0, 1], [1, 1]])

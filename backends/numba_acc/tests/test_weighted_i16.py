@@ -214,7 +214,7 @@ def test_pieces_fit_32_bits_and_hold_every_weight_once(shape: tuple[int, ...]) -
     for first in range(0, taps, pieces.at_once):
         part = pieces.values[:, first : first + pieces.at_once].astype(np.int64)
         assert np.abs(part).sum(axis=(1, 2)).max() <= LARGEST_SUM
-    # Put back to where their elements are: taps are laid out one behind the other.
+    # Put back to where their elements are: taps are laid out one after the other.
     places = np.zeros((columns, shape[1], shape[2] + depth), np.int64)
     for number, start in enumerate(pieces.starts):
         tap = number * shape[1] // taps

@@ -1,4 +1,4 @@
-"""Padding that the layer behind it does itself."""
+"""Padding that the layer after it does itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers every hook with what nobody asked for."""
+"""Answers every hook with a wrong type."""
 
 from __future__ import annotations
 
