@@ -107,7 +107,7 @@ def test_a_package_exports_what_type_checkers_see(name: str) -> None:
     assert dir(package) == sorted(expected)
 
 
-def test_dir_tells_public_names_alone_whatever_is_loaded() -> None:
+def test_dir_lists_public_names_alone_independent_of_loaded_modules() -> None:
     importlib.import_module("armpy.core.vlog")
     names = dir(importlib.import_module("armpy"))
     assert {"Model", "load", "ops"} <= set(names)
@@ -186,7 +186,7 @@ def test_every_family_of_operations_is_exported() -> None:
     assert starred == {m.__name__ for m in modules if hasattr(m, "__all__")}
 
 
-def test_texts_tell_every_family_of_operations() -> None:
+def test_texts_name_every_family_of_operations() -> None:
     tables = ModuleTables("armpy.ops", "__all__")
     for family in tables.modules():
         assert all(family in tables.mentioning(name) for name in family.__all__)

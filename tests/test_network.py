@@ -360,7 +360,7 @@ def test_other_differences_stay_errors(shape: tuple[int, ...]) -> None:
         net.add(RELU, net.input("x", f32(2, 3)), output=f32(*shape))
 
 
-def test_dimensions_of_one_count_unless_told_otherwise() -> None:
+def test_dimensions_of_one_count_by_default() -> None:
     net = Network()
     with pytest.raises(LayerValidationError, match="the declared output shape does not fit"):
         net.add(RELU, net.input("x", f32(2, 3)), output=f32(1, 2, 3))

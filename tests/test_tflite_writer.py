@@ -101,7 +101,7 @@ def test_constants_are_aligned_whatever_comes_before_them(description_bytes: int
         assert bytes(buffer.DataAsNumpy()) == bytes(range(size))
 
 
-def test_external_buffers_lie_aligned_behind_the_flatbuffer() -> None:
+def test_external_buffers_lie_aligned_after_the_flatbuffer() -> None:
     model = TfliteModel()
     model.subgraph()
     first, second = (model.buffer(data, external=True) for data in (NUMBERS.tobytes(), b"abc"))

@@ -52,7 +52,7 @@ def test_a_data_type_knows_how_its_elements_are_stored(
     assert data_type.size_bytes == size_bytes
 
 
-def test_quantised_float_and_symmetric_types_are_told_apart() -> None:
+def test_quantised_float_and_symmetric_types_are_distinguished() -> None:
     quantized = {t.name for t in DataType if t.is_quantized}
     assert quantized == {
         "QASYMM_U8",

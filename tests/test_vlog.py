@@ -90,7 +90,7 @@ def run(runtime: Runtime) -> None:
         ("driver", ["Npu / optimize_subgraph_view", "Npu / is_layer_supported", "create_workload"]),
     ],
 )
-def test_a_tag_tells_what_it_is_about(
+def test_a_tag_logs_its_subject(
     tag: str, said: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     set_vlog(tag)
@@ -110,7 +110,7 @@ def test_nothing_is_said_of_tags_that_are_off(caplog: pytest.LogCaptureFixture) 
     assert not [record for record in caplog.records if "vlog" in record.name]
 
 
-def test_layers_that_a_processor_executes_are_told_each_time(
+def test_layers_that_a_processor_executes_are_logged_each_time(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     set_vlog("cpuexe")
@@ -128,7 +128,7 @@ def test_layers_of_other_devices_are_not(caplog: pytest.LogCaptureFixture) -> No
     assert not [record for record in caplog.records if "Npu" in record.getMessage()]
 
 
-def test_executions_that_fail_tell_it(caplog: pytest.LogCaptureFixture) -> None:
+def test_executions_that_fail_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     set_vlog("execution")
     npu = FakeBackend("Npu", faults={"execute": armpy.BackendError("on fire")})
     with runtime_of(npu) as runtime, pytest.raises(armpy.BackendError, match="on fire"):

@@ -115,7 +115,7 @@ def result_from(given: object) -> ProbeResult | None:
     try:
         details = dict(given.get("details") or {})
         outcome = ProbeOutcome(given["outcome"])
-        result = ProbeResult(**{**given, "outcome": outcome, "details": details})
+        result = ProbeResult(**(given | {"outcome": outcome, "details": details}))
     except (KeyError, TypeError, ValueError):
         return None
     texts = [getattr(result, each.name) for each in fields(result) if each.default == ""]

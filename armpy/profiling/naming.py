@@ -40,9 +40,9 @@ def short_names(names: Iterable[str], longest: int = LONGEST) -> dict[str, str]:
     short = {name: _without(name.split(";")[-1] or name) for name in full}
     common = _common_folder(list(short.values()))
     short = {name: text.removeprefix(common) or text for name, text in short.items()}
-    _tell_apart(short, dict(zip(full, full, strict=True)))
+    _make_distinct(short, dict(zip(full, full, strict=True)))
     cut = {name: _cut(text, longest) for name, text in short.items()}
-    _tell_apart(cut, short)
+    _make_distinct(cut, short)
     return cut
 
 
@@ -77,7 +77,7 @@ def _cut(name: str, longest: int) -> str:
     return f"{name[:head]}...{name[len(name) - (longest - head - 3) :]}"
 
 
-def _tell_apart(short: dict[str, str], longer: dict[str, str]) -> None:
+def _make_distinct(short: dict[str, str], longer: dict[str, str]) -> None:
     """Give names that have become alike their longer ones, and numbers if that is not enough."""
     counts = Counter(short.values())
     for name, text in short.items():

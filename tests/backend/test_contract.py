@@ -114,7 +114,7 @@ def test_what_lacks_a_method_is_refused_in_words() -> None:
         Incomplete()  # type: ignore[abstract]  # the test's point
 
 
-def test_a_backend_of_contract_1_is_told_where_to_read() -> None:
+def test_the_error_for_a_backend_of_contract_1_names_the_page() -> None:
     class Old(IBackendInternal):
         backend_id = "Old"
 

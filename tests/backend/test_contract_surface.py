@@ -68,7 +68,7 @@ OLD = {"A": {"": "class (object)", "gone": "method (self)", "kept": "method (sel
         ),
     ],
 )
-def test_differences_are_told_and_those_that_break_something_known(
+def test_differences_are_reported_and_breaking_ones_marked(
     new: dict[str, dict[str, str]], lines: list[str], is_breaking: bool
 ) -> None:
     assert SURFACE["differences"](OLD, new) == lines

@@ -367,7 +367,7 @@ def test_threads_that_prepare_one_model_at_once_compile_it_once(tmp_path: Path) 
     assert sorted(only_use(model).is_hit for model in models) == [False] + [True] * 5
 
 
-def test_what_cannot_be_told_from_its_contents_is_compiled_every_time(
+def test_parts_that_their_contents_do_not_identify_are_always_compiled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object, **__: object) -> bytes:

@@ -125,7 +125,7 @@ def test_how_values_are_divided_counts() -> None:
 
 
 @pytest.mark.parametrize("value", [object(), {1, 2}, np.array([object()]), (lambda: 0,)])
-def test_what_has_no_contents_to_tell_has_no_digest(value: object) -> None:
+def test_objects_without_contents_have_no_digest(value: object) -> None:
     with pytest.raises(UnknownContentsError):
         digest_of(value)
 

@@ -53,14 +53,14 @@ def test_a_backend_that_cannot_be_loaded_is_listed_with_the_reason(
     assert "the device is asleep" in report.reason
 
 
-def test_the_whole_table_tells_the_reason(
+def test_the_whole_table_shows_the_reason(
     registry: BackendRegistry, capsys: pytest.CaptureFixture[str]
 ) -> None:
     print_backends(list_backends(registry, load=True), with_rejected=True)
     assert "the device is asleep" in capsys.readouterr().out
 
 
-def test_the_short_table_tells_how_many_are_left_out(
+def test_the_short_table_shows_how_many_are_left_out(
     registry: BackendRegistry, capsys: pytest.CaptureFixture[str]
 ) -> None:
     print_backends(list_backends(registry, load=True))
@@ -200,7 +200,7 @@ def test_an_unknown_option_names_the_nearest(tunable: BackendRegistry) -> None:
         parse_backend_options(tunable, [("Acme.Npu", "threads", "2")])
 
 
-def test_a_value_that_is_not_allowed_is_told_with_what_is(tunable: BackendRegistry) -> None:
+def test_a_forbidden_value_is_reported_with_the_allowed_ones(tunable: BackendRegistry) -> None:
     with pytest.raises(InvalidArgumentError, match="Expected int at least 0; got -1"):
         parse_backend_options(tunable, [("Acme.Npu", "num_threads", "-1")])
 

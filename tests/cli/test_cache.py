@@ -215,7 +215,7 @@ def test_a_wrong_answer_to_clear_names_the_backend() -> None:
         clear_caches(registry_of(Keeping(Cache([]))), ["Other"])
 
 
-def test_sizes_are_told_in_units_that_people_read(capsys: pytest.CaptureFixture[str]) -> None:
+def test_sizes_are_printed_in_readable_units(capsys: pytest.CaptureFixture[str]) -> None:
     entries = [CacheEntry(f"e{n}", size, 0.0) for n, size in enumerate((5, 5 << 10, 5 << 30))]
     print_caches(list_caches(registry_of(Keeping(Cache(entries))), None), shows_all=True)
     out = capsys.readouterr().out

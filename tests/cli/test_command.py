@@ -248,7 +248,7 @@ def test_verbose_logs_to_stderr(cli: Cli, arguments: tuple[str, ...]) -> None:
         ),
     ],
 )
-def test_a_command_line_that_cannot_be_followed_is_told_in_one_line(
+def test_a_wrong_command_line_is_reported_in_one_line(
     cli: Cli, arguments: list[str], message: str
 ) -> None:
     err = cli.err(*arguments)
@@ -264,7 +264,7 @@ def test_a_command_line_that_cannot_be_followed_is_told_in_one_line(
         (["run", MODEL, "--backends", "Nowhere"], "there is no backend 'Nowhere'"),
     ],
 )
-def test_a_failure_is_told_in_one_line(cli: Cli, arguments: list[str], message: str) -> None:
+def test_a_failure_is_reported_in_one_line(cli: Cli, arguments: list[str], message: str) -> None:
     err = cli.err(*arguments, code=1)
     assert re.fullmatch(r"armpy: error: [^\n]*\n", err)
     assert message in err

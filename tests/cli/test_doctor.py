@@ -187,7 +187,7 @@ Backend.get_layer_support = lambda self, request: Nothing()
 """
 
 
-def test_a_refusal_is_told_with_its_reason_and_is_no_problem(tmp_path: Path, cli: Cli) -> None:
+def test_a_refusal_is_reported_with_its_reason_and_is_no_problem(tmp_path: Path, cli: Cli) -> None:
     write_module(tmp_path / "m", "acme_npu_backend", module_source("AcmeNpu", extra=REFUSING))
     assert "trial: addition refused: the device is shy" in cli.out(
         "doctor", "--dynamic-backends-path", str(tmp_path / "m")
@@ -404,7 +404,7 @@ def test_programs_of_a_file_whose_code_may_not_be_used_are_not(
     assert ("code='never'" in found.remedy) == (code != "never")
 
 
-def test_damage_is_told_and_nothing_is_used(tmp_path: Path, registry: BackendRegistry) -> None:
+def test_damage_is_reported_and_nothing_is_used(tmp_path: Path, registry: BackendRegistry) -> None:
     path = write(tmp_path, program("A", "accepted"))
     path.write_bytes(path.read_bytes().replace(b"codecode", b"coDecode", 1))
     found = examine_file(path, registry)

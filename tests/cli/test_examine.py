@@ -189,7 +189,7 @@ def test_names_may_hold_the_sign_that_ends_them() -> None:
     assert split_input("=x.npy", [""]) == ("", "x.npy")
 
 
-def test_an_unknown_name_is_told_with_the_known_ones() -> None:
+def test_an_unknown_name_is_reported_with_the_known_ones() -> None:
     with pytest.raises(InvalidArgumentError, match=r"no such input.*'a', 'b'; got 'c'"):
         split_input("c=x.npy", ["a", "b"])
     with pytest.raises(InvalidArgumentError, match="Did you mean 'image'"):

@@ -64,7 +64,7 @@ def test_programs_are_listed_with_what_becomes_of_them_here(cli: Cli, compiled: 
     assert program["about"]["target"] == "host"
 
 
-def test_people_are_told_the_same(cli: Cli, compiled: str) -> None:
+def test_the_text_has_the_same_facts(cli: Cli, compiled: str) -> None:
     out = cli.out("inspect", compiled)
     lines = [" ".join(line.split()) for line in out.splitlines()]
     assert "Compiled model, version 3, by armpy " + armpy.__version__ in lines

@@ -209,7 +209,8 @@ def test_a_wrong_option_of_a_plugins_command_is_a_usage_error(toy: Path, cli: Cl
 
 
 @pytest.mark.nightly
-def test_the_doctor_tells_what_plugins_bring_and_what_is_wrong_with_them(
+@pytest.mark.slow
+def test_the_doctor_lists_plugins_and_their_problems(
     site: FakeSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "cache"))

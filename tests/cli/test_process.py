@@ -71,7 +71,7 @@ def test_without_its_compiler_numba_acc_takes_nothing_and_cpu_ref_runs(library: 
 
 
 @pytest.mark.parametrize("library", ["click", "rich", "PIL"])
-def test_a_missing_library_is_told_with_the_way_to_install_it(library: str) -> None:
+def test_a_missing_library_is_reported_with_its_installation(library: str) -> None:
     done = run_python(
         f"import sys; sys.modules['{library}'] = None; from armpy.cli.__main__ import main; "
         "sys.exit(main(['backends']))"
@@ -130,7 +130,7 @@ def test_an_encoding_without_a_character_does_not_stop_the_output(tmp_path: Path
 @pytest.mark.sampled(2)
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_a_full_disk_is_told_in_one_line(unbuffered: str) -> None:
+def test_a_full_disk_is_reported_in_one_line(unbuffered: str) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [*ARMPY, "backends"],

@@ -222,7 +222,7 @@ def test_shown_tables_sum_up_to_100_percent(traces: tuple[str, str], cli: Cli) -
         assert any(line.endswith(" more") for line in lines)
 
 
-def test_a_profile_is_shown_as_the_run_has_told_it(traces: tuple[str, str], cli: Cli) -> None:
+def test_a_profile_is_shown_as_the_run_printed_it(traces: tuple[str, str], cli: Cli) -> None:
     document = cli.document("profile", "show", traces[0])
     assert document["runs"] == 5
     assert {layer["count"] for layer in document["layers"]} == {5}

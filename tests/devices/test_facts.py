@@ -82,7 +82,7 @@ def test_facts_are_what_the_backend_says() -> None:
     assert facts.figures_source is FigureSource.DECLARED
 
 
-def test_a_backend_is_asked_once_for_its_figures_whoever_wants_them() -> None:
+def test_a_backend_is_asked_once_for_its_figures() -> None:
     """Each answer of this one is another."""
     times = itertools.count(1)
 
@@ -290,7 +290,7 @@ def test_a_refusal_says_what_was_wrong(lie: str, reason: str) -> None:
         check_figures(LIES[lie], "Declaring")  # type: ignore[arg-type]
 
 
-def test_a_mapping_that_raises_stays_behind_the_boundary() -> None:
+def test_errors_of_a_mapping_do_not_cross_the_boundary() -> None:
     class Broken(dict[DataType, PerformanceFigures]):
         def items(self) -> Any:
             raise KeyError("broken")

@@ -68,7 +68,7 @@ def test_quantised_addition_is_right_within_one_step(kernels: dict[str, bool]) -
 
 
 @pytest.mark.parametrize("external", [False, True])
-def test_a_buffer_may_be_shared_and_lie_behind_the_flatbuffer(external: bool) -> None:
+def test_a_buffer_may_be_shared_and_lie_after_the_flatbuffer(external: bool) -> None:
     numbers: npt.NDArray[np.float32] = np.arange(4, dtype=np.float32)
     model = TfliteModel()
     graph = model.subgraph()

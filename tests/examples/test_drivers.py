@@ -223,7 +223,7 @@ def test_the_queue_answers_before_its_device_is_done(folder: Path) -> None:
 
 @pytest.mark.parametrize("isolation", [{}, {"SampleQueue": "process"}])
 @pytest.mark.parametrize("way", ["compute", "start", "fenced"])
-def test_the_queue_tells_how_long_its_device_took(
+def test_the_queue_reports_the_time_of_its_device(
     folder: Path, way: str, isolation: dict[str, str]
 ) -> None:
     options = RuntimeOptions(["SampleQueue"], dynamic_backends_path=folder, isolation=isolation)

@@ -94,7 +94,7 @@ def read_tensor(fields: Fields, files: Mapping[str, str | bytes] = LABELS) -> Te
     return read(model_bytes({3: [{3: [fields]}]}, files)).outputs["y"]
 
 
-def test_a_model_tells_its_metadata_by_its_names_for_tensors() -> None:
+def test_a_models_metadata_use_its_names_of_tensors() -> None:
     with armpy.load(model_bytes(), backends=["CpuRef"]) as model:
         metadata = model.metadata
         assert model.metadata is metadata
@@ -206,7 +206,7 @@ def test_contents_have_properties(
     assert (found.content, found.properties) == (content, properties)
 
 
-def test_labels_of_elements_are_told_from_those_of_an_axis() -> None:
+def test_labels_of_elements_are_distinguished_from_those_of_an_axis() -> None:
     found = read_tensor({6: [{0: "labels.txt", 2: VALUE_LABELS}]})
     assert (found.labels, found.label_kind) == (("cat", "dog"), "value")
 
@@ -240,7 +240,7 @@ def test_compressed_labels_are_read_and_a_mark_of_byte_order_is_none_of_them() -
         (model_bytes({3: [{2: [{5: {1: [np.inf]}}]}]}), "input 0: Min holds numbers"),
     ],
 )
-def test_damage_is_told_and_the_model_runs_all_the_same(content: bytes, message: str) -> None:
+def test_damage_is_reported_and_the_model_runs_all_the_same(content: bytes, message: str) -> None:
     with armpy.load(content, backends=["CpuRef"]) as model:
         with pytest.raises(ParserError, match=message):
             _ = model.metadata

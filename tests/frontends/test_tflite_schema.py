@@ -249,7 +249,7 @@ def test_a_list_of_fields_outside_the_file_is_damage(start: int) -> None:
 
 
 @pytest.mark.parametrize(("length", "is_whole"), [(4, True), (5, False), (2**32 - 1, False)])
-def test_a_text_that_goes_on_behind_the_file_is_damage(length: int, is_whole: bool) -> None:
+def test_a_text_that_goes_on_after_the_file_is_damage(length: int, is_whole: bool) -> None:
     content = struct.pack("<4HiII4s", 8, 8, 0, 4, 8, 4, length, b"name")
     table = TfliteTable(memoryview(content), 8, "OperatorCode", Ledger(len(content)), "")
     if is_whole:

@@ -88,7 +88,7 @@ def test_a_vendors_backend_runs_the_custom_operator_of_a_file(tmp_path: Path) ->
         assert [layer.backend for layer in model.placement.layers] == ["Vendor", "CpuRef"]
 
 
-def test_an_operator_that_nobody_takes_is_named(tmp_path: Path) -> None:
+def test_an_unsupported_operator_is_named(tmp_path: Path) -> None:
     with runtime_of() as runtime:
         text = "StandIn 'total'.*CpuRef has no StandIn.*takes the custom operation 'VendorSum'"
         with pytest.raises(BackendCapabilityError, match=text):

@@ -316,7 +316,7 @@ def test_external_buffer_is_read_where_its_offset_says() -> None:
     np.testing.assert_array_equal(found, numbers)
 
 
-def test_external_buffer_behind_two_gigabytes_is_read(tmp_path: Path) -> None:
+def test_external_buffer_after_two_gigabytes_is_read(tmp_path: Path) -> None:
     place = 3 << 30
     model = TfliteModel()
     graph = model.subgraph()

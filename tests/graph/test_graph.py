@@ -94,7 +94,7 @@ def test_a_value_read_inside_and_handed_to_the_caller_is_an_output_of_the_view()
     assert view.outputs == graph.outputs
 
 
-def test_a_value_that_nobody_reads_is_no_output_of_the_view() -> None:
+def test_an_unread_value_is_not_an_output_of_the_view() -> None:
     net = Network()
     x = net.input("x", f32(1))
     net.add(RELU, x, name="dead")

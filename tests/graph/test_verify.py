@@ -55,13 +55,13 @@ def test_a_graph_input_that_is_written_is_found() -> None:
         verify_graph(replace(graph, layers=(layer,)))
 
 
-def test_an_output_that_nobody_writes_is_found() -> None:
+def test_an_unwritten_output_is_found() -> None:
     graph = replace(chain(1), outputs=(Value(99, f32(4), "lost"),))
     with pytest.raises(GraphValidationError, match=r"output is never written.*'lost'"):
         verify_graph(graph)
 
 
-def test_a_variable_whose_next_value_nobody_writes_is_found() -> None:
+def test_a_variable_with_an_unwritten_next_value_is_found() -> None:
     state = Value(98, f32(4), "v")
     variable = Variable(state, Value(99, f32(4), "lost"), np.zeros(4, np.float32))
     with pytest.raises(GraphValidationError, match=r"never written.*'lost'"):

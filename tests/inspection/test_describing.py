@@ -67,7 +67,7 @@ def test_parameters_and_multiplications_are_the_published_ones(
     assert facts.parameters == sum(layer.parameters for layer in facts.layers)
 
 
-def test_every_layer_of_a_file_is_told_of_where_one_program_runs_all() -> None:
+def test_every_layer_of_a_file_is_described_where_one_program_runs_all() -> None:
     facts = described(DIGITS, "NumbaAcc", "CpuRef")
     assert facts.operators == {
         **{"CONV_2D": 3, "DEPTHWISE_CONV_2D": 1, "MAX_POOL_2D": 2, "ADD": 1},
@@ -151,7 +151,7 @@ def test_a_model_that_cannot_run_is_described_all_the_same() -> None:
     assert len(marked) == 1
 
 
-def test_refusals_are_told_of_the_layer() -> None:
+def test_refusals_are_shown_with_the_layer() -> None:
     net = Network("two")
     x = net.input("x", f32(2))
     net.output("y", net.add(ADD, net.add(RELU, x, name="a"), x, name="b"))
@@ -163,7 +163,7 @@ def test_refusals_are_told_of_the_layer() -> None:
     assert (refusal.backend, refusal.code) == ("Fast", "operation")
 
 
-def test_operators_between_quantisers_are_told_of_as_one(tmp_path: Path) -> None:
+def test_operators_between_quantisers_are_described_as_one(tmp_path: Path) -> None:
     pytest.importorskip("armpy_onnx")
     onnx = pytest.importorskip("onnx")
     pairs = "QuantizeLinear(x, s, z)", "DequantizeLinear(q, s, z)"

@@ -342,7 +342,7 @@ def test_execution_that_was_under_way_when_its_worker_could_not_serve_is_execute
 
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="uses what Linux limits")
-def test_application_without_descriptors_is_told_so_and_its_worker_stays() -> None:
+def test_application_without_descriptors_gets_an_error_and_its_worker_stays() -> None:
     with isolated() as runtime:
         first, second = runtime.load_network(negation()), runtime.load_network(negation(16))
         np.testing.assert_array_equal(run(runtime, first, 0), negative(0))

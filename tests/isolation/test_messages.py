@@ -47,7 +47,7 @@ PACKETS = [
 
 
 @pytest.mark.parametrize("packet", PACKETS, ids=range(len(PACKETS)))
-def test_packet_that_tells_no_error_is_none_of_the_protocol(packet: bytes) -> None:
+def test_packet_without_an_error_is_not_of_the_protocol(packet: bytes) -> None:
     with pytest.raises(WorkerGoneError, match=r"its error cannot be read: .+"):
         error_from_fields(parse_failure(packet))
 

@@ -32,7 +32,7 @@ needs_seals = pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="files 
 
 
 @needs_seals
-def test_nobody_can_make_it_smaller_or_larger() -> None:
+def test_its_size_cannot_be_changed() -> None:
     block = create_block(4096)
     for size in (0, 8192):
         with pytest.raises(PermissionError):
@@ -54,7 +54,7 @@ def test_what_is_sealed_can_be_read_and_not_written() -> None:
     os.close(block)
 
 
-def test_tensors_are_aligned_and_apart_and_behind_the_header() -> None:
+def test_tensors_are_aligned_and_apart_and_after_the_header() -> None:
     infos = [
         TensorInfo((3,), DataType.FLOAT32),
         TensorInfo((0, 2), DataType.SIGNED64),

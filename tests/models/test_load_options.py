@@ -82,7 +82,7 @@ def test_an_option_that_decides_what_is_compiled_is_part_of_the_caches_key(name:
     assert len(set(keys)) == len(keys)
 
 
-def test_an_option_of_the_key_tells_also_what_is_usual_from_what_is_left_out() -> None:
+def test_an_option_of_the_key_distinguishes_defaults_from_left_out_values() -> None:
     assert options(preference="preference").cache_key() != options().cache_key()
 
 

@@ -133,7 +133,7 @@ def test_each_channel_has_its_multiplier() -> None:
     assert made.apply(np.array([[4, 4, 4], [-6, -6, -6]])).tolist() == [[2, 4, 16], [-3, -6, -24]]
 
 
-def test_products_are_written_where_they_are_told_to_and_nowhere_else() -> None:
+def test_products_are_written_to_out_and_nowhere_else() -> None:
     made, values, out = Multiplier.from_real(2.0), np.array([3, -3]), np.empty(2, np.int64)
     assert made.apply(values, out=out) is out
     assert (values.tolist(), out.tolist()) == ([3, -3], [6, -6])

@@ -57,7 +57,7 @@ def test_every_element_may_have_an_exponent_of_its_own() -> None:
     assert found.tolist() == [[5, 3, 1], [-5, -3, -1]]
 
 
-def test_a_right_shift_writes_where_it_is_told_to_and_nowhere_else() -> None:
+def test_a_right_shift_writes_to_out_and_nowhere_else() -> None:
     values, out = np.array([3, -3]), np.empty(2, np.int64)
     assert rounding_shift_right(values, 1, out=out) is out
     assert (values.tolist(), out.tolist()) == ([3, -3], [2, -2])

@@ -64,7 +64,7 @@ def test_a_carried_shape_is_known_if_every_turn_keeps_it() -> None:
     assert [info.shape for info in infos] == [(1,), (None,)]
 
 
-def test_shapes_that_the_graphs_tell_are_known_whatever_the_inputs_are() -> None:
+def test_shapes_of_the_graphs_are_known_for_all_inputs() -> None:
     unknown = TensorInfo(None, DataType.FLOAT32)
     fixed = graph_of([unknown], lambda net, x: net.constant(floats(1, 2)))
     assert If(fixed, fixed).infer([BOOL, unknown]) == (f32(2),)

@@ -213,7 +213,7 @@ def test_strided_slice_shape(
     assert output.shape == expected
 
 
-def test_strided_slice_with_unknown_positions_knows_what_the_masks_tell() -> None:
+def test_strided_slice_with_unknown_positions_uses_the_masks() -> None:
     operands = [info(5, 6, 7), positions(2), positions(2), positions(2)]
     assert StridedSlice().infer(operands)[0].shape == (None, None, 7)
     assert StridedSlice(shrink_axis_mask=1).infer(operands)[0].shape == (None, 7)

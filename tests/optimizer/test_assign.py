@@ -186,7 +186,7 @@ def test_wrong_answers_about_all_layers_have_each_asked_about(answer: object) ->
     assert backend.questions[1:] == [["alone"], ["alone"]]
 
 
-def test_a_layer_that_nobody_takes_is_an_error_with_every_backends_reason() -> None:
+def test_a_layer_without_a_backend_is_an_error_with_every_backends_reason() -> None:
     backends = [FakeBackend("A", ()), FakeBackend("B", ())]
     text = (
         "ElementwiseBinary 'add_0': no allowed backend supports this layer: "

@@ -136,7 +136,7 @@ def test_what_begins_anywhere_is_right_all_the_same() -> None:
     )
 
 
-def test_shapes_that_stay_are_known_behind_the_loop() -> None:
+def test_constant_shapes_are_known_after_the_loop() -> None:
     grow = f32(None)
     graph = graph_of(
         [i32(1), f32(3)],

@@ -83,7 +83,7 @@ def test_inputs_results_and_constants_take_no_place_in_the_arena() -> None:
     assert {value.name for value in plan.tensors} == {"top", "left", "right"}
 
 
-def test_a_value_that_nobody_reads_has_a_place_while_it_is_written() -> None:
+def test_an_unread_value_has_a_place_while_it_is_written() -> None:
     net = Network()
     x = net.input("x", f32(4))
     net.add(RELU, x, name="dead")

@@ -123,7 +123,7 @@ def test_packed_blocks_that_live_together_are_apart_and_aligned(
                 assert at + a.size_bytes <= other or other + b.size_bytes <= at
 
 
-def test_bins_lie_one_behind_the_other_in_the_arena() -> None:
+def test_bins_lie_one_after_the_other_in_the_arena() -> None:
     assert pack([A, B, C], ConstantMemoryStrategy()) == ([0, 128, 192], 384)
     assert pack([A, B, C], SingleAxisPriorityList()) == ([0, 192, 0], 256)
 

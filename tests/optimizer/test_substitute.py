@@ -365,7 +365,7 @@ def test_an_armpy_error_of_any_kind_keeps_its_kind_and_the_network_runs_elsewher
     assert "optimize_subgraph_view: too large" in placement_of(model).refusals[0].text
 
 
-def test_deleted_layers_connect_what_was_before_and_behind_them() -> None:
+def test_deleted_layers_connect_what_was_before_and_after_them() -> None:
     net = Network()
     x = net.input("x", f32(4))
     first = net.add(ADD, x, net.constant(floats(0)), name="nothing")

@@ -173,7 +173,7 @@ def test_modules_are_imported_in_order_until_the_wanted_one_is_found(paths: list
     assert [c.status.value for c in from_directories(registry).values()] == states
 
 
-def test_a_modules_candidate_tells_its_version_and_device(tmp_path: Path) -> None:
+def test_a_modules_candidate_has_its_version_and_device(tmp_path: Path) -> None:
     write_module(tmp_path, "Arm_Npu_backend", module_source("Npu"))
     registry = discover(tmp_path)
     backend = registry.get("Npu")
@@ -318,7 +318,7 @@ def test_a_deregistered_id_is_free_again(tmp_path: Path) -> None:
         registry.get("Npu")
 
 
-def test_an_unknown_id_tells_what_was_left_out(tmp_path: Path) -> None:
+def test_the_error_of_an_unknown_id_lists_rejected_modules(tmp_path: Path) -> None:
     path = write_module(tmp_path, "Arm_Npu_backend", "import no_such_module")
     with pytest.raises(BackendUnavailableError, match=f"left out is {path}: ModuleNotFoundError"):
         discover(tmp_path).get("Npu")

@@ -65,7 +65,7 @@ def test_changes_of_what_is_installed_change_it(change: str, tmp_path: Path) -> 
         sys.path[:] = where
 
 
-def test_bytecode_and_files_of_nobody_do_not_change_it(tmp_path: Path) -> None:
+def test_bytecode_and_unowned_files_do_not_change_it(tmp_path: Path) -> None:
     (tmp_path / "site").mkdir()
     with fake_site(tmp_path / "site") as site:
         site.install("acme", {"Acme": "acme:Backend"}, parts={"part": "x = 1\n"})

@@ -150,7 +150,7 @@ def test_a_front_end_that_cannot_say_what_it_recognises_stops_no_other() -> None
     assert (hook, failure.reason) == ("armpy_register_front_end", "SystemExit: 1")
 
 
-def test_a_file_that_nobody_takes_names_who_is_there_and_who_is_left_out() -> None:
+def test_the_error_for_an_unknown_file_lists_front_ends_and_rejected_ones() -> None:
     registry = registry_of(FakeBackend("A"))
     registry.plugins.register("acme", Plugin(toy()), "acme-plugin 2.0")
     registry.plugins.register("odd", Plugin(3), "odd-plugin 1.0")  # type: ignore[arg-type]

@@ -545,9 +545,7 @@ def test_a_file_that_others_can_write_is_not_believed(
 
 @pytest.mark.usefixtures("later")
 @pytest.mark.skipif(getattr(os, "geteuid", lambda: 1)() != 0, reason="only root gives files away")
-def test_a_file_of_somebody_else_is_not_believed(
-    site: Path, cache: Path, looks: list[None]
-) -> None:
+def test_a_file_of_another_user_is_not_trusted(site: Path, cache: Path, looks: list[None]) -> None:
     write_distribution(site, "acme", "Acme")
     assert found()
     (path,) = cache.iterdir()

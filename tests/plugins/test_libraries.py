@@ -386,7 +386,7 @@ void* BackendFactory(void) { return (void*)1; }
 """
 
 
-def test_a_library_with_arm_nns_c_functions_is_told_from_a_module(folder: Path) -> None:
+def test_a_library_with_arm_nns_c_functions_is_distinguished_from_a_module(folder: Path) -> None:
     """Nothing of it runs: its constructor would end the process."""
     compile_library(folder / "Acme_CBackend_backend.so", C_BACKEND)
     registry = discover(folder)

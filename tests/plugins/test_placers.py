@@ -103,7 +103,7 @@ def question_about(graph: Graph, *backends: ScriptedBackend | FakeBackend) -> Pl
     return question
 
 
-def test_a_plugin_is_told_which_backends_support_each_layer_in_their_order() -> None:
+def test_a_plugin_receives_the_backends_that_support_each_layer_in_order() -> None:
     question = question_about(diamond(), FakeBackend("A", {Activation}), FakeBackend("B"))
     others = ("B", "CpuRef")
     assert question.choices == {0: ("A", *others), 1: others, 2: others, 3: others}

@@ -160,7 +160,7 @@ def test_truncated_files_are_refused(place: Place, num_kept: int) -> None:
         code_of(place.path, place.key)
 
 
-def test_a_file_with_something_behind_it_is_refused(place: Place) -> None:
+def test_a_file_with_trailing_bytes_is_refused(place: Place) -> None:
     with pytest.raises(ParserError, match="it is not whole"):
         code_of(bytes(place.contents()) + b"more", place.key)
 
@@ -243,7 +243,7 @@ def test_bytes_are_copied_to_where_sections_are_aligned(
             assert container.section(name).ctypes.data % 64 == 0
 
 
-def test_what_nobody_else_can_write_is_mapped(place: Place) -> None:
+def test_files_that_no_other_user_can_write_are_mapped(place: Place) -> None:
     container, _ = open_judged(place.path, (place.key,), "trusted")
     at = bytes(place.contents()).index(WEIGHTS.tobytes())
     with place.path.open("r+b") as file:

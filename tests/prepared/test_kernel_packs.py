@@ -137,7 +137,7 @@ def test_packs_are_found_by_the_variable(path: Path, monkeypatch: pytest.MonkeyP
     assert found_packs() == ()
 
 
-def test_installed_packs_are_found_behind_those_of_the_variable(
+def test_installed_packs_are_found_after_those_of_the_variable(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     package = tmp_path / "site" / kernel_packs.PACKAGE

@@ -142,7 +142,7 @@ def test_sound_files_are_light_or_right(mapped: Sound, tmp_path: Path) -> None:
     assert mapped.code
 
 
-def test_code_that_nobody_has_sealed_would_be_seen(sound: Sound, tmp_path: Path) -> None:
+def test_unsealed_code_would_be_seen(sound: Sound, tmp_path: Path) -> None:
     """The watch above catches what it is for."""
     with pytest.MonkeyPatch.context() as patch:
         seen: list[bytes] = []

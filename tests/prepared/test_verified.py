@@ -176,7 +176,7 @@ def test_a_record_that_others_can_have_made_is_not_believed(
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives away")
-def test_a_record_of_somebody_else_is_not_believed(
+def test_a_record_of_another_user_is_not_trusted(
     path: Path, folder: Path, checks: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock(monkeypatch, OLD_NS)

@@ -163,7 +163,7 @@ def test_an_answer_that_comes_byte_by_byte_has_the_same_limit(worker: Worker) ->
     assert worker.is_late
 
 
-def test_a_keeper_that_tells_no_number_is_not_waited_for_without_end(
+def test_a_keeper_without_a_number_is_not_waited_for_without_end(
     worker: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ours, theirs = socket.socketpair()

@@ -181,7 +181,7 @@ def dense() -> Network:
 
 
 @pytest.mark.parametrize("details", DETAILS)
-def test_details_tell_what_layers_are(details: ProfilingDetails) -> None:
+def test_details_describe_layers(details: ProfilingDetails) -> None:
     runtime = runtime_of()
     properties = NetworkProperties(profiling=True, profiling_details=details)
     network = runtime.load_network(dense(), properties)

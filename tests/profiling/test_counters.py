@@ -289,7 +289,7 @@ def test_threads_lose_no_counts() -> None:
     assert values(profiler) == {"bytes uploaded": 4000}
 
 
-def test_a_backend_is_told_before_its_factory_in_the_same_thread() -> None:
+def test_a_backend_is_notified_before_its_factory_in_the_same_thread() -> None:
     begun = threading.local()
 
     class Context(IBackendProfilingContext):

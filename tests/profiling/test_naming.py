@@ -24,7 +24,7 @@ def test_a_folder_of_most_names_is_cut_off_too() -> None:
     ]
 
 
-def test_what_converters_put_behind_names_is_cut_off() -> None:
+def test_endings_that_converters_append_to_names_are_cut_off() -> None:
     names = ["model/dw_1/BiasAdd/ReadVariableOp/resource1", "model/dw_2/BiasAdd/ReadVariableOp"]
     assert list(short_names(names).values()) == ["dw_1/BiasAdd", "dw_2/BiasAdd"]
 

@@ -153,7 +153,7 @@ def test_nameless_commands_are_parts_of_their_layer() -> None:
     assert us(summary.overhead) == {BETWEEN: 2.0}
 
 
-def test_commands_in_other_threads_are_told_beside_and_not_counted() -> None:
+def test_commands_in_other_threads_are_listed_and_not_counted() -> None:
     others = [command(1, 5, "kernel", thread=2), command(1, 5, "kernel", thread=3)]
     summary = summary_of(*others, layer(1, 5, "a"), execute(0, 6))
     assert us(summary.layers) == {"Reshape 'a'": 4.0}
@@ -293,7 +293,7 @@ def profiled(path: str, *backends: IBackendInternal) -> Summary:
 
 
 @pytest.mark.slow
-def test_a_convolutional_network_on_numba_acc_is_told_by_the_models_layers() -> None:
+def test_a_convolutional_network_on_numba_acc_is_summed_by_the_models_layers() -> None:
     summary = profiled("mlperf_tiny/vww_96_int8.tflite", NumbaBackend())
     assert {share.name for share in summary.operations} >= {
         "Convolution2d",
@@ -312,7 +312,7 @@ def test_the_same_network_on_cpu_ref_has_the_same_kinds_of_layers() -> None:
     assert set(us(plain.overhead)) == {BETWEEN, MAKING}
 
 
-def test_a_network_on_two_backends_is_told_with_its_copies() -> None:
+def test_a_network_on_two_backends_is_shown_with_its_copies() -> None:
     fake = FakeBackend("Npu", {Convolution2d, FullyConnected})
     summary = profiled("mlperf_tiny/kws_ref_model.tflite", fake, NumbaBackend())
     by_backend = {share.backend for share in summary.layers}
@@ -321,7 +321,7 @@ def test_a_network_on_two_backends_is_told_with_its_copies() -> None:
 
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("backends", [(NumbaBackend, ReferenceBackend), (ReferenceBackend,)])
-def test_a_loop_is_told_by_the_layers_that_it_runs(
+def test_a_loop_is_summed_by_the_layers_that_it_runs(
     backends: tuple[type[IBackendInternal], ...],
 ) -> None:
     summary = profiled("keras_more/text_gru_float32.tflite", *(b() for b in backends))
@@ -330,7 +330,7 @@ def test_a_loop_is_told_by_the_layers_that_it_runs(
     assert "While" in us(summary.operations)
 
 
-def test_layers_of_inner_graphs_are_told_by_what_the_loop_calls_these() -> None:
+def test_layers_of_inner_graphs_are_grouped_by_the_loops_names_for_these() -> None:
     model = Model(loop(3), runtime_of(profiling=True))
     model(ints(0))
     profiler = model.runtime.get_profiler(model.network_id)
@@ -365,7 +365,7 @@ def test_threads_side_by_side_count_nothing_twice() -> None:
     assert summary.elapsed_ns <= summary.wall_ns
 
 
-def test_a_load_is_told_by_its_phases() -> None:
+def test_a_load_is_split_into_its_phases() -> None:
     runtime = runtime_of(FakeBackend("Npu"), profiling=True)
     network = runtime.load_network(diamond())
     profiler = runtime.get_profiler(network)

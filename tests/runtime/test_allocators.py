@@ -125,7 +125,7 @@ def test_a_refusal_leaves_the_backend_out_with_its_reason() -> None:
     assert spec.supported_backends == ("CpuRef",)
 
 
-def test_without_an_allocator_nobody_is_asked() -> None:
+def test_without_an_allocator_none_is_asked() -> None:
     backend = Watching("never")
     np.testing.assert_array_equal(Model(chain(3), runtime_of(backend))(X), X + 3)
     assert [resources.allocator for resources in backend.resources] == [None]

@@ -233,7 +233,7 @@ def test_a_closed_model_is_an_error_for_arrays_that_it_knows_too(model: Model) -
     assert y.tolist() == [4, 5, 6, 7]
 
 
-def test_a_network_unloaded_behind_a_models_back_is_an_error() -> None:
+def test_a_network_unloaded_without_its_model_is_an_error() -> None:
     model = Model(chain(3), runtime_of())
     x, y = called(model)
     model.runtime.unload_network(model.network_id)

@@ -534,7 +534,7 @@ def test_a_graph_is_supported_if_every_layer_is_by_some_backend() -> None:
     assert runtime_of(FakeBackend("Adder", {ElementwiseBinary})).get_layer_support(floor_of_sum())
 
 
-def test_the_first_layer_that_nobody_takes_is_named_with_the_reason() -> None:
+def test_the_first_layer_without_a_backend_is_named_with_the_reason() -> None:
     runtime = runtime_of(FakeBackend("Adder", {ElementwiseBinary}), backends=["Adder"])
     answer = runtime.get_layer_support(floor_of_sum())
     assert not answer

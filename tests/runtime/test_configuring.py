@@ -76,7 +76,7 @@ def problems(made: Runtime) -> list[tuple[str, str]]:
     return [(c.backend_id, failure.reason) for c, _, failure in made.registry.plugins.problems]
 
 
-def test_what_nobody_has_set_is_the_plugins() -> None:
+def test_unset_options_are_the_plugins() -> None:
     made = runtime({"num_threads": 3, "backends": ["B"]}, {"plan_cache_size": 7})
     assert made.options.num_threads == 3
     assert made.options.plan_cache_size == 7

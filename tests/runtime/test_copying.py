@@ -227,7 +227,7 @@ def test_quantised_outputs_are_real_numbers_where_that_is_asked_for() -> None:
         np.testing.assert_array_equal(plain.outputs[0].dequantize(stored), wanted)
 
 
-def test_models_tell_what_they_are_in_a_line_and_in_a_notebook() -> None:
+def test_models_have_a_line_and_a_table_for_notebooks() -> None:
     net = Network("<b>net</b>")
     info = TensorInfo((1, 8), DataType.QASYMM_S8, Quantization.per_tensor(0.5, -3))
     x = net.input("x<1>", info)
@@ -249,7 +249,7 @@ def test_models_tell_what_they_are_in_a_line_and_in_a_notebook() -> None:
     assert "closed" in model._repr_html_()
 
 
-def test_a_model_with_many_inputs_tells_the_first() -> None:
+def test_a_model_with_many_inputs_shows_the_first() -> None:
     net = Network("many")
     values = [net.input(f"x{i}", f32(1)) for i in range(5)]
     net.output("y", values[4])

@@ -60,7 +60,7 @@ def values_and_outputs(
 
 
 @BACKENDS
-def test_every_layer_is_told_in_order_with_its_values(
+def test_every_layer_is_passed_in_order_with_its_values(
     backends: Sequence[IBackendInternal],
 ) -> None:
     found, outputs = values_and_outputs(diamond(), {"x": X}, backends)
@@ -97,7 +97,7 @@ def test_each_output_of_a_layer_is_passed() -> None:
     ]
 
 
-def test_shapes_that_depend_on_values_are_told_as_they_turn_out() -> None:
+def test_shapes_that_depend_on_values_are_passed_as_they_turn_out() -> None:
     net = Network()
     x = net.input("x", f32(None))
     flat = net.add(ops.Reshape(), x, net.add(ops.Shape(), x), name="same")
@@ -114,7 +114,7 @@ def test_layers_that_run_graphs_are_passed_with_their_outputs() -> None:
     ]
 
 
-def test_bound_executions_tell_every_time() -> None:
+def test_bound_executions_call_back_every_time() -> None:
     found: list[DebugValue] = []
     with runtime_of() as runtime:
         x = X.copy()
@@ -463,7 +463,7 @@ def test_a_closed_file_is_an_error_of_armpy(tmp_path: Path) -> None:
         armpy.load(file)
 
 
-def test_integers_that_would_wrap_are_told_from_those_that_only_have_another_type() -> None:
+def test_integers_that_would_wrap_are_distinguished_from_those_of_another_type() -> None:
     net = Network("bytes")
     info = armpy.TensorInfo((1, 2), armpy.DataType.QASYMM_S8, armpy.Quantization((1.0,), (0,)))
     net.output("y", net.add(RELU, net.input("x", info)))

@@ -252,7 +252,7 @@ def protected_runtime(*devices: ProtectedDevice, **options: object) -> Runtime:
     )
 
 
-def test_a_network_runs_on_protected_tensors_and_nobody_maps_one() -> None:
+def test_a_network_runs_on_protected_tensors_and_none_is_mapped() -> None:
     device = ProtectedDevice()
     secrets = device.secrets
     with Model(diamond(), protected_runtime(device, profiling=True)) as model:
@@ -317,7 +317,7 @@ def test_arrays_and_outputs_that_the_core_would_make_are_refused() -> None:
     assert device.num_maps == 0
 
 
-def test_no_values_are_told_of() -> None:
+def test_no_values_are_passed() -> None:
     device = ProtectedDevice()
     with Model(chain(3), protected_runtime(device)) as model:
         x = model.import_inputs({"x": device.secrets.holding(SECRET)})["x"]

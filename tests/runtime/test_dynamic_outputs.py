@@ -139,7 +139,7 @@ def test_the_rest_runs_for_whatever_shape_comes_out(knows_rank: bool, length: in
         check(model(x), x)
 
 
-def test_dimensions_that_depend_on_values_are_told_as_unknown() -> None:
+def test_dimensions_that_depend_on_values_are_unknown() -> None:
     model = Model(positives(), runtime_of(PositivesBackend()))
     network: LoadedNetwork = model.runtime.get_network(model.network_id)
     shapes = [info.shape for info in network.output_infos([(5,)])]
@@ -220,7 +220,7 @@ def test_only_capable_backends_are_asked() -> None:
         (lambda outs: 1 / 0, BackendError, "Positive / Positives 'positives': .*ZeroDivision"),
     ],
 )
-def test_a_workload_that_tells_no_usable_shape_is_an_error_with_its_name(
+def test_a_workload_without_a_usable_shape_is_an_error_with_its_name(
     function: Callable[[Sequence[ITensorHandle]], object], error: type[Exception], text: str
 ) -> None:
     backend = PositivesBackend(workload=FunctionWorkload(lambda _, outputs: function(outputs)))
@@ -229,7 +229,7 @@ def test_a_workload_that_tells_no_usable_shape_is_an_error_with_its_name(
         model(X)
 
 
-def test_a_handle_tells_its_shape_once_it_has_one() -> None:
+def test_a_handle_has_its_shape_once_it_is_set() -> None:
     handle = DynamicTensorHandle(TensorInfo((None, 2), DataType.FLOAT32))
     assert not handle.is_resized
     array = handle.resize((3, 2))

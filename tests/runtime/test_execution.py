@@ -60,7 +60,7 @@ def test_each_call_reads_the_arrays_as_they_are_and_writes_where_it_wrote_before
     assert y.tolist() == [9, 9, 1, 5]
 
 
-def test_outputs_that_nobody_gives_are_made_once() -> None:
+def test_outputs_without_an_array_are_made_once() -> None:
     execution = Model(chain(3), runtime_of()).bind({"x": floats(1, 2, 3, 4)})
     y = execution.outputs["y"]
     assert execution()["y"] is y
@@ -336,7 +336,7 @@ def test_input_shapes_are_those_of_the_arrays() -> None:
         assert execution()["y"].tolist() == [3] * length
 
 
-def test_profiles_and_contexts_are_told_of_bound_executions() -> None:
+def test_profiles_and_contexts_are_notified_of_bound_executions() -> None:
     log: list[tuple[str, str, int]] = []
     backend = FakeBackend(context=RecordingContext("Fake", log))
     runtime = runtime_of(backend, profiling=True)

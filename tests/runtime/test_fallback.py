@@ -209,7 +209,7 @@ def test_callers_mistakes_and_wishes_are_no_failures(
         assert {layer.backend for layer in model.placement.layers} == {"Failing"}  # type: ignore[union-attr]
 
 
-def test_an_error_that_nobody_can_help_with_is_raised_and_the_layers_stay() -> None:
+def test_an_error_without_a_fallback_is_raised_and_the_layers_stay() -> None:
     class Vendor(Failing):
         def supports(self, *_: object) -> Support:
             return Support.yes()
@@ -248,7 +248,7 @@ def test_working_memory_that_is_held_falls_back_to_the_networks_own() -> None:
             np.testing.assert_array_equal(model.run({"x": X}, memory=memory)["y"], X + 2)
 
 
-def test_callbacks_are_told_of_the_attempt_that_came_to_its_end() -> None:
+def test_callbacks_receive_the_attempt_that_was_completed() -> None:
     found: list[DebugValue] = []
     with runtime_of(Failing(after=1)) as runtime:
         model = Model(chain(2), runtime, properties=NEXT)

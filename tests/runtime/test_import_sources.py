@@ -32,7 +32,7 @@ def elements(memory: ExternalMemory) -> list[float]:
     return found
 
 
-def test_backends_are_told_what_will_be_imported() -> None:
+def test_backends_receive_the_imports() -> None:
     npu = ImportingDevice()
     loaded(npu, input_source=MALLOC, output_source=SHARED).close()
     (resources,) = npu.resources

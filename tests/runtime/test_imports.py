@@ -143,7 +143,7 @@ def test_bound_executions_use_imported_memory() -> None:
             execution()
 
 
-def test_whoever_can_import_does_and_the_others_get_a_copy() -> None:
+def test_backends_that_can_import_do_and_the_others_get_a_copy() -> None:
     expected = {"y": (X + 1).tolist(), "z": (X - 1).tolist(), "m": [1, 1, 2, 5]}
     for can_import in (True, False):
         npu, other = ImportingDevice(), dsp()

@@ -355,7 +355,7 @@ def done(program: str, *arguments: str, folder: Path) -> str:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits what Linux counts")
-def test_process_without_memory_is_told_so_by_armpys_error(tmp_path: Path) -> None:
+def test_process_without_memory_gets_armpys_error(tmp_path: Path) -> None:
     lines = done(WITHOUT_MEMORY, str(shared_file(*MODEL)), folder=tmp_path).splitlines()
     outcomes = [line.split()[-1] for line in lines]
     errors = {"MemoryLimitError", "BackendError", "BackendCapabilityError", "QueueFullError"}

@@ -150,7 +150,7 @@ def test_tensors_without_elements_run() -> None:
     assert result.shape == (0, 3)
 
 
-def test_real_numbers_are_quantised_where_the_model_is_told_to() -> None:
+def test_real_numbers_are_quantised_on_request() -> None:
     info = TensorInfo((2,), DataType.QASYMM_U8, Quantization.per_tensor(0.5, 10))
     net = Network()
     net.output("y", net.add(RELU, net.input("x", info)))
@@ -500,7 +500,7 @@ def test_an_output_array_of_a_convolution_is_filled_completely() -> None:
     np.testing.assert_array_equal(out, np.full((1, 2, 2, 1), 2))
 
 
-def test_an_index_that_is_not_there_is_told_with_backend_and_layer_once() -> None:
+def test_an_index_out_of_range_is_reported_with_backend_and_layer_once() -> None:
     net = Network("lookup")
     rows, indices = net.input("rows", f32(3, 2)), net.input("indices", i32(2))
     net.output("out", net.add(Gather(0), rows, indices, name="pick"))

@@ -180,7 +180,7 @@ def test_programs_that_claim_to_have_no_code_are_not_taken_either(
     assert not loads
 
 
-def test_code_that_nobody_checks_is_not_run_from_ones_own_places(
+def test_unchecked_code_is_not_run_from_ones_own_places(
     made: Signed, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A backend runs nothing of which the file does not say that it is code."""

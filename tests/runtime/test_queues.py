@@ -114,7 +114,7 @@ WAYS = pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
 
 
 @WAYS
-def test_nobody_waits_before_another_backend_or_the_end_needs_the_tensors(
+def test_nothing_waits_before_another_backend_or_the_end_needs_the_tensors(
     run: Callable[[Model], object],
 ) -> None:
     backend = QueueBackend(ElementwiseBinary)
@@ -163,7 +163,7 @@ def test_an_answer_that_is_no_completion_is_an_error(run: Callable[[Model], obje
 
 
 @pytest.mark.parametrize("stops", [True, False])
-def test_a_device_is_told_when_an_execution_is_stopped(stops: bool) -> None:
+def test_a_device_is_notified_when_an_execution_is_stopped(stops: bool) -> None:
     backend = QueueBackend(stops=stops)
     model = Model(chain(2, (2,)), runtime_of(backend))
     execution = model.bind({"x": floats(1, 2)})
@@ -186,7 +186,7 @@ def test_a_device_is_told_when_an_execution_is_stopped(stops: bool) -> None:
 
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("how", ["profiled", "logged", "shaped by values"])
-def test_a_device_is_told_however_its_layers_are_executed(
+def test_a_device_is_notified_in_every_way_of_executing_its_layers(
     how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if how == "logged":
@@ -283,7 +283,7 @@ def test_who_was_away_has_saved_up_nothing() -> None:
     assert order(queue)[:8].count("always") >= 3
 
 
-def test_what_nobody_wants_any_more_is_passed_over() -> None:
+def test_abandoned_executions_are_passed_over() -> None:
     queue = FairQueue()
     dropped = task("dropped")
     queue.put(dropped)

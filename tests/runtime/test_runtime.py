@@ -97,7 +97,9 @@ def test_something_that_is_no_network_is_rejected(runtime: Runtime, wrong: objec
         runtime.load_network(wrong)  # type: ignore[arg-type]  # untyped callers do this
 
 
-def test_contexts_are_told_in_order_about_every_network(log: list[tuple[str, str, int]]) -> None:
+def test_contexts_are_notified_in_order_about_every_network(
+    log: list[tuple[str, str, int]],
+) -> None:
     runtime = runtime_of(
         FakeBackend("A", context=RecordingContext("A", log)),
         FakeBackend("B", context=RecordingContext("B", log)),
@@ -118,7 +120,7 @@ def test_a_network_that_cannot_be_loaded_is_announced_and_gone(
         runtime.get_network(0)
 
 
-def test_contexts_are_told_after_every_execution(log: list[tuple[str, str, int]]) -> None:
+def test_contexts_are_notified_after_every_execution(log: list[tuple[str, str, int]]) -> None:
     runtime = runtime_of(FakeBackend("A", context=RecordingContext("A", log)))
     model = Model(chain(), runtime)
     log.clear()
@@ -141,7 +143,7 @@ def test_a_context_that_raises_after_an_execution_is_logged_and_loses_no_result(
 
 
 @pytest.mark.parametrize("event", EVENTS)
-def test_every_context_is_told_also_if_others_raise(
+def test_every_context_is_notified_also_if_others_raise(
     event: str, log: list[tuple[str, str, int]], caplog: pytest.LogCaptureFixture
 ) -> None:
     backends = [

@@ -337,7 +337,7 @@ def test_a_large_operand_that_decides_on_shapes_is_refused() -> None:
         model(floats(1), np.zeros(LARGEST_KEY_ELEMENTS + 1, np.int32))
 
 
-def test_shapes_that_nothing_tells_are_refused_with_the_layers_name() -> None:
+def test_unknown_shapes_are_refused_with_the_layers_name() -> None:
     from armpy.ops import Activation
 
     class Unknown(Activation):
@@ -375,7 +375,7 @@ def test_the_kind_of_plan_follows_from_what_is_known() -> None:
     assert isinstance(next(iter(loaded(stepwise).plan_cache.plans.values())), StagedProgram)
 
 
-def test_a_shaped_layer_behind_one_that_waits_for_a_value_waits_as_well() -> None:
+def test_a_shaped_layer_after_one_that_waits_for_a_value_waits_as_well() -> None:
     net = Network()
     x, shape = net.input("x", f32(2, 3)), net.input("shape", i32(2))
     reshaped = net.add_layer(Reshape(), [x, shape], name="reshape", outputs=[f32(3, 2)]).outputs[0]

@@ -121,7 +121,7 @@ def test_cancel_stops_a_call_in_another_thread(model: Model, backend: SlowBacken
 
 
 @pytest.mark.parametrize("looks", [False])
-def test_a_call_that_is_not_to_be_abandoned_ends_behind_its_layer(
+def test_a_call_that_is_not_to_be_abandoned_ends_after_its_layer(
     model: Model, backend: SlowBackend
 ) -> None:
     execution = model.bind({"x": floats(1, 2, 3, 4)})
@@ -210,7 +210,7 @@ def test_a_callback_that_ends_its_thread_costs_others_neither_place_nor_deadline
     assert caplog.text.count("has failed") == 2
 
 
-def test_the_thread_behind_deadlines_sleeps_as_long_as_any_lock_can() -> None:
+def test_the_thread_of_deadlines_sleeps_as_long_as_any_lock_can() -> None:
     deadlines, stopped = Deadlines(), threading.Event()
     never = Watch(float("inf"), lambda: None)
     deadlines.begin(never)
@@ -260,7 +260,7 @@ def counter() -> Graph:
 
 
 @LOOKS
-def test_errors_reach_whoever_waits(backend: SlowBackend) -> None:
+def test_errors_reach_the_waiting_thread(backend: SlowBackend) -> None:
     backend.gate.set()
     model = Model(chain(2), runtime_of(backend))
     with pytest.raises(InvalidArgumentError, match=r"input 'x'.*got \(3,\)"):

@@ -159,7 +159,7 @@ def test_results_for_new_shapes_are_those_of_a_fresh_load(
         np.testing.assert_array_equal(found, np.asarray(load(net)(given)))
 
 
-def test_a_new_shape_makes_no_source_that_nobody_asks_for() -> None:
+def test_a_new_shape_makes_no_unused_source() -> None:
     net = perceptron()
     model = warmed(net, 2, 3)
     model(values(30, net))
@@ -333,7 +333,7 @@ def test_a_growing_loop_is_compiled_for_its_first_turns_only(
     assert num_compiled <= 6
 
 
-def test_more_memory_than_is_allowed_is_told_as_ever() -> None:
+def test_more_memory_than_is_allowed_is_an_error_as_ever() -> None:
     net = perceptron()
     options = RuntimeOptions(backends=BACKENDS, num_threads=1, memory_limit_bytes=100_000)
     model = Model(net, Runtime(options))

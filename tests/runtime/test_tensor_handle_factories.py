@@ -390,7 +390,7 @@ def test_memory_that_suits_most_readers_is_taken_if_none_suits_all() -> None:
 
 
 @pytest.mark.parametrize("is_first", [True, False])
-def test_a_result_is_written_in_place_by_whoever_can_use_the_hosts_memory(is_first: bool) -> None:
+def test_a_result_is_written_in_place_by_backends_that_use_the_hosts_memory(is_first: bool) -> None:
     net = Network()
     net.output("y", net.add(RELU, net.input("x", f32(4))))
     own, host = NamedFactory("own", NONE, NONE), NamedFactory("host", MALLOC, MALLOC)

@@ -78,7 +78,7 @@ def test_a_chain_of_twenty_needs_two_buffers_on_the_device_and_none_besides(
     assert host_arenas == []
 
 
-def test_an_arena_is_told_when_each_tensor_lives_and_where_it_lies() -> None:
+def test_an_arena_receives_lifetimes_and_places_of_its_tensors() -> None:
     backend = DeviceBackend()
     Model(diamond(), runtime_of(backend))(X)
     (arena,) = backend.memory.arenas

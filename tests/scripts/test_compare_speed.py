@@ -32,7 +32,7 @@ def test_one_lucky_pair_of_processes_does_not_count() -> None:
     assert ratio_of(pairs) == pytest.approx(1.0, rel=0.01)
 
 
-def test_the_interval_holds_the_ratio_and_tells_three_percent() -> None:
+def test_the_interval_holds_the_ratio_and_shows_three_percent() -> None:
     low, high = interval([rounds(1.0, 1.03, seed=seed) for seed in range(5)])
     assert low <= 1 / 1.03 <= high
     assert high < 0.98

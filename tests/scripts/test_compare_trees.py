@@ -93,7 +93,7 @@ def test_a_process_that_ended_differs_from_an_answer() -> None:
     ],
     ids=["sign of zero", "payload of NaN", "shape", "type"],
 )
-def test_digests_tell_apart_what_compares_equal(
+def test_digests_differ_for_some_equal_values(
     one: np.ndarray[tuple[int, ...]], other: np.ndarray[tuple[int, ...]]
 ) -> None:
     assert described(one) != described(other)

@@ -222,7 +222,7 @@ def toy_tree(tmp_path: Path) -> Path:
     return tree
 
 
-def test_what_tests_notice_is_told_from_what_they_let_through(toy_tree: Path) -> None:
+def test_caught_mutants_are_distinguished_from_survivors(toy_tree: Path) -> None:
     command = [sys.executable, str(SCRIPT), "tests", "toy", "--tree", str(toy_tree)]
     command += ["--tests", "tests", "--limit", "5", "--least", "0.5"]
     for text in FATES:

@@ -40,9 +40,7 @@ def test_a_command_that_fails_ends_the_users_path(
     assert "1 commands, no error" in capfd.readouterr().out
 
 
-def test_what_a_command_has_left_behind_is_checked(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_files_of_a_command_are_checked(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     user = script("new_user")
     pictures = tmp_path / "pictures"
     pictures.mkdir()

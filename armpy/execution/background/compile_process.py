@@ -168,7 +168,8 @@ class CompileProcess:
             return CompileOutcome(unfit=f"process {process.pid} was ended: {silence}")
         if answer:
             kind, content = pickle.loads(answer)  # of armpy's own code
-            return CompileOutcome(**{kind: content}) if kind else CompileOutcome()
+            fields = {kind: content} if kind else {}
+            return CompileOutcome(**fields)
         return CompileOutcome(
             BackendError("the process that compiles has ended", actual=f"exit code {code}")
         )

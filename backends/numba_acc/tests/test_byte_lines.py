@@ -86,7 +86,7 @@ def test_every_byte_with_a_constant_for_each_channel_is_exact(step: Step, kind: 
 
 
 @pytest.mark.parametrize("steps", [STEPS[4:5] + STEPS[:1], STEPS[5:6] + STEPS[1:3]], ids=len)
-def test_sums_and_products_behind_each_other_are_one_command(steps: list[Step]) -> None:
+def test_sums_and_products_after_each_other_are_one_command(steps: list[Step]) -> None:
     network = network_of(steps, S8)
     assert kernels_of(network) == ["byte_lines"]
     check(network, S8)

@@ -30,7 +30,7 @@ def compiled(network: Network, num_threads: int = 1) -> Program:
     return lower_region(SubgraphView.of(graph, graph.layers), ISA, num_threads)
 
 
-def test_an_execution_with_a_cancellation_that_nobody_uses_is_like_any_other() -> None:
+def test_an_execution_with_an_unused_cancellation_is_like_any_other() -> None:
     with runtime_of(2) as runtime:
         network = runtime.load_network(convolutions())
         expected = runtime.enqueue_workload(network, image())

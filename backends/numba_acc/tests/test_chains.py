@@ -109,7 +109,7 @@ def halves(network: Network) -> None:
 
 
 @pytest.mark.parametrize("isa", ISAS, ids=[isa.name for isa in ISAS])
-def test_a_chain_of_float16_is_one_command_and_rounds_behind_each_layer(isa: Isa) -> None:
+def test_a_chain_of_float16_is_one_command_and_rounds_after_each_layer(isa: Isa) -> None:
     network = Network()
     halves(network)
     graph = network.build()

@@ -60,7 +60,7 @@ def are_waiting(words: memoryview, number: int) -> bool:
     return bool(words[core_arbiter.WAITING] == number)
 
 
-def assert_nobody_is_left(words: memoryview) -> None:
+def assert_idle(words: memoryview) -> None:
     names = ("RUNNING", "ACTIVE", "WAITING", "FIRST", "LAST", "LOCK")
     of_executions = [getattr(core_arbiter, name) for name in names]
     assert [words[number] for number in of_executions] == [0] * len(of_executions)
@@ -82,7 +82,7 @@ def test_eight_callers_of_one_network_progress_alike() -> None:
         for thread in [started(partial(call, number)) for number in range(8)]:
             thread.join()
     assert max(counts) <= 3 * min(counts) + 2, counts
-    assert_nobody_is_left(pool()._arbiter)
+    assert_idle(pool()._arbiter)
 
 
 def test_no_more_executions_run_than_there_are_seats(words: memoryview) -> None:
@@ -106,7 +106,7 @@ def test_no_more_executions_run_than_there_are_seats(words: memoryview) -> None:
         caller.join()
     assert (1, True) in seen
     assert max(active for active, _ in seen) == 1
-    assert_nobody_is_left(words)
+    assert_idle(words)
 
 
 def test_those_who_wait_go_in_as_they_came(words: memoryview) -> None:
@@ -126,7 +126,7 @@ def test_those_who_wait_go_in_as_they_came(words: memoryview) -> None:
     begins = [int(instance.times_ns[0]) for instance in instances if instance.times_ns is not None]
     assert begins == sorted(begins)
     assert len(set(begins)) == 5
-    assert_nobody_is_left(words)
+    assert_idle(words)
 
 
 def let_the_first_in(words: memoryview, code: LoadedCode) -> None:
@@ -160,7 +160,7 @@ def test_a_cancelled_execution_does_not_wait_on(words: memoryview) -> None:
     let_the_first_in(words, code)
     callers[0].join()
     assert stopped == [1, 2]
-    assert_nobody_is_left(words)
+    assert_idle(words)
 
 
 @pytest.mark.slow
@@ -188,7 +188,7 @@ def test_a_long_execution_lets_workers_go_once_another_one_comes(words: memoryvi
     assert words[core_arbiter.ACTIVE] == 2
     first.join()
     second.join()
-    assert_nobody_is_left(words)
+    assert_idle(words)
 
 
 def test_two_executions_have_half_of_the_processors_each(words: memoryview) -> None:
@@ -237,7 +237,7 @@ def test_a_thread_that_dies_before_it_runs_is_done_without(
     assert "executions go on with 1 threads: no thread came up in 0.05 s" in caplog.text
 
 
-def test_a_worker_whose_thread_ends_at_once_holds_nobody_up() -> None:
+def test_a_worker_whose_thread_ends_at_once_delays_nothing() -> None:
     words = memoryview(bytearray(64)).cast("q")
     worker = threads.WorkerThread(None, 0, words)  # type: ignore[arg-type]  # it is never called
     worker.words[3] = 1  # asked to stop

@@ -146,7 +146,7 @@ def test_a_scale_that_no_int32_holds_saturates() -> None:
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("data_type", [DataType.FLOAT32, U8])
-def test_a_clamp_behind_the_layer_is_part_of_it(data_type: DataType) -> None:
+def test_a_clamp_after_the_layer_is_part_of_it(data_type: DataType) -> None:
     case = Case((1, 7, 7, 67))
     is_float = data_type is DataType.FLOAT32
     scale = None if is_float else Quantization.per_tensor(0.1, 4)

@@ -137,7 +137,7 @@ def program_instance(num_threads: int) -> tuple[Instance, list[Array]]:
 
 
 @pytest.mark.parametrize("num_threads", [1, 3])
-def test_nothing_behind_a_failed_lookup_runs_and_the_next_execution_is_sound(
+def test_nothing_after_a_failed_lookup_runs_and_the_next_execution_is_right(
     num_threads: int,
 ) -> None:
     instance, tensors = program_instance(num_threads)

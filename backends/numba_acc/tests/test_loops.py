@@ -238,7 +238,7 @@ def test_shapes_that_change_are_refused() -> None:
     assert "shapes" in check(loop, infos, infos)
 
 
-def test_layers_behind_and_in_front_share_the_program() -> None:
+def test_layers_before_and_after_share_the_program() -> None:
     def build(net: Network, x: Value) -> tuple[Value, ...]:
         weights = np.eye(5, dtype=np.float32)[::-1].copy()
         x = net.add(FullyConnected(), x, net.constant(weights))

@@ -81,7 +81,7 @@ def tiles_by(model: MachineModel) -> list[Tile]:
 
 
 @pytest.mark.parametrize("model", [ZEN4, SAPPHIRE_RAPIDS], ids=str)
-def test_trials_tell_which_machine_it_is_like_and_choices_are_its(model: MachineModel) -> None:
+def test_trials_find_the_most_similar_machine_and_use_its_choices(model: MachineModel) -> None:
     found = measured_model(WIDE, times_on(model), model.levels)
     assert found.name == f"measured, like {model.name}"
     assert found.products("f32", WIDE).step_ns == pytest.approx(model.products("f32", WIDE).step_ns)
@@ -200,7 +200,7 @@ def test_measuring_takes_one_kernel_and_less_than_a_second_on_any_machine(
 
 
 @pytest.mark.slow
-def test_this_machine_is_measured_once_kept_and_told_of() -> None:
+def test_this_machine_is_measured_once_kept_and_reported() -> None:
     steps: list[Progress] = []
     with watch_progress(steps.append):
         first = machine.this_machine()

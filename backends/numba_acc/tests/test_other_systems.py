@@ -124,7 +124,7 @@ def features(
     return arm.arm_features()
 
 
-def test_linux_tells_features_of_arm_in_the_auxiliary_vector(
+def test_linux_reports_features_of_arm_in_the_auxiliary_vector(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Bits 1, 10 and 20 of HWCAP, 13 and 14 of HWCAP2: asimd, asimdhp, asimddp, i8mm, bf16.
@@ -135,7 +135,7 @@ def test_linux_tells_features_of_arm_in_the_auxiliary_vector(
     assert features(monkeypatch, "linux", "x86_64", newer) == frozenset()
 
 
-def test_macos_tells_features_of_arm_by_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_macos_reports_features_of_arm_by_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
     m1 = dict.fromkeys(["AdvSIMD", "arm.FEAT_FP16", "arm.FEAT_DotProd"], 1)
     m1 |= {"arm.FEAT_BF16": 0}  # older systems do not know the newest
     system = System({}, {f"hw.optional.{name}": has for name, has in m1.items()})

@@ -44,7 +44,7 @@ def test_every_command_is_an_event_within_its_execution() -> None:
     assert sum(e.duration_us for e in commands) <= sum(w.duration_us for w in whole)
 
 
-def test_commands_tell_operations_bytes_and_the_least_time() -> None:
+def test_commands_report_operations_bytes_and_the_least_time() -> None:
     with runtime_of(1, profiling=True) as runtime:
         network = runtime.load_network(convolutions(size=16, channels=8, num_layers=1))
         runtime.enqueue_workload(network, image(16, 8))
@@ -86,7 +86,7 @@ def test_a_network_is_measured_by_what_was_made_for_it_in_whatever_thread() -> N
     assert recorder_of(resources[1]) is contexts[1].recorder
 
 
-def test_commands_tell_which_layers_of_the_model_they_compute() -> None:
+def test_commands_report_the_layers_that_they_compute() -> None:
     with runtime_of(1, profiling=True) as runtime:
         graph = convolutions(num_layers=2).build()
         network = runtime.load_network(graph)

@@ -258,7 +258,7 @@ def test_what_lies_between_layers_is_kept_as_bfloat16() -> None:
 @pytest.mark.usefixtures("always")
 @needs_bfloat16
 @pytest.mark.parametrize("num_threads", [1, 3])
-def test_threads_share_the_work_and_nothing_reads_what_nobody_wrote(num_threads: int) -> None:
+def test_threads_share_the_work_and_nothing_unwritten_is_read(num_threads: int) -> None:
     net = mixed(size=17, channels=5)
     graph = net.build()
     view = SubgraphView.of(graph, graph.layers)
@@ -271,7 +271,7 @@ def test_threads_share_the_work_and_nothing_reads_what_nobody_wrote(num_threads:
 
 @pytest.mark.usefixtures("always")
 @needs_bfloat16
-def test_nan_behind_the_last_element_of_a_row_is_not_read() -> None:
+def test_nan_after_the_last_element_of_a_row_is_not_read() -> None:
     net = Network()
     x = net.input("x", TensorInfo((1, 2, 2, 3), DataType.FLOAT32))
     net.output("y", weighted(net, x, ops.Convolution2d(), (4, 1, 1, 3)))

@@ -130,7 +130,7 @@ def test_channels_of_bytes_may_be_in_front(data_type: DataType) -> None:
     check_layer(ops.Softmax(axis=1), [info], softmax)
 
 
-def test_layers_behind_each_other_are_not_transposed_in_between() -> None:
+def test_layers_after_each_other_are_not_transposed_in_between() -> None:
     network = Network()
     value = network.input("x", TensorInfo((1, 5, 9, 7), F32))
     for channels in (5, 6):

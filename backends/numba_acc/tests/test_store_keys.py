@@ -182,6 +182,6 @@ def test_the_sources_are_the_packages_that_decide(monkeypatch: pytest.MonkeyPatc
         assert any(file.endswith(part) for file in files)
 
 
-def test_what_cannot_be_told_from_its_bytes_is_not_kept() -> None:
+def test_programs_whose_bytes_do_not_identify_them_are_not_kept() -> None:
     assert keys._key("object", object()) == ""
     assert keys._key("object", np.array([None])) == ""

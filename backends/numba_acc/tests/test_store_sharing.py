@@ -39,7 +39,7 @@ def uses() -> tuple[CacheUse, ...]:
 
 
 @pytest.mark.usefixtures("folder")
-def test_the_placement_report_tells_whether_a_program_was_there() -> None:
+def test_the_placement_report_shows_whether_a_program_was_stored() -> None:
     (first,), (second,) = uses(), uses()
     assert (first.backend_id, first.is_hit, first.reason) == ("NumbaAcc", False, "there is none")
     assert (second.is_hit, second.reason) == (True, "")

@@ -288,7 +288,7 @@ def test_there_is_room_for_every_worker_that_an_option_can_ask_for() -> None:
     assert len(pool()._words) >= 8 * (MOST_THREADS - 1)
 
 
-def test_a_publication_tells_every_thread_that_there_can_be() -> None:
+def test_a_publication_reaches_every_possible_thread() -> None:
     assert MOST_THREADS < fork_join.MOST_THREADS
 
 

@@ -136,7 +136,7 @@ def test_a_second_interrupt_ends_the_command(
     assert "all together" not in capsys.readouterr().out
 
 
-def test_a_problem_is_told_and_fails(tune: Tune, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_problem_is_printed_and_fails(tune: Tune, capsys: pytest.CaptureFixture[str]) -> None:
     assert tune(problem="the disk is full") == 1
     assert "problem: the disk is full" in capsys.readouterr().out
 

@@ -223,7 +223,7 @@ def test_what_saves_most_is_kept_where_all_of_it_together_is_slower(
     assert saved == sorted(saved, reverse=True)
 
 
-def test_what_is_about_all_of_it_is_told_by_the_comparison_of_all_of_it(quick: None) -> None:
+def test_choices_of_the_whole_region_have_the_times_of_the_last_comparison(quick: None) -> None:
     view = view_of_convolutions()
     request = TuningRequest(100)
     tune_region(view, ISA, 2, request)
@@ -278,7 +278,7 @@ def test_nothing_is_measured_where_nothing_can_be_kept(monkeypatch: pytest.Monke
     assert tuned(view_of_convolutions()).problem == "nothing can be kept on disk"
 
 
-def test_regions_without_a_choice_are_not_told_of() -> None:
+def test_regions_without_a_choice_are_not_reported() -> None:
     graph = small().build()
     request = TuningRequest(1)
     tune_region(SubgraphView.of(graph, ()), ISA, 1, request)

@@ -149,7 +149,7 @@ def test_what_is_added_to_a_vector_is_fused(columns: int, isa: str) -> None:
 
 
 @pytest.mark.parametrize("isa", ISA_NAMES)
-def test_nothing_behind_a_vector_is_multiplied(isa: str) -> None:
+def test_nothing_after_a_vector_is_multiplied(isa: str) -> None:
     """NaN after the elements would become NaN times the zeros after the weights."""
     network = Network()
     x = _input(network, "x", (1, 40), FLOAT32)

@@ -241,7 +241,7 @@ def test_box_with_its_centre_on_the_edge_of_the_image_is_dropped() -> None:
     check(proposed(PROPOSE, image=(8, 8))[0], [0.75])
 
 
-def test_proposals_of_each_image_are_told_apart_in_channels_first_order() -> None:
+def test_proposals_of_each_image_are_separate_in_channels_first_order() -> None:
     scores = tensor([[[[0.5]], [[0.25]]], [[[0.125]], [[0.75]]]])
     deltas = np.zeros((2, 8, 1, 1))
     deltas[0, 0] = 0.5

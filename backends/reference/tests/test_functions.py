@@ -149,7 +149,7 @@ def test_no_seed_draws_other_numbers_each_time() -> None:
         assert (first != second).any()
 
 
-def test_a_shape_that_only_the_execution_tells_is_drawn_alike() -> None:
+def test_a_shape_known_at_execution_only_gives_the_same_numbers() -> None:
     network = Network()
     shape = network.input("shape", TensorInfo((2,), I32))
     network.output("drawn", network.add(RandomUniform(seed=3), shape))

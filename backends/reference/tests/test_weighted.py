@@ -240,7 +240,7 @@ def test_the_width_of_the_bias_chooses_the_multiplier_for_16_bits(
     assert out.item() == expected
 
 
-def test_fully_connected_flattens_unless_told_to_keep_dimensions() -> None:
+def test_fully_connected_flattens_unless_it_keeps_dimensions() -> None:
     x, weights = np.arange(6.0).reshape(3, 1, 2), [[1, 1], [1, -1]]
     flat = run_operation(FullyConnected(), [tensor(x), tensor(weights)])[0]
     kept = run_operation(FullyConnected(keep_num_dims=True), [tensor(x), tensor(weights)])[0]

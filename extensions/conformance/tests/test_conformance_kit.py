@@ -99,7 +99,7 @@ def test_an_honest_backend_passes_on_what_it_claims(backend: FakeBackend) -> Non
     assert "Honest does not do" in others[0].text
 
 
-def test_what_a_backend_passes_is_told_from_what_the_core_answers() -> None:
+def test_cases_passed_by_a_backend_differ_from_those_answered_by_the_core() -> None:
     found = run(FakeBackend("Nothing", ()), "Rank/scalar/float32-")
     (result,) = found.results
     assert result.outcome is Outcome.ELSEWHERE

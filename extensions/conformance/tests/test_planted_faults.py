@@ -79,7 +79,7 @@ def test_a_planted_fault_is_found(name: str) -> None:
     assert planted.said in last.text
 
 
-def test_almost_every_operation_has_a_case_with_answers_that_tell_inputs_apart() -> None:
+def test_almost_every_operation_has_a_case_whose_answers_depend_on_inputs() -> None:
     subject = honest(Plain)
     names = {case.operation.name for case in one_of_each(subject)}
     taken = {

@@ -135,7 +135,7 @@ def test_it_sleeps_before_it_does_the_right_thing() -> None:
     assert time.perf_counter() - started >= 0.05
 
 
-def test_it_waits_for_an_event_and_gives_up_when_nobody_sets_it() -> None:
+def test_it_waits_for_an_event_and_gives_up_if_it_is_not_set() -> None:
     event = threading.Event()
     threading.Timer(0.02, event.set).start()
     backend = ScriptedBackend("Npu", {"execute": waits(event)}, compiles=True)

@@ -194,7 +194,9 @@ def stems(folder: Path) -> set[str]:
     return {path.name[:64] for path in folder.iterdir()}
 
 
-def test_preference_priority_device_version_and_token_tell_files_apart(tmp_path: Path) -> None:
+def test_preference_priority_device_version_and_token_have_files_of_their_own(
+    tmp_path: Path,
+) -> None:
     compiled(driver(), tmp_path)
     assert len(stems(tmp_path)) == 1
     for count, others in enumerate(
@@ -232,7 +234,7 @@ def product_of_sum(manager: DeviceManager) -> Model:
     return model
 
 
-def test_a_part_of_a_model_is_told_from_the_whole(tmp_path: Path) -> None:
+def test_a_part_of_a_model_is_distinguished_from_the_whole(tmp_path: Path) -> None:
     """The addition alone, and the addition of a larger model, under one token."""
     backend = driver()
     backend._operations = [ElementwiseBinary]

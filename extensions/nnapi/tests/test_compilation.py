@@ -277,7 +277,7 @@ def test_a_compilation_frees_its_networks(is_closed: bool) -> None:
         assert network() is None
 
 
-def test_an_operation_whose_results_nobody_uses_is_not_run() -> None:
+def test_an_operation_with_unused_results_is_not_run() -> None:
     model = Model()
     three = OperandType(C.TENSOR_FLOAT32, (3,))
     a, b, total, c, unused = add_operands(model, FLOAT_2, FLOAT_2, FLOAT_2, three, FLOAT_ANY)

@@ -277,7 +277,7 @@ def test_a_smaller_buffer_is_not_written_and_the_needed_dimensions_are_reported(
         assert (caught.value.code, caught.value.value) == (OUT, answer)
 
 
-def test_of_two_outputs_the_one_that_fits_is_told_apart() -> None:
+def test_of_two_outputs_the_fitting_one_is_marked() -> None:
     model = Model()
     a, b, c, d = add_operands(model, FLOAT_2, FLOAT_2, FLOAT_ANY, FLOAT_ANY)
     model.add_operation(OperationCode.RELU, [a], [c])
@@ -642,7 +642,7 @@ def test_an_execution_is_of_a_compilation() -> None:
         Execution("compilation")  # type: ignore[arg-type]  # that is the point
 
 
-def test_a_list_is_told_about_before_dimensions() -> None:
+def test_a_list_is_reported_before_dimensions() -> None:
     execution = open_sum(FLOAT_OPEN)
     with fails(ResultCode.BAD_DATA, "these are no elements.*got list"):
         execution.set_input(0, [1.0, 2.0])

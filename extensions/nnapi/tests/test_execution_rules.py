@@ -327,7 +327,7 @@ def test_a_burst_does_not_keep_what_is_over(device: Device) -> None:
     burst.close()
 
 
-def test_the_watchdog_is_in_nobodys_way(device: Device) -> None:
+def test_the_watchdog_disturbs_no_execution(device: Device) -> None:
     execution, _, total = execution_of(device.compiled(), reusable=True)
     stop = threading.Event()
 
@@ -390,7 +390,7 @@ def test_fences_that_wait_have_one_thread_between_them(device: Device) -> None:
         assert all(total.tolist() == [11, 22] for _, _, total in executions)
 
 
-def test_fences_that_nobody_waits_for_leave_nothing() -> None:
+def test_fences_without_a_waiting_thread_leak_nothing() -> None:
     before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else None
     for _ in range(20):
         with pipe() as (fence, _):
@@ -577,7 +577,7 @@ def test_a_fenced_start_that_is_refused_is_no_start(device: Device) -> None:
 # Under way
 
 
-def test_what_is_under_way_goes_on_when_nobody_has_it_any_more(device: Device) -> None:
+def test_a_running_execution_goes_on_without_a_reference(device: Device) -> None:
     compilation = device.compiled()
     device.block()
     execution, _, total = execution_of(compilation)
@@ -590,7 +590,7 @@ def test_what_is_under_way_goes_on_when_nobody_has_it_any_more(device: Device) -
     assert total.tolist() == [11, 22]
 
 
-def test_what_waits_for_a_fence_goes_on_when_nobody_has_it_any_more(device: Device) -> None:
+def test_an_execution_that_waits_for_a_fence_goes_on_without_a_reference(device: Device) -> None:
     with pipe() as (fence, signal):
         execution, _, total = execution_of(device.compiled())
         event = execution.start_compute_with_dependencies([fence])
@@ -784,7 +784,7 @@ def test_the_reference_computes_what_a_device_fails_to(way: str, reusable: bool)
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_nobody_else_computes_what_a_chosen_device_fails_to(device: Device, way: str) -> None:
+def test_no_other_device_replaces_a_chosen_one_that_fails(device: Device, way: str) -> None:
     compilation = device.compiled()
     device.backend.script["execute"] = raises(BackendError("planted"))
     execution, _, _ = execution_of(compilation)
@@ -794,7 +794,7 @@ def test_nobody_else_computes_what_a_chosen_device_fails_to(device: Device, way:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_nobody_else_computes_what_does_not_fit_its_buffer(way: str) -> None:
+def test_no_other_device_computes_an_output_that_does_not_fit(way: str) -> None:
     backend = ScriptedBackend()
     builder = ModelBuilder()
     multiples = builder.input(np.int32, (1,))

@@ -61,7 +61,7 @@ def test_prefixes_are_handed_out_by_name_in_order_of_first_use() -> None:
     assert manager.names_of({0x10005, 0x20000, 0x20001}) == {1: OTHER, 2: FIBONACCI}
 
 
-def test_an_extension_that_nobody_has_gets_a_prefix_and_fails_when_it_is_used() -> None:
+def test_an_unknown_extension_gets_a_prefix_and_fails_when_it_is_used() -> None:
     manager = TypeManager([VENDOR])
     code = manager.get_operand_type(OTHER, 0)
     with bad_data(rf"no backend has the vendor extension '{OTHER}'.*of Vendor. Install a backend"):

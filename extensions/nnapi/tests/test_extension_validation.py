@@ -100,7 +100,7 @@ def test_a_type_is_the_same_in_all_of_a_model() -> None:
         validate_model(replace(description, referenced=(main,)))
 
 
-def test_what_is_of_no_extension_is_told_to_be_of_none() -> None:
+def test_plain_types_and_operations_belong_to_no_extension() -> None:
     description = described()
     plain = Operand(OperandCode.TENSOR_FLOAT32, (2,), extension_type=RECORD)
     main = replace(description.main, operands=(*description.main.operands, plain))

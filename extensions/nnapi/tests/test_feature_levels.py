@@ -229,7 +229,7 @@ def test_of_layers_with_one_name_the_highest_level_counts() -> None:
     assert layer_levels(alone, operation_levels(alone)) == {"ADD_0": 27}
 
 
-def test_the_oldest_level_is_not_told_that_float32_may_be_float16() -> None:
+def test_the_oldest_level_does_not_learn_that_float32_may_be_float16() -> None:
     asked = {}
     for level in (27, 28):
         with devices_of(WithFastMath(level)) as manager:

@@ -13,7 +13,7 @@ from armpy_nnapi.run import fence_watch
 from armpy_nnapi.run.fence_watch import FenceWatch
 
 
-def test_a_fence_that_nobody_can_wait_for_is_refused_and_the_next_is_not(
+def test_a_fence_without_a_thread_to_wait_is_refused_and_the_next_is_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def fail(target: Callable[[], object], name: str) -> None:

@@ -80,7 +80,7 @@ def test_an_operand_that_is_read_must_be_written() -> None:
         model.finish()
 
 
-def test_an_operand_that_nobody_reads_must_be_written_too() -> None:
+def test_an_unread_operand_must_be_written_too() -> None:
     model = Model()
     a, b, unused = add_operands(model, *[FLOAT_2] * 3)
     relus(model, (a, b))

@@ -22,7 +22,7 @@ from tests.support.injections import LIMITS
 
 
 @pytest.mark.slow
-def test_device_that_tells_no_time_has_none_in_its_process_either() -> None:
+def test_device_that_reports_no_time_has_none_in_its_process_either() -> None:
     registry = BackendRegistry()
     registry.register("CpuRef", ReferenceBackend)
     options = RuntimeOptions(["CpuRef"], registry=registry, isolation={"CpuRef": "process"})

@@ -66,7 +66,7 @@ def test_a_device_that_does_not_stop_its_loop_is_stopped() -> None:
         backend.go.set()
 
 
-def test_a_device_is_told_the_time_of_the_execution() -> None:
+def test_a_device_receives_the_time_limit_of_the_execution() -> None:
     backend = LoopingBackend(capabilities={Capability.LOOP_TIMEOUT: True})
     backend.is_quick = True
     with manager_of(backend) as manager:

@@ -292,7 +292,7 @@ def test_a_chosen_device_that_works_in_ordinary_memory_makes_that() -> None:
 
 
 @pytest.mark.parametrize("answer", [None, MemoryLimitError("full")])
-def test_memory_of_unknown_size_is_a_devices_or_nobodys(
+def test_memory_of_unknown_size_needs_a_device(
     manager: DeviceManager, npu: BufferDevice, answer: object
 ) -> None:
     compilation = compiled(sum_model(FLOAT_OPEN, FLOAT_OPEN, FLOAT_OPEN, manager))
@@ -413,7 +413,7 @@ def test_memory_is_read_and_written_any_number_of_times(
     assert contents(other) == [4, 8]
 
 
-def test_an_output_tells_its_dimensions_after_the_execution(summed: Compilation) -> None:
+def test_an_output_has_its_dimensions_after_the_execution(summed: Compilation) -> None:
     memory = memory_for((summed, "output", 0))
     execution = executed(summed, floats(1, 2), floats(10, 20), memory)
     assert execution.get_output_operand_dimensions(0) == (2,)
@@ -714,7 +714,7 @@ def test_a_fenced_execution_reads_what_its_dependency_writes(
     assert contents(memories[2]) == [3, 4]
 
 
-def test_a_fenced_execution_whose_input_nobody_writes_fails(summed: Compilation) -> None:
+def test_a_fenced_execution_with_an_unwritten_input_fails(summed: Compilation) -> None:
     first, second = (memory_for((summed, "input", 0), (summed, "output", 0)) for _ in range(2))
     filled(second, 1, 2)
     event = prepared(summed, first, floats(1, 1), second).start_compute_with_dependencies([])
@@ -836,7 +836,7 @@ def test_a_copy_is_between_the_same_types_and_dimensions(manager: DeviceManager)
         assert not target.is_initialized
 
 
-def test_a_copy_tells_dimensions_that_were_not_known(manager: DeviceManager) -> None:
+def test_a_copy_sets_unknown_dimensions(manager: DeviceManager) -> None:
     compilation = open_sum(manager)
     source = memory_for((compilation, "input", 0), dimensions=(2,))
     target = memory_for((compilation, "input", 0))

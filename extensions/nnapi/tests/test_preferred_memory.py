@@ -52,7 +52,7 @@ def test_the_reference_asks_for_no_more_than_elements_do() -> None:
         assert preferred(compiled(sum_model(manager=manager))) == [(4, 1)] * 3
 
 
-def test_each_input_and_output_is_answered_for_whoever_uses_it() -> None:
+def test_each_input_and_output_is_answered_for_its_users() -> None:
     with devices_of(VectorBackend(64, 16, {Activation})) as manager:
         model = Model(manager=manager)
         x, y, total, result = add_operands(model, FLOAT_2, FLOAT_2, FLOAT_2, FLOAT_2)

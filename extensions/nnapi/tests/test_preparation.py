@@ -25,7 +25,7 @@ def npu(script: Script | None = None) -> ScriptedBackend:
     return ScriptedBackend("Npu", script, compiles=True)
 
 
-def test_the_device_is_told_preference_priority_and_deadline() -> None:
+def test_the_device_receives_preference_priority_and_deadline() -> None:
     backend = npu()
     compilation = compilation_for(backend)
     compilation.set_preference(PreferenceCode.SUSTAINED_SPEED)

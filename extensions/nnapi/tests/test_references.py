@@ -68,7 +68,7 @@ class Chain:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(60))
-def test_models_that_nobody_else_keeps_stay_apart(seed: int) -> None:
+def test_models_without_other_references_stay_distinct(seed: int) -> None:
     chain = Chain(random.Random(seed), depth=1)
     compilation = compiled(chain.model())
     for truth in TRUTHS:

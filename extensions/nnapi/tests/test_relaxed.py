@@ -149,7 +149,7 @@ class Asking(FakeBackend):
 
 @pytest.mark.parametrize("is_relaxed", [False, True])
 @pytest.mark.parametrize("level", [27, 28, 30])
-def test_every_backend_is_told_by_a_field_from_the_level_that_has_it(
+def test_every_backend_has_the_field_from_the_level_that_defines_it(
     is_relaxed: bool, level: int
 ) -> None:
     backend = Asking()

@@ -104,7 +104,7 @@ def readable(fd: int, timeout_s: float = 0.0) -> bool:
 # Events
 
 
-def test_a_started_execution_tells_its_end(gated: Gated, compilation: Compilation) -> None:
+def test_a_started_execution_signals_its_end(gated: Gated, compilation: Compilation) -> None:
     execution, total = execution_of(compilation)
     event = execution.start_compute()
     assert gated.entered.wait(30)
@@ -263,7 +263,7 @@ def test_a_time_of_0_is_no_limit(gated: Gated, compilation: Compilation) -> None
     assert total.tolist() == [11, 22]
 
 
-def test_a_device_tells_how_long_it_took(gated: Gated, compilation: Compilation) -> None:
+def test_a_device_reports_its_time(gated: Gated, compilation: Compilation) -> None:
     gated.gate.set()
     for start in (
         Execution.compute,
@@ -277,9 +277,7 @@ def test_a_device_tells_how_long_it_took(gated: Gated, compilation: Compilation)
             assert execution.get_duration(code) == 1_234_500
 
 
-def test_nobody_is_asked_for_times_that_nobody_wants(
-    gated: Gated, compilation: Compilation
-) -> None:
+def test_unwanted_times_are_not_requested(gated: Gated, compilation: Compilation) -> None:
     gated.gate.set()
     seen: list[object] = []
     gated._before_execute = lambda: seen.append(current_timing())
@@ -445,7 +443,7 @@ def test_a_fence_is_a_descriptor_that_others_can_wait_for(
 
 
 @needs_eventfd
-def test_whoever_has_waited_finds_the_descriptor_signalled(
+def test_the_descriptor_is_signalled_after_waiting(
     compilation: Compilation, gated: Gated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     right = Fence.signal
@@ -465,7 +463,7 @@ def test_whoever_has_waited_finds_the_descriptor_signalled(
 
 
 @needs_eventfd
-def test_a_fence_of_a_failed_execution_tells_so_also_through_its_descriptor(
+def test_a_fence_of_a_failed_execution_shows_it_also_through_its_descriptor(
     gated: Gated, compilation: Compilation
 ) -> None:
     gated.failure = RuntimeError("planted")

@@ -309,7 +309,7 @@ def test_an_operation_that_needs_elements_is_left_to_the_execution(accelerator: 
     assert made.tolist() == [[0, 1], [2, 3], [4, 5]]
 
 
-def test_propagation_reaches_behind_control_flow_and_knows_operations_by_number() -> None:
+def test_propagation_continues_after_control_flow_and_knows_operations_by_number() -> None:
     model = counting_loop(OperandType(C.TENSOR_FLOAT32, (0,)))
     codes = [node.type for node in model.description.main.operations]
     assert codes == [OperationCode.WHILE, OperationCode.RELU]

@@ -29,7 +29,7 @@ def test_models_of_nnapi_are_validated_in_a_phase() -> None:
     assert [event.name for event in own.load_events] == ["validate"]
 
 
-def test_nnapi_tells_models_as_graphs_and_what_executions_come_to(
+def test_nnapi_logs_models_as_graphs_and_results_of_executions(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     set_vlog("model,compilation,execution,manager")

@@ -226,7 +226,7 @@ def test_what_lies_between_pairs_is_computed_with_integers(case: str, dtype: typ
     assert ran.count("Dequantize") == 1
 
 
-def test_a_tensor_that_somebody_else_reads_is_not_folded_away() -> None:
+def test_a_tensor_with_another_reader_is_not_folded_away() -> None:
     pairs = Pairs()
     found = conv(pairs)
     file = pairs.file(pairs.add("Add", found, pairs.pair(found, 0.11, 100)), 4)

@@ -24,7 +24,7 @@ def model_bytes(**properties: str) -> bytes:
     return bytes(model.SerializeToString())
 
 
-def test_an_onnx_file_tells_what_it_says_of_itself() -> None:
+def test_metadata_of_an_onnx_file_are_read() -> None:
     content = model_bytes(
         model_author="me",
         license="MIT",

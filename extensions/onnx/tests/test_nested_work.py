@@ -124,7 +124,7 @@ def test_loops_in_loops_are_written_out_no_more_than_one_would_be() -> None:
 
 
 @pytest.mark.slow
-def test_graphs_behind_the_first_ones_are_prepared_when_they_run(
+def test_graphs_after_the_first_ones_are_prepared_when_they_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(family, "MOST_AHEAD", 4)

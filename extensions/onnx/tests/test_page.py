@@ -39,7 +39,7 @@ def path(tmp_path: Path) -> str:
     return str(file)
 
 
-def test_inspect_tells_operator_sets_producer_and_names_of_dimensions(
+def test_inspect_shows_operator_sets_producer_and_names_of_dimensions(
     path: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["inspect", path]) == 0

@@ -226,7 +226,7 @@ def test_nodes_inside_of_graphs_that_cannot_be_converted_are_listed() -> None:
 
 
 @pytest.mark.parametrize("place", ["a branch", "nodes that wait"])
-def test_inputs_that_layers_of_postponed_nodes_do_not_take_are_told_as_such(place: str) -> None:
+def test_inputs_that_layers_of_postponed_nodes_do_not_take_are_reported_as_such(place: str) -> None:
     """The file is sound: other inputs run, before and after."""
     pads = 'five = Constant <value_ints = [0, 0, 0, 5]> () q = Pad <mode = "reflect"> (x, five)'
     text = BY_SHAPE.replace("q = Add (x, x)", pads).replace("[n, m] q", "[n, k] q")

@@ -180,7 +180,7 @@ RAW = (
 )
 
 
-def test_strings_are_bytes_behind_their_lengths() -> None:
+def test_strings_are_bytes_after_their_lengths() -> None:
     assert bytes_of(WORDS) == RAW
     elements = array_of_bytes("x", "BYTES", (2, 3), RAW)
     assert elements.shape == (2, 3)

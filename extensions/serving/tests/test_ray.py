@@ -217,7 +217,7 @@ def test_a_job_goes_on_where_it_was_left(tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.stack(written["output_0"]), expected(1000))
 
 
-def test_a_model_that_cannot_be_read_is_told_before_anything_runs(tmp_path: Path) -> None:
+def test_an_unreadable_model_is_reported_before_anything_runs(tmp_path: Path) -> None:
     with pytest.raises(armpy.ParserError, match=r"none\.tflite"):
         armpy_serving.ray.predictor(tmp_path / "none.tflite")
     with pytest.raises(InvalidArgumentError, match="a path"):

@@ -42,7 +42,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, object
     return json.loads(out.getvalue()), path
 
 
-def test_each_subject_is_told_with_its_numbers(measured: tuple[dict[str, object], Path]) -> None:
+def test_each_subject_is_listed_with_its_numbers(measured: tuple[dict[str, object], Path]) -> None:
     document, _ = measured
     subjects = document["subjects"]
     assert isinstance(subjects, list)
@@ -213,7 +213,7 @@ def test_subjects_that_differ_in_nothing_are_numbered() -> None:
 
 
 @pytest.mark.slow
-def test_layers_of_a_backend_that_tells_no_limits_have_none(
+def test_layers_of_a_backend_without_limits_have_none(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["benchmark", MODEL, "--backends", "CpuRef", "--layers", *QUICK]) == 0

@@ -144,7 +144,7 @@ def test_two_outputs_cannot_be_one_file(
     assert "is what --output writes" in capsys.readouterr().err
 
 
-def test_a_folder_that_is_not_there_is_told_before_the_data_are_read(
+def test_a_missing_folder_is_reported_before_the_data_are_read(
     float_model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "data.npz").write_bytes(b"none")
@@ -164,7 +164,7 @@ def test_a_folder_of_both_pictures_and_arrays_is_refused(
 
 
 @pytest.mark.parametrize("name", ["deeper/x.npy", "x.npz", "._x.png"])
-def test_data_that_are_not_where_they_are_looked_for_are_told_of(
+def test_missing_data_are_reported(
     name: str, float_model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "deeper").mkdir()

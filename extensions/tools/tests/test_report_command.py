@@ -105,7 +105,7 @@ def test_a_page_is_opened_or_its_path_is_printed(
     assert ("no browser was found" in output) is not found
 
 
-def test_an_input_that_does_not_fit_is_told_and_nothing_is_written(tmp_path: Path) -> None:
+def test_a_misfit_input_is_reported_and_nothing_is_written(tmp_path: Path) -> None:
     np.save(tmp_path / "wrong.npy", np.zeros((3, 3), np.float32))
     page = tmp_path / "page.html"
     code, output = report("-o", str(page), "--input", f"{tmp_path}/wrong.npy")
@@ -140,7 +140,7 @@ def test_a_page_does_not_take_the_place_of_its_model(tmp_path: Path) -> None:
     assert model.read_bytes() == Path(MODEL).read_bytes()
 
 
-def test_a_folder_that_is_not_there_is_told_before_the_model_runs(tmp_path: Path) -> None:
+def test_a_missing_folder_is_reported_before_the_model_runs(tmp_path: Path) -> None:
     code, output = report("-o", str(tmp_path / "no" / "page.html"))
     assert code == 2
     assert "there is no folder" in output

@@ -69,7 +69,7 @@ def test_factors_and_terms_become_weights_and_biases(product: Operation, with_bi
     np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5)
 
 
-def test_the_activation_behind_becomes_the_products_and_is_the_end() -> None:
+def test_the_following_activation_becomes_the_products_and_is_the_end() -> None:
     clamped = ElementwiseBinary(BinaryOperation.MUL, FusedActivation.RELU6)
     graph = network_of(ops.Convolution2d(), clamped, ADD).build()
     made = fold_batch_norm(graph, context())

@@ -126,7 +126,7 @@ def test_quantisation_moves_in_front_of_movement() -> None:
     assert names(made) == ["ElementwiseBinary", "Quantize", "Reshape", "Transpose"]
 
 
-def test_dequantisation_moves_behind_movement() -> None:
+def test_dequantisation_moves_after_movement() -> None:
     net = Network()
     value = net.add(ops.Dequantize(), net.input("x", int8(4, 6)))
     value = net.add(ops.Slice((1, 0), (2, 4)), net.add(ops.Transpose((1, 0)), value))

@@ -161,7 +161,7 @@ def test_channels_that_are_dealt_out_need_one_transpose() -> None:
     assert made.layers[2].operation == ops.Transpose((0, 1, 2, 4, 3))
 
 
-def test_a_transpose_in_front_of_a_mean_moves_behind_it() -> None:
+def test_a_transpose_in_front_of_a_mean_moves_after_it() -> None:
     net = Network()
     x = net.input("x", f32(1, 8, 8, 4))
     net.output("y", net.add(ops.Reduce(ops.ReduceOperation.MEAN, (2, 3)), net.add(TO_NCHW, x)))
@@ -169,7 +169,7 @@ def test_a_transpose_in_front_of_a_mean_moves_behind_it() -> None:
     assert layer.operation == ops.Reduce(ops.ReduceOperation.MEAN, (1, 2))
 
 
-def test_a_transpose_in_front_of_a_search_for_the_largest_moves_behind_it() -> None:
+def test_a_transpose_in_front_of_a_search_for_the_largest_moves_after_it() -> None:
     net = Network()
     x = net.input("x", f32(1, 8, 8, 4))
     net.output("y", net.add(ops.ArgMinMax(axis=1), net.add(TO_NCHW, x)))

@@ -97,7 +97,7 @@ def test_maxima_leave_out_what_is_below_any_element() -> None:
     assert len(made.layers) == 1
 
 
-def test_maxima_behind_a_clamp_at_zero_leave_out_zeros() -> None:
+def test_maxima_after_a_clamp_at_zero_leave_out_zeros() -> None:
     first = ops.Pooling2d(activation=FusedActivation.RELU)
     made = after(fold_pad, network_of(ops.Pad(FRAME), POOL, DataType.QASYMM_S8, first))
     assert len(made.layers) == 2

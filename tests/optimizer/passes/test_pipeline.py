@@ -102,7 +102,7 @@ def clamps(length: int = 1) -> Network:
     return net
 
 
-def test_applications_passes_run_in_their_order_behind_the_built_in_ones() -> None:
+def test_applications_passes_run_in_their_order_after_the_built_in_ones() -> None:
     order = []
 
     def recorded(name: str) -> OptimizerPass:
@@ -159,7 +159,7 @@ def nothing(graph: Graph, context: PassContext) -> Graph:
         (nothing, "pass 'mine': the pass has made no graph"),
     ],
 )
-def test_mistakes_of_a_pass_are_told_with_its_name(mistake: OptimizerPass, text: str) -> None:
+def test_errors_of_a_pass_name_it(mistake: OptimizerPass, text: str) -> None:
     with pytest.raises(GraphValidationError, match=text.replace("'", ".")):
         simplified(clamps(2).build(), (), OptimizerOptions(passes={"mine": mistake}))
 

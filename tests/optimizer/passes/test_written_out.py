@@ -99,7 +99,7 @@ def test_other_factors_are_no_gelu(form: int) -> None:
     assert join_written_out(graph, context()) is graph
 
 
-def test_a_sum_behind_products_is_their_bias() -> None:
+def test_a_sum_after_products_is_their_bias() -> None:
     net = Network()
     weights = net.constant(np.linspace(-1, 1, 24, dtype=np.float32).reshape(8, 3))
     product = net.add(ops.FullyConnected(keep_num_dims=True), net.input("x", f32(2, 4, 3)), weights)

@@ -73,7 +73,7 @@ def test_commands_run_in_the_order_in_which_they_came() -> None:
     assert all(completion.wait(0) for completion in completions)
 
 
-def test_a_kernel_that_raises_is_an_error_of_whoever_waits_and_the_queue_goes_on() -> None:
+def test_a_kernel_that_raises_fails_the_waiting_thread_and_the_queue_goes_on() -> None:
     device = Device()
 
     def bad() -> Iterator[None]:
@@ -87,7 +87,7 @@ def test_a_kernel_that_raises_is_an_error_of_whoever_waits_and_the_queue_goes_on
     assert good.wait(10)
 
 
-def test_what_hangs_is_stopped_and_what_stands_behind_it_is_left_out() -> None:
+def test_a_hanging_command_is_stopped_and_later_ones_are_left_out() -> None:
     device = Device(faults="hang:1")
     hanging = device.queue.submit(Command("hangs", nothing, OUTPUT))
     seen: list[int] = []
@@ -103,7 +103,7 @@ def test_what_hangs_is_stopped_and_what_stands_behind_it_is_left_out() -> None:
     assert seen == []
 
 
-def test_a_cancellation_stops_a_command_behind_another_one() -> None:
+def test_a_cancellation_stops_a_command_after_another_one() -> None:
     device = Device(faults="hang:1")
     cancellation = Cancellation()
     hanging = device.queue.submit(Command("hangs", nothing, OUTPUT))
@@ -130,7 +130,7 @@ def test_an_unknown_fault_is_refused(text: str) -> None:
         Faults(text)
 
 
-def test_the_thread_of_a_device_that_nobody_closes_goes() -> None:
+def test_the_thread_of_an_unclosed_device_ends() -> None:
     device = Device()
     assert device.queue.submit(Command("one", nothing, OUTPUT)).wait(10)
     until = time.monotonic() + 10

@@ -127,8 +127,14 @@ def make(
                 for at in range(0, columns * 4, vector_bytes):
                     place = products + k * product_pitch + at
                     transform_output(
-                        *(place, product_position_bytes, call.bias, outputs, residuals, at),
-                        *(call.low, call.high),
+                        place,
+                        product_position_bytes,
+                        call.bias,
+                        outputs,
+                        residuals,
+                        at,
+                        call.low,
+                        call.high,
                     )
 
     return winograd_f32

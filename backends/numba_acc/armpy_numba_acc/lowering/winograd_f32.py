@@ -187,7 +187,10 @@ def lower_winograd_f32(emit: Emitter, layer: Layer, weights: Array) -> None:
     bias = layer.constant("bias")
     low, high = float_bounds(fusion.bounds)
     call = calls.WinogradF32(
-        *(plan.down, plan.right, tile.rows, tile.vectors),
+        down=plan.down,
+        right=plan.right,
+        product_rows=tile.rows,
+        vectors=tile.vectors,
         source=emit.source(value),
         target=emit.target(fusion.output),
         residual=0 if fusion.residual is None else emit.source(fusion.residual),

@@ -31,7 +31,7 @@ def known_isas() -> tuple[Isa, ...]:
     long as the kernel describes the processor in the same words.
     """
     if missing_compiler():
-        return isas_of(_told_host())
+        return isas_of(_stored_host())
     entries, key = disk_entries(), _key()
     if entries is None or not key:
         return isas_of(_read_host())
@@ -52,7 +52,7 @@ def _read_host() -> Host:
     return llvm.read_host()
 
 
-def _told_host() -> Host:
+def _stored_host() -> Host:
     """Read the operating system's description: enough for instruction sets, not for compiling."""
     here = this_processor()
     return Host(f"{here.architecture}-unknown-{here.system}", "generic", here.features, frozenset())
@@ -60,7 +60,7 @@ def _told_host() -> Host:
 
 def processor() -> str:
     """Which processor this is, more precisely than instruction sets say."""
-    return _key() or (_told_host() if missing_compiler() else _read_host()).cpu
+    return _key() or (_stored_host() if missing_compiler() else _read_host()).cpu
 
 
 def _key() -> str:

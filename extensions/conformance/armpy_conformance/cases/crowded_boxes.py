@@ -64,7 +64,15 @@ def case_templates() -> Iterator[CaseTemplate]:
 def _post_processing() -> Iterator[CaseTemplate]:
     """DetectionPostProcess on 12 boxes in two images."""
     base = DetectionPostProcess(
-        *(4, 2, 2, 0.25, 0.5), scale_y=8.0, scale_x=4.0, scale_h=2.0, scale_w=5.0
+        max_detections=4,
+        max_classes_per_detection=2,
+        detections_per_class=2,
+        nms_score_threshold=0.25,
+        nms_iou_threshold=0.5,
+        scale_y=8.0,
+        scale_x=4.0,
+        scale_h=2.0,
+        scale_w=5.0,
     )
     regular = replace(base, use_regular_nms=True)
     strict = {"strict_thresholds": True}

@@ -76,7 +76,8 @@ def _variants(subject: BackendUnderTest, case: Case) -> list[Case]:
 def _changed(subject: BackendUnderTest, case: Case, name: str, value: object) -> Case | None:
     """A case with an attribute changed; None if the operation or the backend forbids it."""
     with suppress(ArmpyError):  # the operation's rules forbid this value
-        operation = case.operation.with_attributes(**{name: value})
+        change = {name: value}
+        operation = case.operation.with_attributes(**change)
         infos = [None if item is None else item.info for item in case.inputs]
         unshaped = [info.with_shape(None) for info in case.outputs]
         outputs = tuple(operation.infer(infos, unshaped))

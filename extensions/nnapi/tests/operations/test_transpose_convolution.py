@@ -60,7 +60,7 @@ def test_padding_is_cut_off_the_output() -> None:
     assert result.ravel().tolist() == [112]
 
 
-def test_padding_below_zero_behind_adds_elements_of_the_bias() -> None:
+def test_negative_padding_after_adds_elements_of_the_bias() -> None:
     tensors = [tensor(F32, np.ones((1, 1, 1, 1))), tensor(F32, np.ones((1, 1, 1, 1))), BIAS]
     scalars = [integer(1), integer(1), integer(0), NHWC]
     arguments = [*tensors, *explicit(0, -2, 0, -1), *scalars]

@@ -135,7 +135,7 @@ def _square(node: Node, value: Value) -> Value:
 
 def _instance_normalization(node: Node) -> Value:
     image = node.value(0)
-    sizes = _sizes_behind_channels(node)
+    sizes = _sizes_after_channels(node)
     rows = _channels_at_end(node, image, (math.prod(sizes), 1))
     made = node.layer(InstanceNormalization(eps=node.real("epsilon", 1e-5)), rows)
     return _channels_back(node, _adjusted(node, made), sizes)
@@ -143,7 +143,7 @@ def _instance_normalization(node: Node) -> Value:
 
 def _group_normalization(node: Node) -> Value:
     image = node.value(0)
-    sizes, channels = _sizes_behind_channels(node), node.shape(0)[1]
+    sizes, channels = _sizes_after_channels(node), node.shape(0)[1]
     groups = node.integer("num_groups")
     if groups < 1 or channels % groups:
         raise node.error(
@@ -166,7 +166,7 @@ def _adjusted(node: Node, value: Value) -> Value:
     return value
 
 
-def _sizes_behind_channels(node: Node) -> tuple[int, ...]:
+def _sizes_after_channels(node: Node) -> tuple[int, ...]:
     """Sizes of the axes after batch and channels."""
     if node.rank(0) < 2:
         raise node.error("the input has the wrong rank", expected="2 or more", actual=node.shape(0))
@@ -243,7 +243,7 @@ def _lp_normalization(node: Node) -> Value:
 def _local_response_normalization(node: Node) -> Value:
     image = node.value(0)
     size = node.integer("size")
-    sizes, channels = _sizes_behind_channels(node), node.shape(0)[1]
+    sizes, channels = _sizes_after_channels(node), node.shape(0)[1]
     if size < 1:
         raise node.error("the attribute 'size' cannot be used", expected="1 or more", actual=size)
     alpha, beta, bias = (

@@ -94,7 +94,10 @@ def _roi_align(node: Node) -> Value:
     )
     operation = RoiAlign(
         (node.integer("output_height", 1), node.integer("output_width", 1)),
-        *(stride, stride, ratio, ratio),
+        height_stride=stride,
+        width_stride=stride,
+        height_samples=ratio,
+        width_samples=ratio,
         algorithm=mode,
         half_pixel=half_pixel,
         is_free=True,

@@ -107,9 +107,10 @@ class Batcher:
         num_threads = max(workers, default_num_executors())
         self._most_direct = num_threads + given.max_waiting
         self._items = WaitingItems(
-            1 if self._is_direct else max_batch,
-            *(given.max_wait_s, given.max_waiting),
-            num_threads if self._is_direct else workers,
+            max_batch=1 if self._is_direct else max_batch,
+            max_wait_s=given.max_wait_s,
+            max_waiting=given.max_waiting,
+            workers=num_threads if self._is_direct else workers,
             refuses=given.refuses,
         )
         self._workers = Workers(self._direct, self._sizes, self._items, self._tally, num_threads)

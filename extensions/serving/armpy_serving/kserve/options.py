@@ -44,11 +44,13 @@ def make_parser() -> argparse.ArgumentParser:
         help="whether clients may load and unload models; if not given, at the loopback alone",
     )
     own.add_argument("--grace_period", type=int, default=30, help="seconds to finish at the end")
-    for action in own._group_actions:
-        given = os.environ.get(f"ARMPY_SERVING_{action.dest.upper()}")
-        if given is not None:
-            # A default that is a string is read as if it were given.
-            parser.set_defaults(**{action.dest: given})
+    variables = {
+        action.dest: os.environ.get(f"ARMPY_SERVING_{action.dest.upper()}")
+        for action in own._group_actions
+    }
+    # A default that is a string is parsed like an argument.
+    defaults = {name: text for name, text in variables.items() if text is not None}
+    parser.set_defaults(**defaults)
     # Three lines of log take longer than what is answered; /metrics have the times.
     parser.set_defaults(enable_latency_logging=False)
     return parser

@@ -158,7 +158,7 @@ def _keep_others(place: Path, new: Path, version: int, *, force: bool) -> None:
     if force or not others:
         anew |= set(_OF_ALL_VERSIONS)
     else:
-        _tell_kept(place, new)
+        _report_kept(place, new)
         for name in _OF_ALL_VERSIONS:
             (new / name).unlink(missing_ok=True)
 
@@ -169,7 +169,7 @@ def _keep_others(place: Path, new: Path, version: int, *, force: bool) -> None:
     os.utime(new)  # copied as well: servers that poll look for a later time
 
 
-def _tell_kept(place: Path, new: Path) -> None:
+def _report_kept(place: Path, new: Path) -> None:
     """Say it if what was asked for is not what is served."""
     files = [folder / CONFIG_FILE for folder in (place, new)]
     if all(file.exists() for file in files) and len({file.read_bytes() for file in files}) > 1:

@@ -47,7 +47,8 @@ class InstanceSettings:
         found = VersionFile.of(folder).settings
         try:
             lists = {key: tuple(value) for key, value in found.items() if isinstance(value, list)}
-            return cls(**{**found, **lists})
+            fields = {**found, **lists}
+            return cls(**fields)
         except (AttributeError, TypeError) as error:
             raise unusable(error, folder) from error
 
@@ -68,7 +69,8 @@ class InstanceSettings:
         num_threads : int
             If the settings say nothing of it.
         """
-        options = LoadOptions(**{"num_threads": num_threads, **self.load_options})
+        given = {"num_threads": num_threads, **self.load_options}
+        options = LoadOptions(**given)
         path = os.path.join(folder, self.file_of(size))
         plain = not (self.isolation or self.backend_options or self.dynamic_backends_path)
         if plain:

@@ -60,7 +60,7 @@ def direct(model: Model, **options: Any) -> Batcher:
     return Batcher(model, mode="direct", **options)
 
 
-def test_a_batcher_makes_batches_unless_told_otherwise(model: Model) -> None:
+def test_a_batcher_makes_batches_by_default(model: Model) -> None:
     with Batcher(model, 2, 60_000.0) as batcher:
         assert batcher.statistics.sizes == (1, 2)
         futures = [batcher.submit({"x": floats(i, i, i)}) for i in range(2)]
@@ -107,7 +107,7 @@ def test_items_are_answered_while_sizes_are_prepared(monkeypatch: pytest.MonkeyP
         assert batcher.statistics.direct == 4
 
 
-def test_what_cannot_be_prepared_is_told_and_runs_directly(
+def test_sizes_that_cannot_be_prepared_are_reported_and_run_directly(
     model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> int:

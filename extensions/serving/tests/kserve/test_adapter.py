@@ -181,7 +181,7 @@ def test_who_is_cancelled_stops_the_run(tmp_path: Path) -> None:
     asyncio.run(ask())
 
 
-def test_more_than_may_wait_are_told_to_come_again(tmp_path: Path) -> None:
+def test_more_requests_than_may_wait_get_status_503(tmp_path: Path) -> None:
     async def ask() -> None:
         model, backend = slow_model(tmp_path, max_waiting=1)
         run = asyncio.create_task(model.infer(ONES))

@@ -60,7 +60,7 @@ def test_tritonclient_over_http(server: KServeProcess, binary: bool) -> None:
 
 
 @pytest.mark.parametrize("algorithm", ["gzip", "deflate"])
-def test_tritonclient_is_told_to_send_bodies_uncompressed(
+def test_tritonclient_has_to_send_bodies_uncompressed(
     server: KServeProcess, algorithm: str
 ) -> None:
     triton = pytest.importorskip("tritonclient.http", reason="tritonclient is not installed")
@@ -73,7 +73,7 @@ def test_tritonclient_is_told_to_send_bodies_uncompressed(
         client.close()
 
 
-def test_tritonclient_is_told_that_there_are_no_labels(server: KServeProcess) -> None:
+def test_tritonclient_gets_an_error_for_labels(server: KServeProcess) -> None:
     triton = pytest.importorskip("tritonclient.http", reason="tritonclient is not installed")
     client = triton.InferenceServerClient(server.http_address)
     counted = {"model": "mixed", "code": "UNIMPLEMENTED"}

@@ -92,9 +92,7 @@ def test_a_single_file_is_served_by_the_name_given(small_models: Path, tmp_path:
         assert answer["y"] == np.float16(4)
 
 
-def test_requests_that_run_are_answered_when_it_is_told_to_end(
-    small_models: Path, tmp_path: Path
-) -> None:
+def test_running_requests_are_answered_before_it_ends(small_models: Path, tmp_path: Path) -> None:
     results: dict[str, object] = {}
 
     def ask(way: str) -> None:

@@ -106,7 +106,7 @@ def test_no_such_model_is_404(server: KServeProcess, verb: str) -> None:
     assert caught.value.code().name == "NOT_FOUND"
 
 
-def test_a_damaged_file_is_the_servers_fault_and_told_in_armpys_words(
+def test_a_damaged_file_is_a_server_error_with_armpys_text(
     server: KServeProcess, small_models: Path
 ) -> None:
     damaged = small_models / "damaged.armpy"
@@ -189,7 +189,7 @@ with triton.InferenceServerClient(sys.argv[1]) as client:
 """
 
 
-def test_tritonclient_is_told_to_load_and_unload_over_http(server: KServeProcess) -> None:
+def test_tritonclient_has_to_load_and_unload_over_http(server: KServeProcess) -> None:
     pytest.importorskip("tritonclient", reason="tritonclient is not installed")
     # In a process of its own: both packages register messages of the same names.
     completed = subprocess.run(

@@ -314,7 +314,7 @@ def test_a_file_that_only_the_nodes_have_is_read_there(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("own_cache")
-def test_bytes_are_written_once_for_all_and_for_nobody_else(tmp_path: Path) -> None:
+def test_bytes_are_written_once_and_readable_by_the_owner_only(tmp_path: Path) -> None:
     file = write_row_model(tmp_path / "model.tflite", 1)
     predictor = Predictor(file.read_bytes())
     np.testing.assert_array_equal(predictor({"x": rows(3)})["scores"], scores(rows(3)))
@@ -329,7 +329,7 @@ def test_bytes_are_written_once_for_all_and_for_nobody_else(tmp_path: Path) -> N
 
 @pytest.mark.nightly
 @pytest.mark.usefixtures("own_cache")
-def test_bytes_that_somebody_has_damaged_are_written_again(tmp_path: Path) -> None:
+def test_damaged_bytes_are_written_again(tmp_path: Path) -> None:
     file = write_row_model(tmp_path / "model.tflite", 1)
     predictor = Predictor(file.read_bytes())
     predictor.prepare()

@@ -137,7 +137,7 @@ def test_command_exports_several_models_and_their_labels(tmp_path: Path) -> None
     assert twice.exit_code == 2
 
 
-def test_batch_that_cannot_be_opened_is_told_in_the_command_s_words(tmp_path: Path) -> None:
+def test_batch_that_cannot_be_opened_is_reported_with_the_option(tmp_path: Path) -> None:
     with network(TensorInfo((), DataType.FLOAT32)) as model:
         model.save(tmp_path / "one.armpy")
     command = ["export-triton", f"{tmp_path}/one.armpy", "-o", f"{tmp_path}/r", "--max-batch", "8"]
@@ -180,7 +180,7 @@ def test_scalars_and_empty_dimensions_have_a_form() -> None:
     assert made["input"][0]["dims"] == [-1, 3]  # type: ignore[index]
 
 
-def test_steps_quantise_and_tell_the_best() -> None:
+def test_steps_quantise_and_select_the_best() -> None:
     spec = network(TensorInfo((1, 4), DataType.QASYMM_S8, SCALE)).inputs[0]
     settings = StepSettings((spec,), (1.0,), (2.0,))
     again = StepSettings.of(json.loads(json.dumps(settings.document())))

@@ -184,7 +184,7 @@ def test_cancelled_request_is_left_out_where_runs_are_long(loaded: Loaded) -> No
     assert values(answers[1]) == [[6, 8]]
 
 
-def test_long_run_is_stopped_when_nobody_waits(
+def test_long_run_is_stopped_without_a_waiting_client(
     loaded: Loaded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
 
@@ -203,7 +203,7 @@ def test_long_run_is_stopped_when_nobody_waits(
     assert future.cancelled()
 
 
-def test_time_out_ends_a_run_and_tells_it(loaded: Loaded) -> None:
+def test_time_out_ends_a_run_and_is_reported(loaded: Loaded) -> None:
     instance = loaded(doubling(None, 2), max_batch=4)
     late, other = request([1, 2], timeout_us=1), request([3, 4])
     answers = instance.execute([late, other])

@@ -88,7 +88,7 @@ def post(server: TritonServer, path: str, body: bytes, **headers: str) -> tuple[
         return error.code, json.loads(error.read())
 
 
-def test_wrong_bodies_are_told_in_the_protocol_s_words(start: Start, tmp_path: Path) -> None:
+def test_wrong_bodies_get_the_protocol_s_errors(start: Start, tmp_path: Path) -> None:
     export(transposing(DataType.SIGNED8, 1, 2), tmp_path / "repository", "m")
     server = start(tmp_path / "repository")
 
@@ -121,7 +121,7 @@ def test_wrong_bodies_are_told_in_the_protocol_s_words(start: Start, tmp_path: P
     assert post(server, "/v2/models/m/infer", body())[0] == 200
 
 
-def test_ensemble_takes_pixels_and_tells_the_best_classes(start: Start, tmp_path: Path) -> None:
+def test_ensemble_takes_pixels_and_returns_the_best_classes(start: Start, tmp_path: Path) -> None:
     from tritonclient import http
 
     net = Network()
@@ -151,7 +151,7 @@ def test_ensemble_takes_pixels_and_tells_the_best_classes(start: Start, tmp_path
             client.infer("real", [given])
 
 
-def test_labels_are_told_to_clients_that_ask_for_classes(start: Start, tmp_path: Path) -> None:
+def test_clients_that_ask_for_classes_get_labels(start: Start, tmp_path: Path) -> None:
     from tritonclient import http
 
     export(transposing(DataType.FLOAT32, 3), tmp_path / "repository", "m", labels=("a", "b", "c"))

@@ -63,7 +63,7 @@ def verdicts(factor: float, tries: int = 200, **how: int) -> list[Ratio]:
     ]
 
 
-def test_equal_subjects_are_told_apart_no_more_often_than_the_confidence_says() -> None:
+def test_equal_subjects_differ_no_more_often_than_the_confidence_says() -> None:
     wrong = sum(found.verdict != "no difference shown" for found in verdicts(1.0))
     assert wrong <= 20  # 10 of 200 are expected
 

@@ -46,7 +46,7 @@ def test_a_first_load_that_compiles_is_reported() -> None:
     assert "first load took longer" in note
 
 
-def test_callers_that_share_threads_are_told_of_armpy_alone() -> None:
+def test_callers_that_share_threads_are_reported_for_armpy_alone() -> None:
     shared = Subject("a", num_threads=2, callers=4)
     assert "callers share" in "".join(remarks_on_subject(shared, STEADY, []))
     for other in (

@@ -145,7 +145,7 @@ def test_every_process_is_fresh_and_all_are_closed() -> None:
     assert result.subjects[0].load_ms == (500.0, 500.0, 500.0)
 
 
-def test_a_subject_that_fails_is_told_and_the_others_go_on() -> None:
+def test_a_failing_subject_is_reported_and_the_others_go_on() -> None:
     def fail(name: str, order: str) -> None:
         if name == "bad" and order == "prepare":
             raise BackendError("no memory left", where="Npu")

@@ -355,7 +355,7 @@ def test_copies_are_measured_where_the_memory_is_the_devices_own(
     assert report.costs.copy_out.seconds(1 << 20) > 0
 
 
-def test_progress_is_told_from_nothing_to_all(time: FakeTime, store: FiguresStore) -> None:
+def test_progress_is_reported_from_nothing_to_all(time: FakeTime, store: FiguresStore) -> None:
     heard: list[Progress] = []
     with watch_progress(heard.append):
         calibrate(registry(time), store=store, clock=time.clock)

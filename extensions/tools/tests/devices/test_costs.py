@@ -17,7 +17,7 @@ def info(*shape: int | None, of: DataType = DataType.FLOAT32) -> TensorInfo:
     return TensorInfo(shape, of)
 
 
-def test_kinds_tell_slow_from_fast() -> None:
+def test_kinds_separate_slow_from_fast() -> None:
     image = info(1, 5, 5, 3)
     assert kind_of(Convolution2d(), [image, info(8, 1, 1, 3)]) == "Convolution2d:pointwise"
     assert kind_of(Convolution2d(), [image, info(8, 3, 3, 3)]) == "Convolution2d:window"

@@ -115,7 +115,7 @@ def chosen(page: Any) -> str:
     return str(page.locator(".graph").get_attribute("data-chosen") or "")
 
 
-def test_a_click_on_a_layer_tells_its_facts(page: Any, pages: dict[str, str]) -> None:
+def test_a_click_on_a_layer_shows_its_facts(page: Any, pages: dict[str, str]) -> None:
     page.goto(pages["small"])
     page.mouse.click(*place(page, 3))
     facts = page.locator(".chosen")

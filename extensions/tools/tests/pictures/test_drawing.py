@@ -133,7 +133,7 @@ def detector() -> Model:
     return Model(net)
 
 
-def test_objects_are_told_and_drawn_for_one_picture_and_for_many(tmp_path: Path) -> None:
+def test_objects_are_listed_and_drawn_for_one_picture_and_for_many(tmp_path: Path) -> None:
     path = grey(tmp_path)
     (tmp_path / "labels.txt").write_text("cat\ndog\ncow\n")
     request = PictureRequest(

@@ -51,7 +51,7 @@ def test_boxes_in_pixels_are_of_the_input() -> None:
     assert (cow.left, cow.top, cow.right, cow.bottom) == pytest.approx((40, 10, 120, 50))
 
 
-def test_one_object_is_told_from_a_count() -> None:
+def test_one_object_is_distinguished_from_a_count() -> None:
     outputs = [BOXES[:, :1], np.array([[1.0]]), np.array([[0.875]]), np.array([1.0])]
     (dog,) = found(outputs).detections
     assert (dog.label, dog.score) == ("dog", 0.875)

@@ -58,7 +58,7 @@ def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, A
     return found
 
 
-def test_a_damaged_picture_is_told_in_its_row_and_the_others_go_on(
+def test_a_damaged_picture_is_reported_in_its_row_and_the_others_go_on(
     folders: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, out, err = run(capsys, str(folders))
@@ -74,9 +74,7 @@ def test_a_damaged_picture_is_told_in_its_row_and_the_others_go_on(
     assert (code, err) == (1, "")
 
 
-def test_folders_tell_how_often_the_model_is_right(
-    folders: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_folders_give_the_accuracy(folders: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, str(folders), "--truth", "folders")
     assert code == 1
     # Of equal scores the first counts: after the eight come 0, 1, 2 and 3.
@@ -90,7 +88,7 @@ def test_folders_tell_how_often_the_model_is_right(
     ]
 
 
-def test_a_file_of_labels_names_the_pictures_and_tells_how_often_the_model_is_right(
+def test_a_file_of_labels_names_the_pictures_and_gives_the_accuracy(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in NAMES:
@@ -173,7 +171,7 @@ def test_arrays_and_random_numbers_have_a_file_of_results_too(
         (["--truth", "nowhere.csv"], "nowhere.csv: cannot be read"),
     ],
 )
-def test_what_cannot_be_followed_is_told_before_anything_runs(
+def test_wrong_options_are_reported_before_anything_runs(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, out, err = run(capsys, *arguments)

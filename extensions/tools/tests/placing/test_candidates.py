@@ -46,7 +46,7 @@ def test_each_backend_is_a_candidate_with_all_it_takes_and_the_others_with_the_r
     assert len(found.all) == 2
 
 
-def test_the_cheapest_candidate_is_chosen_and_all_others_are_told_of() -> None:
+def test_the_cheapest_candidate_is_chosen_and_all_others_are_reported() -> None:
     backends = [FakeBackend("A"), FakeBackend("B")]
     graph = chain()
     taken = choices_of(graph, SupportOracle(backends), {})

@@ -196,7 +196,7 @@ def test_an_answer_that_is_damaged_is_measured_again(
     assert {record.levelno for record in caplog.records} == {logging.WARNING}
 
 
-def test_a_candidate_that_fails_is_told_of_and_never_chosen() -> None:
+def test_a_failing_candidate_is_reported_and_never_chosen() -> None:
     bad = device("Bad", 0.001, 1.0, script={"execute": raises(BackendError("it is too hot"))})
     with runtime_of(bad, device("Good", 0.9, 1.0), preference="fastest") as runtime:
         placement = placement_of(runtime, chain())
@@ -260,7 +260,7 @@ def test_what_is_cheaper_elsewhere_has_not_fallen_back_but_what_is_refused_has()
         runtime.load_network(diamond())
 
 
-def test_a_layer_that_nobody_takes_is_an_error_as_ever() -> None:
+def test_a_layer_without_a_backend_is_an_error_as_ever() -> None:
     only = device("Only", 1.0, 1.0, operations=[Activation])
     with (
         runtime_of(only, preference="fastest", backends=["Only"]) as runtime,

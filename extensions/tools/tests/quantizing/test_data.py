@@ -103,7 +103,7 @@ def test_what_is_no_number_is_refused_with_the_sample_that_holds_it(graph: Graph
         read_samples(graph, {"x": samples})
 
 
-def test_samples_behind_the_limit_are_not_looked_at(graph: Graph) -> None:
+def test_samples_after_the_limit_are_not_read(graph: Graph) -> None:
     samples = SAMPLES.copy()
     samples[2] = np.nan
     assert len(read_samples(graph, {"x": samples}, 2)) == 2

@@ -105,7 +105,7 @@ def test_the_report_says_what_a_model_run_by_hand_says(made: QuantizedModel) -> 
     assert made.report.outputs[0].sqnr_db == pytest.approx(expected, abs=0.05)
 
 
-def test_named_layers_stay_float_and_are_told_of() -> None:
+def test_named_layers_stay_float_and_are_reported() -> None:
     options = QuantizeOptions(keep_float=("second",))
     found = quantize(image_network(), images(4), options=options, backends=CPU)
     assert [(one.layer, one.reason) for one in found.report.kept_float] == [

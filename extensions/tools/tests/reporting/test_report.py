@@ -125,7 +125,7 @@ def test_a_model_on_cpuref_alone_has_nothing_to_be_held_against(sections: list[S
     assert "All layers run on CpuRef" in text.text
 
 
-def test_refusals_are_told_with_their_reasons() -> None:
+def test_refusals_are_reported_with_their_reasons() -> None:
     backend = FakeBackend("Picky", operations=(ops.Softmax,))
     registry = registry_of(backend, ReferenceBackend())
     with profiled(DIGITS, registry=registry, backends=["Picky", "CpuRef"]) as model:
@@ -153,7 +153,7 @@ def adds_ten(operation: Operation, _: list[Array], outputs: list[Array]) -> None
         outputs[0].flat[3] += np.asarray(10, outputs[0].dtype)
 
 
-def test_a_wrong_layer_stands_out_by_itself_and_in_all_behind_it() -> None:
+def test_a_wrong_layer_stands_out_by_itself_and_in_all_after_it() -> None:
     registry = registry_of(Tampering(adds_ten, None), ReferenceBackend())
     with profiled(DIGITS, registry=registry, backends=["Liar", "CpuRef"]) as model:
         found = report_sections(ReportSubject(model, "digits", zeros(model)), num_runs=1)
@@ -236,7 +236,7 @@ def test_a_measured_name_stands_for_its_parts_or_what_it_lies_in() -> None:
     assert found("a + z") == []
 
 
-def test_what_layers_take_together_is_told_of_each_with_the_others() -> None:
+def test_fused_layers_share_their_time_with_the_others_named() -> None:
     layers = (layer(0, "a"), layer(1, "b", operator="CONV_2D"), layer(2, "c"))
     known = LayerRows(ModelFacts(0, 0, 0, 0, 0, {}, {}, "", layers, (), (), (), (), True))
     share = Share("Convolution2d 'b + a'", "A", "Convolution2d", "b + a", 2, 8000)

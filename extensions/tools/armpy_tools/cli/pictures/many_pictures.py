@@ -118,7 +118,7 @@ def run_on_pictures(
             report = run.run(left, earlier)
         except BaseException:
             if isinstance(output, ResultFolder) and done:
-                _tell_stopped(done, len(paths))
+                _report_stopped(done, len(paths))
             raise
         if isinstance(output, ResultFile):
             output.finish()
@@ -138,7 +138,7 @@ def _paths(request: PicturesRequest, truths: Truths | None) -> list[str]:
     return paths
 
 
-def _tell_stopped(done: int, total: int) -> None:
+def _report_stopped(done: int, total: int) -> None:
     """Say what is kept of a job that stops before its end, and how to go on."""
     kept = f"stopped: the results of {done:,} of {total:,} pictures are kept"
     click.echo(f"armpy: {kept}; the same command with --resume goes on", err=True)
