@@ -92,6 +92,15 @@ _LSTMS = {
     xt = Gather <axis = 0> (x, i) CELL out = Identity (h1) on = Identity (go)
   }}>
 }}""",
+    "LSTM, Slice": f"""(float[l, 1, WIDTH] x) => (float[k, 1, WIDTH] z) {{
+  {_COUNT}
+  zero = Constant <value = int64[1] {{0}}> () one = Constant <value_int = 1> ()
+  h, c, z = Loop (n, yes, state, state) <body = b ({_STATE}) => ({_NEXT}, float[1, WIDTH] out) {{
+    j = Add (i, one) begin = Unsqueeze (i, zero) end = Unsqueeze (j, zero)
+    part = Slice (x, begin, end, zero) xt = Squeeze (part, zero)
+    CELL out = Identity (h1) on = Identity (go)
+  }}>
+}}""",
     "LSTM, Concat": f"""(float[l, 1, WIDTH] x) => (float[k, WIDTH] z) {{
   {_COUNT}
   h, c, z = Loop (n, yes, state, state, none) <body = b ({_STATE}, float[p, WIDTH] l0)

@@ -41,7 +41,8 @@ itself.
 - **Small types**: bfloat16, float8, 4 and 2 bits: arrays of `ml_dtypes`.
 - **Initializers that are inputs**: constants; they cannot be given in a call.
 - **If, Loop, Scan**: a condition that is constant or follows from shapes leaves one branch. Short
-  loops of known length are written out, others run as While.
+  loops of known length are written out, others run as While. What turns of a loop of known length
+  append to a tensor or a sequence, and do not read, is collected like its own outputs.
 - **Sequences, optionals**: lengths follow from the file, shapes, or integers of a call. An input
   `x` becomes `x[0]`, `x[1]` ...; `structures='{"x": 2}'` gives their number (null: an empty
   optional; true: one with a tensor). As an output, `x` is its length. `armpy_onnx.backend` takes

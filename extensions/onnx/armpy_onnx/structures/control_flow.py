@@ -10,7 +10,7 @@ While, whose graphs are handed what they read of the graphs around them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import onnx
@@ -33,8 +33,9 @@ from armpy_onnx.items import (
 )
 from armpy_onnx.node import NodeData
 from armpy_onnx.structures.appending import run_appending
+from armpy_onnx.structures.counted_slices import with_gathers
 from armpy_onnx.structures.functions import Functions
-from armpy_onnx.structures.loops import MOST_UNROLLED_NODES, ControlNode, OnnxLoop
+from armpy_onnx.structures.loops import MOST_UNROLLED_NODES, ControlNode, OnnxLoop, Turn
 from armpy_onnx.structures.outer_scope import OuterScope
 from armpy_onnx.structures.walking import Refusals, RefusedDependency, Scope, Walker
 
@@ -84,23 +85,32 @@ def run_loop(node: ControlNode) -> list[Item]:
     if len(tensors(decisive)) != len(decisive):
         raise ParserError("a loop's number of turns or condition is no tensor")
 
-    def turn(
-        walker: Walker, scope: Scope, number: Value, go: Item, state: Sequence[Item], label: str
-    ) -> list[Item]:
-        where = f"{node.data.name}/{label}"
-        return walker.inlined(body, [number, go, *state], scope, where)
-
     loop = OnnxLoop(
         node,
         body,
-        turn,
+        _turn_of(node, body),
         carried,
         len(body.output) - 1 - len(carried),
         trips if isinstance(trips, Value) else None,
         condition if isinstance(condition, Value) else None,
         _always_goes_on(node, body),
     )
+    body = with_gathers(loop)
+    if body is not loop.body:
+        loop = replace(loop, body=body, turn=_turn_of(node, body))
     return run_appending(loop)[: node.data.num_outputs]
+
+
+def _turn_of(node: ControlNode, body: onnx.GraphProto) -> Turn:
+    """A function that adds one turn of a Loop."""
+
+    def turn(
+        walker: Walker, scope: Scope, number: Value, go: Item, state: Sequence[Item], label: str
+    ) -> list[Item]:
+        where = f"{node.data.name}/{label}"
+        return walker.inlined(body, [number, go, *state], scope, where)
+
+    return turn
 
 
 def _always_goes_on(node: ControlNode, body: onnx.GraphProto) -> bool:

@@ -120,6 +120,11 @@ class OnnxLoop:
         return _as_while(self, fixed)
 
     @property
+    def most_turns(self) -> int | None:
+        """Return how many turns there are at most; None if it is not known."""
+        return self._counts()[0]
+
+    @property
     def is_long(self) -> bool:
         """Return whether the number of turns is known, and too large to write them out."""
         _, fixed = self._counts()
