@@ -326,7 +326,8 @@ def test_a_growing_loop_is_compiled_for_its_first_turns_only(
         return optimize_graph(*arguments)
 
     monkeypatch.setattr("armpy.execution.programs.planning.optimize_graph", optimize)
-    model = Model(growing(40), Runtime(RuntimeOptions(BACKENDS, loop_timeout_s=None)))
+    runtime = Runtime(RuntimeOptions(BACKENDS, loop_timeout_s=None))
+    model = Model(growing(40, is_read=True), runtime)
     for first in (0, 7):
         _, grown = model(ints(first), floats(9, 8))
         np.testing.assert_array_equal(grown, [9, 8, *[1] * (40 - first)])
