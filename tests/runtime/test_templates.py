@@ -290,17 +290,19 @@ def test_plans_and_templates_are_bounded() -> None:
 
 
 def test_sizes_are_not_traced_for_ever_where_templates_hold_for_single_shapes(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("armpy.execution.programs.symbolic_programs.ENOUGH_TRACES", 2)
     net = perceptron()
     model = warmed(net, 2, 3)
     monkeypatch.setattr(SymbolicTrace, "__init__", _fixing(SymbolicTrace.__init__))
     are_resized = []
-    for size in (30, 31, 32):
+    for size in (30, 31, 32, 33):
         model(values(size, net))
         are_resized.append(is_resized(model))
-    assert are_resized == [True, True, False]
+    assert are_resized == [True, True, False, False]
+    warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert warnings == ["the network is prepared anew for each size of axis 0 of input 'x'"]
 
 
 def _fixing(begin: Callable[..., None]) -> Callable[..., None]:

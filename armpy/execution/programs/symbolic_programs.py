@@ -100,6 +100,7 @@ class SymbolicPrograms:
         self.error: ArmpyError | None = None
         self._num_plans = self._num_failures = self._num_traces = self._num_uses = 0
         self._least_plans = ORDINARY_PLANS
+        self._is_reported = False
         self._is_possible = is_possible and self._may_be_traced()
 
     def network(self, shapes: Shapes) -> OptimizedNetwork | None:
@@ -112,6 +113,10 @@ class SymbolicPrograms:
                     self._symbolic.insert(0, self._symbolic.pop(number))
                 return made
         is_in_vain = self._num_traces >= ENOUGH_TRACES and self._num_uses < self._num_traces
+        if is_in_vain and self._symbolic and not self._is_reported:
+            self._is_reported = True
+            axes = ", ".join(self._symbolic[0].fixed_axes())
+            _log.warning("the network is prepared anew for each size of %s", axes or "its axes")
         if not self._is_possible or self._num_plans < self._least_plans or is_in_vain:
             return None
         self._num_traces += 1
@@ -127,7 +132,7 @@ class SymbolicPrograms:
             self._num_failures += 1
             self._is_possible = self._is_possible and self._num_failures < _MOST_FAILURES
             return None
-        # In front: the next call has similar shapes as a rule.
+        # In front, as the next call has similar shapes.
         self._symbolic = [traced, *self._symbolic[: MOST_SYMBOLIC - 1]]
         return made
 
@@ -204,8 +209,8 @@ class SymbolicPrograms:
         holds = all(_is_resizable(layer) or _is_fixed(layer) for layer in network.graph.layers)
         if not holds or network.memory.arenas:
             return None
-        shaped = partial(self._shaped, backends=self._backends)
         try:
+            shaped = partial(self._shaped, backends=self._backends)
             return SymbolicProgram(network, trace, positions, shaped, self._settings)
         except ArmpyError as error:
             self._fail(error)
@@ -264,6 +269,7 @@ class SymbolicProgram:
         settings: NetworkSettings,
     ) -> None:
         self._positions = positions
+        self._sizes: list[int] = [size.now for size in trace.given]  # type: ignore[misc]  # integers
         self._shaped = shaped
         self._limit_bytes = settings.memory_limit_bytes
         graph = network.graph
@@ -285,6 +291,15 @@ class SymbolicProgram:
         self._looping = network.looping
         # What it comes from is made when it is asked for.
         self._network = replace(network, source=graph)
+
+    def fixed_axes(self) -> list[str]:
+        """Axes of inputs whose size has to be what it was while it was traced."""
+        sizes, inputs = self._sizes, self._network.graph.inputs
+        return [
+            f"axis {axis} of input '{inputs[number].name}'"
+            for at, (number, axis) in enumerate(self._positions)
+            if self._formula.numbers([*sizes[:at], sizes[at] + 1, *sizes[at + 1 :]]) is None
+        ]
 
     def network(self, shapes: Shapes) -> OptimizedNetwork | None:
         """The network for other shapes; None if it does not hold for these."""
