@@ -22,6 +22,10 @@ from armpy_tools.pages.parts import (
     Text as Text,
     TwoLines as TwoLines,
 )
-from armpy_tools.pages.rendering import render_page as render_page, write_page as write_page
+from armpy_tools.pages.rendering import (
+    read_page_data as read_page_data,
+    render_page as render_page,
+    write_page as write_page,
+)
 
 __all__: list[str]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -12,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from armpy.errors import UnimplementedError
+from armpy.errors import ParserError, UnimplementedError
 from armpy_tools.pages.parts import Section
 
 if TYPE_CHECKING:
@@ -74,6 +75,40 @@ def write_page(
 ) -> None:
     """Write a page to a file; parameters and errors as of `render_page`, and OSError."""
     Path(path).write_text(render_page(title, sections, about, data), "utf-8")
+
+
+_DATA = re.compile(r'<script type="application/json" id="page-data">(.*?)</script>', re.DOTALL)
+
+
+def read_page_data(path: str | os.PathLike[str]) -> dict[str, object]:
+    """Read the data of a page that `write_page` has written.
+
+    Returns
+    -------
+    dict
+        Empty if the page holds none.
+
+    Raises
+    ------
+    ParserError
+        If it is no such page.
+    OSError
+        If it cannot be read.
+    """
+    try:
+        match = _DATA.search(Path(path).read_text("utf-8"))
+        data = {} if match is None else json.loads(match[1])
+    except ValueError as error:  # other bytes than UTF-8, other text than JSON
+        raise ParserError(
+            f"the data of the page cannot be read: {error}", where=os.fspath(path)
+        ) from error
+    if not isinstance(data, dict):
+        raise ParserError(
+            "the data of the page is not a mapping",
+            where=os.fspath(path),
+            actual=type(data).__name__,
+        )
+    return data
 
 
 @cache

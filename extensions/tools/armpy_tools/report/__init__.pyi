@@ -2,9 +2,15 @@ from armpy_tools.report.comparison import (
     BackendComparison as BackendComparison,
     compare_backends as compare_backends,
 )
+from armpy_tools.report.figures import (
+    LayerFigures as LayerFigures,
+    ReportFigures as ReportFigures,
+    read_figures as read_figures,
+)
 from armpy_tools.report.report import (
+    Report as Report,
     ReportSubject as ReportSubject,
-    report_sections as report_sections,
+    make_report as make_report,
 )
 
 __all__: list[str]

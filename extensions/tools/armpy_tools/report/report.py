@@ -36,6 +36,7 @@ from armpy_tools.report.accuracy_parts import (
     measure_accuracy,
 )
 from armpy_tools.report.comparison import compare_backends, comparison_parts
+from armpy_tools.report.figures import LayerFigures, ReportFigures, side_by_side
 from armpy_tools.report.graph_part import graph_part
 from armpy_tools.report.headlines import place_headline, size_headline, speed_headline
 from armpy_tools.report.layers import LayerRows
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from armpy.model import Model
     from armpy.ops.operation import Array
     from armpy.plugins.hooks.outline import FileOutline
+    from armpy.profiling import Summary
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,14 +71,24 @@ class ReportSubject:
     float_name: str = ""
 
 
-def report_sections(
+@dataclass(frozen=True, eq=False)
+class Report:
+    """A report, ready to be written as a page."""
+
+    sections: Sequence[Section]
+    figures: ReportFigures
+    """The page's data, by which a later report is compared with it."""
+
+
+def make_report(
     subject: ReportSubject,
     *,
     num_runs: int = 10,
     backends: Sequence[str] = (),
     with_accuracy: bool = True,
+    other: tuple[str, ReportFigures] | None = None,
     on_progress: Callable[[str], None] = lambda _: None,
-) -> list[Section]:
+) -> Report:
     """Run a model and describe it.
 
     Parameters
@@ -87,6 +99,8 @@ def report_sections(
         First choices to compare with each other.
     with_accuracy : bool
         Whether to compare each layer with CpuRef, which takes a while.
+    other : (str, ReportFigures), optional
+        Name and figures of another report to show side by side, see `read_figures`.
     on_progress : callable
         Receives the name of each step before it begins.
 
@@ -147,8 +161,10 @@ def report_sections(
         kind_stack(summary, known),
         *_about(subject, facts),
     ]
-    return [
+    figures = _figures(subject, facts, summary, known, accuracy)
+    sections = [
         Section("Overview", overview),
+        Section("Side by side", [] if other is None else side_by_side(figures, other[1], other[0])),
         Section("Graph", [graph_part(facts, known.rows)]),
         Section("Placement", placement_parts(model.placement, known.rows)),
         Section("Time", time_parts(summary, known)),
@@ -157,6 +173,33 @@ def report_sections(
         Section("Accuracy", [] if accuracy is None else accuracy_parts(accuracy, known)),
         Section("Loading", loading_parts(summary)),
     ]
+    return Report(sections, figures)
+
+
+def _figures(
+    subject: ReportSubject,
+    facts: ModelFacts,
+    summary: Summary,
+    known: LayerRows,
+    accuracy: ModelErrors | None,
+) -> ReportFigures:
+    """The figures of the report."""
+    errors = [] if accuracy is None else [error.alone for error in accuracy.errors]
+    return ReportFigures(
+        subject.name,
+        describe_machine(),
+        _now(),
+        (*summary.run_us,),
+        facts.parameters,
+        subject.file_bytes,
+        sum(size for _, size in memory_kinds(subject.model)),
+        max(errors, default=None),
+        {row.short: LayerFigures(row.facts.operator, row.where, row.time_us) for row in known.rows},
+    )
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def _accuracy(
@@ -185,14 +228,13 @@ def _about(subject: ReportSubject, facts: ModelFacts) -> list[Part]:
         for kind, specs in (("input", model.inputs), ("output", model.outputs))
         for spec in specs
     ]
-    now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     model_facts = [
         ("model", subject.name),
         *subject.facts,
         ("layers", f"{len(facts.layers)} of {len(facts.operators)} kinds"),
         ("inputs of the runs", subject.inputs_text or "passed by the caller"),
         ("machine", describe_machine()),
-        ("date", now),
+        ("date", _now()),
         ("armpy", armpy.__version__),
         ("Python, NumPy", f"{platform.python_version()}, {np.__version__}"),
         *_backend_versions(model),

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from armpy_reference import ReferenceBackend
 
 import armpy
 from armpy import DataType, Model, Network, Runtime, RuntimeOptions, TensorInfo, ops
-from armpy.errors import ExecutionTimeoutError, InvalidArgumentError
+from armpy.errors import ExecutionTimeoutError, InvalidArgumentError, ParserError
 from armpy.inspect import LayerFacts, LayerStatus, ModelFacts, TensorFacts
 from armpy.model.model_files import ModelOrigin
 from armpy.ops.operation import Array, Operation
@@ -31,8 +33,9 @@ from armpy_tools.pages import (
     Table,
     Text,
     TwoLines,
+    write_page,
 )
-from armpy_tools.report import ReportSubject, compare_backends, report_sections
+from armpy_tools.report import Report, ReportSubject, compare_backends, make_report, read_figures
 from armpy_tools.report.accuracy_parts import float_errors
 from armpy_tools.report.graph_part import graph_part
 from armpy_tools.report.layers import LayerRows
@@ -60,20 +63,26 @@ def outline() -> FileOutline | None:
         return ModelOrigin.find(open_model_file(DIGITS), str(DIGITS), registry).outline()
 
 
-def parts_of(sections: list[Section], title: str, kind: type) -> list[object]:
+Sections: TypeAlias = Sequence[Section]
+
+
+def parts_of(sections: Sections, title: str, kind: type) -> list[object]:
     section = next(section for section in sections if section.title == title)
     return [part for part in section.parts if isinstance(part, kind)]
 
 
+def digits_report(model: Model, **options: Any) -> Report:
+    subject = ReportSubject(model, "digits", zeros(model), outline=outline())
+    return make_report(subject, num_runs=3, **options)
+
+
 @pytest.fixture(scope="module")
-def sections() -> Iterator[list[Section]]:
+def sections() -> Iterator[Sections]:
     with profiled(DIGITS, backends=["CpuRef"]) as model:
-        yield report_sections(
-            ReportSubject(model, "digits", zeros(model), outline=outline()), num_runs=3
-        )
+        yield digits_report(model).sections
 
 
-def test_the_graph_holds_layers_inputs_and_outputs(sections: list[Section]) -> None:
+def test_the_graph_holds_layers_inputs_and_outputs(sections: Sections) -> None:
     (view,) = parts_of(sections, "Graph", GraphView)
     assert isinstance(view, GraphView)
     with armpy.load(DIGITS, backends=["CpuRef"]) as model:
@@ -83,7 +92,7 @@ def test_the_graph_holds_layers_inputs_and_outputs(sections: list[Section]) -> N
     assert {edge.source for edge in view.edges} == set(range(len(view.nodes) - 1))
 
 
-def test_the_graph_can_be_coloured_by_backend_time_and_precision(sections: list[Section]) -> None:
+def test_the_graph_can_be_coloured_by_backend_time_and_precision(sections: Sections) -> None:
     (view,) = parts_of(sections, "Graph", GraphView)
     assert isinstance(view, GraphView)
     colourings = {colouring.name: colouring for colouring in view.colourings}
@@ -93,7 +102,7 @@ def test_the_graph_can_be_coloured_by_backend_time_and_precision(sections: list[
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_bars_of_time_add_up_to_the_whole(sections: list[Section], number: int) -> None:
+def test_bars_of_time_add_up_to_the_whole(sections: Sections, number: int) -> None:
     facts = parts_of(sections, "Time", Facts)[0]
     bars = parts_of(sections, "Time", Bars)[number]
     assert isinstance(bars, Bars)
@@ -105,21 +114,21 @@ def test_bars_of_time_add_up_to_the_whole(sections: list[Section], number: int) 
     assert sum(bar.value for bar in bars.bars) == pytest.approx(stack.whole)
 
 
-def test_every_layer_is_in_the_profile_in_order(sections: list[Section]) -> None:
+def test_every_layer_is_in_the_profile_in_order(sections: Sections) -> None:
     in_order = parts_of(sections, "Time", Lines)[0]
     assert isinstance(in_order, Lines)
     assert list(in_order.series[0].xs) == sorted(in_order.series[0].xs)
     assert len(in_order.series[0].xs) >= 5
 
 
-def test_bars_of_loading_add_up_to_the_whole(sections: list[Section]) -> None:
+def test_bars_of_loading_add_up_to_the_whole(sections: Sections) -> None:
     (bars,) = parts_of(sections, "Loading", Bars)
     assert isinstance(bars, Bars)
     shares = [float(bar.text.rpartition(",")[2].rstrip(" %")) for bar in bars.bars]
     assert sum(shares) == pytest.approx(100, abs=0.05 * len(shares))
 
 
-def test_a_model_on_cpuref_alone_has_nothing_to_be_held_against(sections: list[Section]) -> None:
+def test_a_model_on_cpuref_alone_has_nothing_to_be_held_against(sections: Sections) -> None:
     (text,) = parts_of(sections, "Accuracy", Text)
     assert isinstance(text, Text)
     assert "All layers run on CpuRef" in text.text
@@ -129,11 +138,11 @@ def test_refusals_are_reported_with_their_reasons() -> None:
     backend = FakeBackend("Picky", operations=(ops.Softmax,))
     registry = registry_of(backend, ReferenceBackend())
     with profiled(DIGITS, registry=registry, backends=["Picky", "CpuRef"]) as model:
-        found = report_sections(
+        found = make_report(
             ReportSubject(model, "digits", zeros(model), outline=outline()),
             num_runs=1,
             with_accuracy=False,
-        )
+        ).sections
         assert model.placement is not None
         expected = {r.text for r in model.placement.refusals}
     (table,) = parts_of(found, "Placement", Table)
@@ -156,7 +165,7 @@ def adds_ten(operation: Operation, _: list[Array], outputs: list[Array]) -> None
 def test_a_wrong_layer_stands_out_by_itself_and_in_all_after_it() -> None:
     registry = registry_of(Tampering(adds_ten, None), ReferenceBackend())
     with profiled(DIGITS, registry=registry, backends=["Liar", "CpuRef"]) as model:
-        found = report_sections(ReportSubject(model, "digits", zeros(model)), num_runs=1)
+        found = make_report(ReportSubject(model, "digits", zeros(model)), num_runs=1).sections
         layers = model.graph.layers
     verdict = parts_of(found, "Accuracy", Text)[1]
     assert isinstance(verdict, Text)
@@ -175,7 +184,7 @@ def test_backends_are_not_compared_without_what_loads_the_model() -> None:
         armpy.load(DIGITS, backends=["CpuRef"]) as model,
         pytest.raises(InvalidArgumentError, match="backends cannot be compared"),
     ):
-        report_sections(ReportSubject(model, "digits", {}), backends=["CpuRef"])
+        make_report(ReportSubject(model, "digits", {}), backends=["CpuRef"])
 
 
 def test_a_model_without_profiling_is_refused() -> None:
@@ -183,7 +192,7 @@ def test_a_model_without_profiling_is_refused() -> None:
         armpy.load(DIGITS, backends=["CpuRef"]) as model,
         pytest.raises(InvalidArgumentError, match="loaded without profiling"),
     ):
-        report_sections(ReportSubject(model, "digits", {}))
+        make_report(ReportSubject(model, "digits", {}))
 
 
 @pytest.mark.slow
@@ -249,13 +258,13 @@ def test_fused_layers_share_their_time_with_the_others_named() -> None:
     assert known.kind(share) == "CONV_2D + ADD"
 
 
-def answers_of(sections: list[Section]) -> dict[str, Headline]:
+def answers_of(sections: Sections) -> dict[str, Headline]:
     (found,) = parts_of(sections, "Overview", Headlines)
     assert isinstance(found, Headlines)
     return {answer.question: answer for answer in found.headlines}
 
 
-def test_the_first_screen_answers_four_questions(sections: list[Section]) -> None:
+def test_the_first_screen_answers_four_questions(sections: Sections) -> None:
     found = answers_of(sections)
     assert list(found) == ["How fast?", "Where did it run?", "How big?", "How exact?"]
     assert found["How fast?"].figures[0][1] == "median of 3 runs"
@@ -269,7 +278,7 @@ def test_the_first_reason_of_a_fallback_is_on_the_first_screen() -> None:
     registry = registry_of(backend, ReferenceBackend())
     with profiled(DIGITS, registry=registry, backends=["Picky", "CpuRef"]) as model:
         subject = ReportSubject(model, "digits", zeros(model), outline=outline())
-        found = answers_of(report_sections(subject, num_runs=1, with_accuracy=False))
+        found = answers_of(make_report(subject, num_runs=1, with_accuracy=False).sections)
         assert model.placement is not None
         first = model.placement.refusals[0].text
     (line,) = found["Where did it run?"].lines
@@ -284,7 +293,7 @@ def test_a_model_is_compared_with_the_float_model() -> None:
             subject = ReportSubject(
                 model, "digits", zeros(model), float_model=same, float_name="float.tflite"
             )
-            found = report_sections(subject, num_runs=1)
+            found = make_report(subject, num_runs=1).sections
         figures = answers_of(found)["How exact?"].figures
         assert figures[0] == ("equal", "the outputs to float.tflite, number by number")
         (table,) = parts_of(found, "Accuracy", Table)
@@ -302,7 +311,7 @@ def test_a_model_is_compared_with_the_float_model() -> None:
 
 
 def test_inputs_have_types_that_people_use_with_their_quantisation(
-    sections: list[Section],
+    sections: Sections,
 ) -> None:
     (table,) = parts_of(sections, "Overview", Table)
     assert isinstance(table, Table)
@@ -318,7 +327,7 @@ def test_a_page_of_a_busy_machine_says_so(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(machine, "busy_seconds", lambda: next(busy))
     with profiled(DIGITS, backends=["CpuRef"]) as model:
         subject = ReportSubject(model, "digits", zeros(model))
-        found = report_sections(subject, num_runs=1, with_accuracy=False)
+        found = make_report(subject, num_runs=1, with_accuracy=False).sections
     (text,) = parts_of(found, "Overview", Text)
     assert isinstance(text, Text)
     assert text.text.startswith("The machine was busy: other processes took ")
@@ -363,7 +372,58 @@ def test_what_limits_most_of_the_time_is_said_in_words() -> None:
     assert "not known" in main_limit({"not known": 3.0, "overhead": 1.0})
 
 
-def test_a_bar_is_named_by_its_layers_short_name(sections: list[Section]) -> None:
+def test_a_bar_is_named_by_its_layers_short_name(sections: Sections) -> None:
     bars = parts_of(sections, "Time", Bars)[1]
     assert isinstance(bars, Bars)
     assert all(isinstance(bar, Bar) and len(bar.name) < 100 for bar in bars.bars)
+
+
+def test_two_reports_are_compared_side_by_side(tmp_path: Path) -> None:
+    page = tmp_path / "earlier.html"
+    with profiled(DIGITS, backends=["CpuRef"]) as model:
+        earlier = digits_report(model)
+        write_page(page, "Earlier", earlier.sections, data=earlier.figures.page_data())
+        figures = read_figures(page)
+        assert figures == earlier.figures
+        assert sum(layer.time_us or 0 for layer in figures.layers.values()) > 0
+        slow = next(iter(figures.layers))
+        layers = dict(figures.layers) | {"gone": replace(figures.layers[slow], time_us=1e9)}
+        other = replace(figures, model="another", run_us=(1.0, 2.0, 4.0), layers=layers)
+        later = digits_report(model, other=("earlier.html", other))
+    section = next(section for section in later.sections if section.title == "Side by side")
+    whole, by_layer = (part for part in section.parts if isinstance(part, Table))
+    median, later_us = whole.rows[1], later.figures.run_us[1]
+    assert median[0] == "median of the runs, us"
+    assert median[1:] == (f"{later_us:,.1f}", "2.0", f"{later_us / 2:.3f}")
+    assert by_layer.rows[0][0] == "gone"
+    assert str(by_layer.rows[0][-1]) == "-1,000,000,000.00"
+    assert by_layer.columns[4:6] == ["this page>", "earlier.html>"]
+    assert {row[0] for row in by_layer.rows} == {*later.figures.layers, "gone"}
+    notes = [part.text for part in section.parts if isinstance(part, Text)]
+    assert notes == ["The models differ: digits and another."]
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ("<p>no data</p>", "the page holds no figures of a report"),
+        ('<script type="application/json" id="page-data">{"a": </script>', "cannot be read"),
+        ('<script type="application/json" id="page-data">[1]</script>', "not a mapping"),
+        (
+            '<script type="application/json" id="page-data">{"format": "armpy report 1",'
+            ' "run_us": [1, "x", 3]}</script>',
+            "run_us is not a number",
+        ),
+        (
+            '<script type="application/json" id="page-data">{"format": "armpy report 1",'
+            ' "run_us": [1, 2, 3]}</script>',
+            "damaged: 'layers'",
+        ),
+    ],
+)
+def test_a_page_without_figures_is_refused(changed: str, message: str, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    page.write_text(changed)
+    with pytest.raises(ParserError, match=message) as caught:
+        read_figures(page)
+    assert str(page) in str(caught.value)

@@ -50,6 +50,12 @@ from armpy.cli.options import (
     type=MODEL_FILE,
     help="The float model that MODEL was quantised from, to compare outputs with.",
 )
+@click.option(
+    "--side-by-side",
+    type=MODEL_FILE,
+    metavar="PAGE",
+    help="Another report, of this model or of another one, to compare with this one.",
+)
 @click.option("--image", type=MODEL_FILE, help="A picture for a model with one image input.")
 @click.option(
     "--input",

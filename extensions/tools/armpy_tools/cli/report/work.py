@@ -26,7 +26,7 @@ from armpy.errors import LayerValidationError
 from armpy.model import Model
 from armpy.model.load_request import begins_prepared
 from armpy_tools.pages import render_page, write_page
-from armpy_tools.report import ReportSubject, report_sections
+from armpy_tools.report import ReportSubject, make_report, read_figures
 from armpy_tools.report.graph_picture import write_svg
 
 
@@ -39,6 +39,7 @@ def report(
     compared: tuple[str, ...],
     no_accuracy: bool,
     float_model: str | None,
+    side_by_side: str | None,
     size: tuple[int, int] | None,
     shape_sets: Sequence[Shapes],
     **given: Any,  # Any: click hands over the fields of RunRequest by name
@@ -57,6 +58,7 @@ def report(
     arrays = [text.rpartition("=")[2] for text in given["inputs"]]
     inputs = [load_request.model, float_model, given["image"], *arrays]
     check_outputs({"--output": str(path)}, inputs)
+    other = None if side_by_side is None else (Path(side_by_side).name, read_figures(side_by_side))
     show_progress = _ProgressLine()
     show_progress("loading")
     with load_model(load_request, profiling=True) as model, ExitStack() as stack:
@@ -69,11 +71,12 @@ def report(
                 float_name=Path(float_model).name,
             )
         try:
-            sections = report_sections(
+            page = make_report(
                 subject,
                 num_runs=runs,
                 backends=compared,
                 with_accuracy=not no_accuracy,
+                other=other,
                 on_progress=show_progress,
             )
         except LayerValidationError as error:
@@ -84,7 +87,8 @@ def report(
         finally:
             show_progress.close()
         about = str(model.placement).partition(";")[0] if model.placement is not None else ""
-    write_page(path, f"Report of {subject.name}", sections, about)
+    title = f"Report of {subject.name}"
+    write_page(path, title, page.sections, about, page.figures.page_data())
     click.echo(f"{path}: {path.stat().st_size / 1024:.0f} KiB")
     if opens:
         _open(path)

@@ -1,0 +1,200 @@
+"""Figures of a report: kept in its page, and compared with those of another page."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from armpy.errors import InvalidArgumentError, ParserError
+from armpy_tools.pages import Bar, Bars, Mark, Part, Table, Text, read_page_data
+
+_FORMAT = "armpy report 1"
+_MOST_LAYERS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class LayerFigures:
+    """A layer in a report."""
+
+    operator: str
+    backend: str
+    time_us: float | None
+    """Median of a run; None if it was not measured by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportFigures:
+    """Figures that a report measured."""
+
+    model: str
+    machine: str
+    date: str
+    run_us: tuple[float, float, float]
+    """First quartile, median and third quartile of a run."""
+    parameters: int
+    file_bytes: int
+    peak_bytes: int
+    largest_error: float | None
+    """Of a layer by itself against CpuRef, relative; None if it was not measured."""
+    layers: Mapping[str, LayerFigures]
+    """By short name."""
+
+    def page_data(self) -> dict[str, object]:
+        """The figures as `armpy_tools.pages.write_page` takes them."""
+        return {"format": _FORMAT, **asdict(self)}
+
+
+def read_figures(path: str | os.PathLike[str]) -> ReportFigures:
+    """Read the figures of a page that ``armpy report`` has written.
+
+    Raises
+    ------
+    ParserError
+        If it is another page, or damaged.
+    OSError
+        If it cannot be read.
+    """
+    data = read_page_data(path)
+    fix = "Write it again with this version of armpy: armpy report MODEL -o PAGE.html"
+    if data.get("format") != _FORMAT:
+        raise ParserError(
+            "the page holds no figures of a report",
+            where=os.fspath(path),
+            expected=repr(_FORMAT),
+            actual=repr(data.get("format")),
+            fix=fix,
+        )
+    try:
+        return _figures(data)
+    except (InvalidArgumentError, KeyError) as error:
+        raise ParserError(
+            f"the figures of the report are damaged: {error}", where=os.fspath(path), fix=fix
+        ) from error
+
+
+def _figures(data: Mapping[str, object]) -> ReportFigures:
+    low, median, high = (_number(value, "run_us") for value in _listed(data, "run_us", 3))
+    layers = data["layers"]
+    if not isinstance(layers, dict):
+        raise InvalidArgumentError("layers is not a mapping", actual=type(layers).__name__)
+    return ReportFigures(
+        str(data["model"]),
+        str(data["machine"]),
+        str(data["date"]),
+        (low, median, high),
+        int(_number(data["parameters"], "parameters")),
+        int(_number(data["file_bytes"], "file_bytes")),
+        int(_number(data["peak_bytes"], "peak_bytes")),
+        _number_or_none(data["largest_error"], "largest_error"),
+        {name: _layer(value, name) for name, value in layers.items()},
+    )
+
+
+def _layer(value: object, name: str) -> LayerFigures:
+    if not isinstance(value, dict):
+        raise InvalidArgumentError(f"{name} is not a mapping", actual=type(value).__name__)
+    time_us = _number_or_none(value["time_us"], f"time_us of {name}")
+    return LayerFigures(str(value["operator"]), str(value["backend"]), time_us)
+
+
+def _listed(data: Mapping[str, object], name: str, length: int) -> Sequence[object]:
+    value = data[name]
+    if not isinstance(value, list) or len(value) != length:
+        raise InvalidArgumentError(f"{name} is not a list of {length}", actual=repr(value)[:40])
+    return value
+
+
+def _number(value: object, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidArgumentError(f"{name} is not a number", actual=repr(value)[:40])
+    return value
+
+
+def _number_or_none(value: object, name: str) -> float | None:
+    return None if value is None else _number(value, name)
+
+
+def side_by_side(new: ReportFigures, old: ReportFigures, old_name: str) -> list[Part]:
+    """Parts of a page that compare two reports.
+
+    Parameters
+    ----------
+    new, old : ReportFigures
+        Of this page, and of an earlier one or one of another model.
+    old_name : str
+        What the other page is called.
+    """
+    times = ["this page>", f"{old_name}>"]
+    columns = ["layer", "operator", "backend", f"backend in {old_name}", *times, "difference>"]
+    notes: list[Part] = [
+        Text(f"The {what} differ: {one} and {other}.", "note")
+        for what, one, other in (
+            ("models", new.model, old.model),
+            ("machines", new.machine, old.machine),
+        )
+        if one != other
+    ]
+    bars = [
+        Bar(name, each.run_us[1], f"{each.run_us[1]:,.1f} us", interval=each.run_us[::2])
+        for name, each in (("this page", new), (old_name, old))
+    ]
+    return [
+        *notes,
+        Bars("Median time of a run, with its quartiles", bars, "report", "time"),
+        Table("Two reports side by side", ["", *times, "this by other>"], _whole_rows(new, old)),
+        Table(
+            "Layers side by side in microseconds, the largest differences first",
+            columns,
+            _layer_rows(new, old),
+        ),
+    ]
+
+
+def _whole_rows(new: ReportFigures, old: ReportFigures) -> list[tuple[object, ...]]:
+    """One line for each figure of the whole model."""
+    lines = [
+        ("first quartile of the runs, us", new.run_us[0], old.run_us[0]),
+        ("median of the runs, us", new.run_us[1], old.run_us[1]),
+        ("third quartile of the runs, us", new.run_us[2], old.run_us[2]),
+        ("peak memory, KiB", new.peak_bytes / 1024, old.peak_bytes / 1024),
+        ("file, KiB", new.file_bytes / 1024, old.file_bytes / 1024),
+        ("parameters, thousands", new.parameters / 1000, old.parameters / 1000),
+    ]
+    rows: list[tuple[object, ...]] = [
+        (name, f"{one:,.1f}", f"{other:,.1f}", f"{one / other:.3f}" if other else "")
+        for name, one, other in lines
+    ]
+    if new.largest_error is not None or old.largest_error is not None:
+        errors = [
+            "not measured" if error is None else f"{error:.2g}"
+            for error in (new.largest_error, old.largest_error)
+        ]
+        rows.append(("largest error of a layer", *errors, ""))
+    return [*rows, ("date", new.date, old.date, "")]
+
+
+def _layer_rows(new: ReportFigures, old: ReportFigures) -> list[tuple[object, ...]]:
+    """One line for each layer, matched by name."""
+    missing = LayerFigures("", "not there", None)
+    rows = []
+    for name in dict.fromkeys((*new.layers, *old.layers)):
+        one, other = new.layers.get(name, missing), old.layers.get(name, missing)
+        difference_us = (one.time_us or 0.0) - (other.time_us or 0.0)
+        kind = "good" if difference_us < 0 else "bad" if difference_us > 0 else "dim"
+        row = (
+            name,
+            one.operator or other.operator,
+            one.backend,
+            other.backend if one.backend == other.backend else Mark(other.backend, "bad"),
+            _layer_time(one),
+            _layer_time(other),
+            Mark(f"{difference_us:+,.2f}", kind),
+        )
+        rows.append((abs(difference_us), row))
+    rows.sort(key=lambda pair: -pair[0])
+    return [row for _, row in rows[:_MOST_LAYERS]]
+
+
+def _layer_time(layer: LayerFigures) -> str:
+    return "" if layer.time_us is None else f"{layer.time_us:,.2f}"
