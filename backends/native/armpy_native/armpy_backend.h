@@ -1,5 +1,5 @@
 /*
- * armpy_backend.h, version 1.0: a backend of armpy as a shared library with a C interface.
+ * armpy_backend.h, version 1.1: a backend of armpy as a shared library with a C interface.
  *
  * A library exports one function, armpy_backend_v1(), which returns a table of functions. armpy
  * hands it parts of neural networks as TensorFlow Lite models in memory; the library says which
@@ -11,10 +11,11 @@
  *
  * Rules
  *
- * Memory    The side that allocates memory frees it. Texts and tables that the library returns live as long as it
- *           is loaded. Arguments are valid during the call, except the graph of compile() and the
- *           bytes of load(), which stay valid and unchanged, aligned to 64 bytes, until release():
- *           weights can be used where they lie.
+ * Memory    The side that allocates memory frees it. Texts and tables that the library returns live
+ *           as long as it is loaded. Arguments are valid during the call, except the graph of
+ *           compile() and the bytes of load(), which stay valid and unchanged, aligned to 64 bytes,
+ *           until release(), as do the constants of compile_shared(): weights can be used where
+ *           they lie.
  * Errors    A function returns AP_OK or another ap_status, and describes the failure in ap_error,
  *           which is the caller's memory. No function may throw or exit.
  * Threads   armpy calls the functions of one device or program one after the other, except
@@ -35,7 +36,7 @@ extern "C" {
 #endif
 
 #define AP_VERSION_MAJOR 1
-#define AP_VERSION_MINOR 0
+#define AP_VERSION_MINOR 1
 
 #if defined(_WIN32)
 #define AP_EXPORT __declspec(dllexport)
@@ -163,6 +164,16 @@ typedef struct ap_backend {
 
     /* Release a program; its graph may be gone afterwards. */
     void (*release)(ap_program *program);
+
+    /*
+     * Optional, since 1.1: compile a model whose constants of more than 1,024 bytes are not in the
+     * graph, so that armpy need not copy them. Their buffers in the graph are empty, and the
+     * elements of buffer i are constants[i], at a multiple of 16 bytes, of 64 in compiled models;
+     * constants[i].data is NULL where the graph has them. A tensor is constant if its buffer is not
+     * buffer 0. The graphs of supported() have empty buffers, too, and compile() is not called.
+     */
+    int32_t (*compile_shared)(ap_device *device, ap_span graph, const ap_span *constants,
+                              uint64_t num_constants, ap_program **program, ap_error *error);
 } ap_backend;
 
 /* The library's one exported function. It returns the same table each time, never NULL. */
@@ -193,7 +204,8 @@ AP_ASSERT(offset_of_save, offsetof(ap_backend, save) == 72);
 AP_ASSERT(offset_of_load, offsetof(ap_backend, load) == 80);
 AP_ASSERT(offset_of_execute, offsetof(ap_backend, execute) == 88);
 AP_ASSERT(offset_of_release, offsetof(ap_backend, release) == 96);
-AP_ASSERT(size_of_backend, sizeof(ap_backend) == 104);
+AP_ASSERT(offset_of_compile_shared, offsetof(ap_backend, compile_shared) == 104);
+AP_ASSERT(size_of_backend, sizeof(ap_backend) == 112);
 
 #ifdef __cplusplus
 }

@@ -10,6 +10,8 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from weakref import WeakValueDictionary
 
+import numpy as np
+
 from armpy.backend import (
     BackendOption,
     DeviceInfo,
@@ -19,14 +21,18 @@ from armpy.backend import (
     IEnginePrograms,
     ILayerSupport,
     Numerics,
+    OptimizationViews,
     OptionValue,
     OptionValues,
     PreparationRequest,
+    SavedProgram,
+    Substitution,
     postpone_compilation,
 )
 from armpy.errors import ArmpyError, InvalidArgumentError, UnimplementedError
 from armpy.frontends.tflite.reader import read_model
-from armpy.graph import SubgraphView
+from armpy.graph import SubgraphView, Value
+from armpy.ops.backend_internal import PreCompiled
 from armpy.ops.operation import Array
 from armpy.types import BackendId, DeviceType
 from armpy_native.layer_support import NativeLayerSupport
@@ -39,12 +45,13 @@ from armpy_native.library import (
     load_library,
     span_of,
 )
-from armpy_tools.tflite_writer.tflite import view_bytes
+from armpy_tools.tflite_writer.tflite import view_bytes, view_bytes_and_constants
 
 _log = logging.getLogger("armpy.native")
 
-_MODEL, _SAVED = b"0", b"1"
-"""First byte of what is kept: a .tflite model follows, or the library's compiled form."""
+_MODEL, _COMPILED = "model", "compiled"
+"""Parts of a saved program: the .tflite model, or the library's compiled form. Constants that are
+not in the model are parts called by the numbers of their buffers."""
 
 
 class NativeProgram(IEngineProgram):
@@ -55,9 +62,17 @@ class NativeProgram(IEngineProgram):
 
     @property
     def model(self) -> bytes:
-        """The compiled form if the library has one, else the .tflite model."""
+        """The .tflite model."""
+        return self._program.graph.tobytes()
+
+    @property
+    def parts(self) -> dict[str, bytes | Array]:
+        """The compiled form if the library has one, else the model and its constants."""
         saved = self._program.saved()
-        return _MODEL + self._program.graph.tobytes() if saved is None else _SAVED + saved
+        if saved is not None:
+            return {_COMPILED: saved}
+        constants = self._program.constants.items()
+        return {_MODEL: self.model, **{str(n): x.reshape(-1).view(np.uint8) for n, x in constants}}
 
     def execute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Have the library compute the outputs."""
@@ -83,7 +98,7 @@ class NativePrograms(IEnginePrograms):
         }
 
     def compile(self, model: bytes, about: Mapping[str, OptionValue]) -> NativeProgram:
-        """Have the library compile a model, or load its compiled form.
+        """Have the library compile a model.
 
         Raises
         ------
@@ -91,16 +106,32 @@ class NativePrograms(IEnginePrograms):
             If the library refuses it.
         """
         device = device_of(self._library.path, str(about["options"]))
-        content = memoryview(model)[1:]
-        graph = aligned(content)
-        if model[:1] == _SAVED:
-            return NativeProgram(Program(device, graph, "load"))
-        (subgraph,) = read_model(content).tables("Subgraphs", "subgraph")
+        graph = aligned(model)
+        (subgraph,) = read_model(memoryview(model)).tables("Subgraphs", "subgraph")
         num_operators = len(subgraph.tables("Operators", "operator"))
         for reason in device.supports(span_of(graph), num_operators):
             if reason:
                 raise UnimplementedError(reason, where=self._library.id)
         return NativeProgram(Program(device, graph))
+
+    def save(self, program: object, options: OptionValues) -> SavedProgram:
+        """Write down the compiled form, or the model with its constants as parts of their own."""
+        assert isinstance(program, NativeProgram)
+        return SavedProgram(self.describe(options), program.parts)
+
+    def load(self, saved: SavedProgram) -> NativeProgram:
+        """Load the compiled form, or compile the model with the constants where they lie."""
+        device = device_of(self._library.path, str(saved.about["options"]))
+        parts = {name: np.frombuffer(part, np.uint8) for name, part in saved.parts.items()}
+        if _COMPILED in parts:
+            return NativeProgram(Program(device, aligned(parts[_COMPILED].data), "load"))
+        graph = aligned(parts.pop(_MODEL).data)
+        if not parts:
+            return NativeProgram(Program(device, graph))
+        if not self._library.table.compile_shared:
+            raise UnimplementedError("the library lacks compile_shared", where=self._library.id)
+        constants = {int(number): part for number, part in parts.items()}
+        return NativeProgram(Program(device, graph, "compile_shared", constants))
 
 
 class NativeContext(IBackendContext):
@@ -173,8 +204,33 @@ class NativeBackend(IEngineBackend):
         return NativeLayerSupport(device_of(self.library.path, str(options.get("options", "{}"))))
 
     def convert(self, view: SubgraphView) -> bytes:
-        """A .tflite model of the subgraph, after a byte that tells it from a compiled form."""
-        return _MODEL + view_bytes(view)
+        """A .tflite model of the subgraph."""
+        return view_bytes(view)
+
+    def optimize_subgraph_view(
+        self, view: SubgraphView, request: PreparationRequest
+    ) -> OptimizationViews:
+        """Compile the whole subgraph, and execute it once, on zeros.
+
+        Constants stay where they are, if the library can use them there. What the library refuses,
+        or fails at, goes to the next backend.
+        """
+        options = {**self._runtime_options, **request.model_options}
+        device = device_of(self.library.path, str(options.get("options", "{}")))
+        if self.library.table.compile_shared:
+            graph, constants = view_bytes_and_constants(view)
+            program = NativeProgram(Program(device, aligned(graph), "compile_shared", constants))
+        else:
+            program = NativeProgram(Program(device, aligned(self.convert(view))))
+        program.execute(*(list(map(_zeros, values)) for values in (view.inputs, view.outputs)))
+        shapes = tuple(value.info.known_shape for value in view.outputs)
+        substitution = Substitution.by_operation(view, PreCompiled(program, shapes))
+        return OptimizationViews([substitution])
+
+
+def _zeros(value: Value) -> Array:
+    """Elements of a tensor."""
+    return np.zeros(value.info.known_shape, value.info.data_type.dtype)
 
 
 # Weak: a device is closed after the last runtime, program and question that use it.

@@ -15,6 +15,8 @@ from armpy.tensor import TensorInfo
 from armpy_native.library import Device, aligned, span_of
 from armpy_tools.tflite_writer.tflite import layer_model
 
+_MOST_ANSWERS = 4096
+
 
 class NativeLayerSupport(ILayerSupport):
     """Asks a library about the layers of one network.
@@ -28,6 +30,18 @@ class NativeLayerSupport(ILayerSupport):
         self._device = device
 
     def is_layer_supported(
+        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+    ) -> Support:
+        """Ask about a layer, unless an equal one has been asked about before."""
+        answers = self._device.answers
+        question = operation, tuple(inputs), tuple(outputs)
+        if question not in answers:
+            if len(answers) >= _MOST_ANSWERS:
+                answers.clear()
+            answers[question] = self._ask_alone(*question)
+        return answers[question]
+
+    def _ask_alone(
         self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
     ) -> Support:
         """Ask about a network of one layer, whose constants are zeros."""
@@ -53,7 +67,10 @@ class NativeLayerSupport(ILayerSupport):
     def are_layers_supported(self, layers: Sequence[Layer]) -> list[Support]:
         """Ask about all layers in one model; those that it cannot hold are refused."""
         shapes = [_unknown_shape((*x.input_infos, *x.output_infos)) for x in layers]
-        model = layer_model([x for x, text in zip(layers, shapes, strict=True) if not text])
+        model = layer_model(
+            [x for x, text in zip(layers, shapes, strict=True) if not text],
+            shares_constants=bool(self._device.library.table.compile_shared),
+        )
         graph = aligned(model.content)
         reasons = self._device.supports(span_of(graph), model.num_operators)
         parts = zip(model.problems, model.operators, strict=True)

@@ -6,7 +6,7 @@ import ctypes
 import json
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from ctypes import (
     CFUNCTYPE,
@@ -24,10 +24,11 @@ from ctypes import (
     c_void_p,
 )
 from functools import cache, partial
+from types import MappingProxyType
 
 import numpy as np
 
-from armpy.backend import current_cancellation
+from armpy.backend import Support, current_cancellation
 from armpy.errors import (
     ArmpyError,
     BackendError,
@@ -43,7 +44,7 @@ from armpy.ops.operation import Array
 from armpy.types import DeviceType
 
 SYMBOL = "armpy_backend_v1"
-VERSION = (1, 0)
+VERSION = (1, 1)
 ALIGNMENT_BYTES = 64
 MOST_TEXT_BYTES = 1 << 20
 """Most bytes of a description or of reasons; a library that asks for more is refused."""
@@ -170,6 +171,10 @@ class Backend(Structure):
             ),
         ),
         ("release", CFUNCTYPE(None, c_void_p)),
+        (
+            "compile_shared",
+            CFUNCTYPE(c_int32, c_void_p, Span, POINTER(Span), c_uint64, _Handle, _Error),
+        ),
     )
 
 
@@ -226,8 +231,11 @@ class Library:
         least = Backend.release.offset + Backend.release.size
         if header.struct_size < least:
             raise self._wrong("struct_size", f"at least {least}", str(header.struct_size))
-        # A copy, which the library cannot change after it has been checked.
-        self.table = Backend.from_buffer_copy(ctypes.string_at(address, ctypes.sizeof(Backend)))
+        # A copy, which the library cannot change after it has been checked. The members that an
+        # older library lacks are NULL.
+        size_bytes = ctypes.sizeof(Backend)
+        table = ctypes.string_at(address, min(header.struct_size, size_bytes))
+        self.table = Backend.from_buffer_copy(table.ljust(size_bytes, b"\0"))
         for name in _REQUIRED:
             if not getattr(self.table, name):
                 raise self._wrong(f"the function {name}", "a function", "NULL")
@@ -282,6 +290,8 @@ class Device:
     def __init__(self, library: Library, options: str = "{}") -> None:
         self.library = library
         self.lock = threading.RLock()
+        # About single layers, as long as the device is open.
+        self.answers: dict[object, Support] = {}
         text = options.encode()
         self._options = ctypes.create_string_buffer(text, len(text) + 1)
         span = Span(ctypes.addressof(self._options), len(text))
@@ -399,15 +409,31 @@ class Program:
     device : Device
     graph : ndarray of uint8
         A .tflite model, or what `saved` gave, as `aligned` makes it.
-    function : {"compile", "load"}
+    function : {"compile", "load", "compile_shared"}
+    constants : mapping of int to ndarray, C-contiguous
+        For ``compile_shared``, the elements of the graph's empty buffers by their number.
     """
 
-    def __init__(self, device: Device, graph: Array, function: str = "compile") -> None:
+    def __init__(
+        self,
+        device: Device,
+        graph: Array,
+        function: str = "compile",
+        constants: Mapping[int, Array] = MappingProxyType({}),
+    ) -> None:
         self.device = device
         self.graph = graph
+        # The library reads them where they lie as long as the program is there.
+        self.constants = {number: _well_placed(array) for number, array in constants.items()}
         self.handle = c_void_p()
+        arguments: tuple[object, ...] = ()
+        if function == "compile_shared":
+            spans = (Span * (max(self.constants, default=-1) + 1))()
+            for number, array in self.constants.items():
+                spans[number] = span_of(array)
+            arguments = spans, len(spans)
         with device.lock:
-            device.call(function, device.handle, span_of(graph), byref(self.handle))
+            device.call(function, device.handle, span_of(graph), *arguments, byref(self.handle))
         if not self.handle.value:
             raise device.broken(function, "returned no program")
         concurrent = device.facts.get("concurrent") is True
@@ -523,6 +549,13 @@ def aligned(data: bytes | memoryview) -> Array:
     view[:] = np.frombuffer(data, np.uint8)
     view.flags.writeable = False
     return view
+
+
+def _well_placed(array: Array) -> Array:
+    """An array that begins at a multiple of 16: the same if it does, else a copy."""
+    if address_of(array) % 16:
+        return aligned(array.tobytes())
+    return array
 
 
 def span_of(data: Array) -> Span:

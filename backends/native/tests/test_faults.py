@@ -314,16 +314,24 @@ def test_a_fault_of_save_or_load_is_named(tmp_path: Path, fault: str) -> None:
     made = open_library(str(path))()
     graph = network()
     engine = made.get_engine()
-    about = engine.describe({})
-    program = engine.compile(made.convert(SubgraphView.of(graph, graph.layers[:3])), about)
+    model = made.convert(SubgraphView.of(graph, graph.layers[:3]))
+    program = engine.compile(model, engine.describe({}))
     with pytest.raises(ArmpyError, match=reason):
-        engine.compile(program.model, about)
+        engine.load(engine.save(program, {}))
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(
     "function",
-    ["open_device", "close_device", "describe", "supported", "compile", "execute", "release"],
+    [
+        "open_device",
+        "close_device",
+        "describe",
+        "supported",
+        "compile_shared",
+        "execute",
+        "release",
+    ],
 )
 def test_a_crash_of_an_isolated_library_does_not_end_the_application(
     tmp_path: Path, function: str

@@ -11,14 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from armpy import Model, Network, Runtime, RuntimeOptions, TensorInfo
+from armpy import Model, Network, Runtime, RuntimeOptions, TensorInfo, load
 from armpy.backend import PreparationRequest
 from armpy.errors import BackendUnavailableError, InvalidArgumentError, UnimplementedError
-from armpy.graph import SubgraphView
+from armpy.graph import Graph, SubgraphView
 from armpy.ops import (
     Activation,
     ActivationFunction,
     BinaryOperation,
+    Cast,
     ElementwiseBinary,
     FullyConnected,
 )
@@ -114,6 +115,9 @@ def test_one_question_to_the_library_is_about_all_layers_of_a_network(
     y = net.add(Activation(ActivationFunction.SOFT_RELU), y, name="not in the format")
     y = net.add(Activation(ActivationFunction.TANH, 1.0, 1.0), y, name="tanh")
     net.output("y", net.add(ElementwiseBinary(BinaryOperation.MUL), y, x, name="product"))
+    short = net.input("short", TensorInfo((2,), DataType.BFLOAT16))
+    widened = net.add(Cast(), short, name="short", output=TensorInfo((2,), DataType.FLOAT32))
+    net.output("z", widened)
     layers = net.build().layers
     old = "    (void)device, (void)error;\n    model from"
     assert old in source()
@@ -127,9 +131,63 @@ def test_one_question_to_the_library_is_about_all_layers_of_a_network(
         "the .tflite format has no such SOFT_RELU",
         "the operator is not Add, Mul, Relu or FullyConnected",
         "",
+        "the format has no type BFLOAT16",
     ]
     alone = [support.is_layer_supported(x.operation, x.input_infos, x.output_infos) for x in layers]
     assert [answer.text for answer in alone] == [answer.text for answer in answers]
+
+
+def wide_network() -> Graph:
+    """A fully connected layer with 256 KiB of weights."""
+    net = Network("wide")
+    x = net.input("x", TensorInfo((1, 256), DataType.FLOAT32))
+    weights = net.constant(np.linspace(-1, 1, 256 * 256, dtype=np.float32).reshape(256, 256))
+    net.output("y", net.add(FullyConnected(), x, weights))
+    return net.build()
+
+
+def test_weights_are_used_where_they_lie(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    old = "    (void)device;\n    model from = read_model(graph, constants"
+    assert old in source()
+    new = (
+        "    char line[64];\n    for (uint64_t i = 0; i < num_constants; i++)\n"
+        "        if (constants[i].data) {\n"
+        '            snprintf(line, sizeof line, "at %p", constants[i].data);\n'
+        "            device->host->log(NULL, 20, line);\n        }\n"
+    )
+    path = build(tmp_path, source().replace(old, new + old.partition("\n")[2]))
+    graph = wide_network()
+    (weights,) = [value.data for value in graph.values() if value.data is not None]
+    x = np.ones((1, 256), np.float32)
+    with (
+        caplog.at_level("INFO", logger="armpy.native"),
+        runtime_of(path) as runtime,
+        Model(graph, runtime) as model,
+    ):
+        np.testing.assert_allclose(model(x), x @ weights.T, rtol=1e-4, atol=1e-4)
+        saved = tmp_path / "saved.armpy"
+        model.save(saved)
+        assert caplog.messages == [f"at {library.address_of(weights):#x}"]
+        caplog.clear()
+        with load(saved, runtime=runtime) as again:
+            np.testing.assert_allclose(again(x), x @ weights.T, rtol=1e-4, atol=1e-4)
+    (message,) = caplog.messages
+    assert int(message.removeprefix("at "), 16) % 64 == 0
+    assert saved.stat().st_size < 1.2 * weights.nbytes  # in the graph and the program, stored once
+
+
+def test_a_library_of_version_1_0_is_used_by_its_own_table(tmp_path: Path) -> None:
+    old = source().replace(
+        "{sizeof(ap_backend), AP_VERSION_MAJOR, AP_VERSION_MINOR}", "{104, 1, 0}"
+    )
+    # What follows its table in memory is not a function.
+    old = old.replace("    release,\n    compile_shared,\n", "    release,\n    (void *)16,\n")
+    x = np.ones((1, 256), np.float32)
+    with Model(wide_network(), runtime_of(build(tmp_path, old, "libold.so", "-w"))) as model:
+        with Model(wide_network()) as reference:
+            np.testing.assert_allclose(model(x), reference(x), rtol=1e-4, atol=1e-4)
+        assert model.placement is not None
+        assert model.placement.layers_by_backend == {"AcmeNpu": 1}
 
 
 def test_a_bound_execution_reads_and_writes_its_arrays(sample: Path) -> None:

@@ -14,6 +14,7 @@ from armpy.frontends.tflite.metadata import METADATA_NAME, stored_metadata
 from armpy.frontends.tflite.packed_files import PackedFiles
 from armpy.frontends.tflite.reader import read_model
 from armpy.graph import Graph, Layer, SubgraphView, Value
+from armpy.ops.operation import Array
 from armpy.store.owned_files import replacing
 from armpy_tools.tflite_writer.operators import write_layer
 from armpy_tools.tflite_writer.writer import TfliteWriter
@@ -96,7 +97,7 @@ def tflite_bytes(graph: Graph, about: str = "armpy", extras: Extras | None = Non
     inputs = {value.name: value for value in graph.inputs}
     outputs = dict(zip(graph.output_names, graph.outputs, strict=True))
     extras = extras or Extras()
-    content = _content(graph.layers, inputs, outputs, about, extras.metadata)
+    content = _content(TfliteWriter(), graph.layers, inputs, outputs, about, extras.metadata)
     if not extras.files:
         return content
     packed = io.BytesIO(content)
@@ -111,9 +112,20 @@ def view_bytes(view: SubgraphView) -> bytes:
 
     Its inputs and outputs are those of the view, in order, named by their number.
     """
+    return _view_content(TfliteWriter(), view)
+
+
+def view_bytes_and_constants(view: SubgraphView) -> tuple[bytes, dict[int, Array]]:
+    """As `view_bytes`, with empty buffers for large constants, and these by buffer number."""
+    writer = TfliteWriter(shares_constants=True)
+    return _view_content(writer, view), writer.shared
+
+
+def _view_content(writer: TfliteWriter, view: SubgraphView) -> bytes:
+    """The contents of a file with the layers of a view."""
     inputs = {f"input_{i}": value for i, value in enumerate(view.inputs)}
     outputs = {f"output_{i}": value for i, value in enumerate(view.outputs)}
-    return _content(view.layers, inputs, outputs, "armpy", {})
+    return _content(writer, view.layers, inputs, outputs, "armpy", {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,15 +140,17 @@ class LayerModel:
     """Why each layer cannot be written; empty where it can."""
 
 
-def layer_model(layers: Sequence[Layer]) -> LayerModel:
+def layer_model(layers: Sequence[Layer], *, shares_constants: bool = False) -> LayerModel:
     """Write the layers of a network that can be written, as a file with nameless tensors.
 
     Parameters
     ----------
     layers : sequence of Layer
         In the network's order.
+    shares_constants : bool
+        As for `TfliteWriter`.
     """
-    writer = TfliteWriter(has_names=False)
+    writer = TfliteWriter(has_names=False, shares_constants=shares_constants)
     operators, problems = [], []
     for layer in layers:
         first, problem = writer.num_operators, ""
@@ -147,8 +161,10 @@ def layer_model(layers: Sequence[Layer]) -> LayerModel:
             writer.remove_operators(first)
         operators.append(range(first, writer.num_operators))
         problems.append(problem)
-    written = {value for layer in layers for value in layer.outputs}
-    read = {value for layer in layers for value in layer.inputs if value is not None}
+    # Tensors of the others can be of types that the format lacks.
+    whole = [layer for layer, problem in zip(layers, problems, strict=True) if not problem]
+    written = {value for layer in whole for value in layer.outputs}
+    read = {value for layer in whole for value in layer.inputs if value is not None}
     sources = {value.name: writer.value(value) for value in read - written if value.data is None}
     results = {value.name: writer.value(value) for value in written - read}
     content = writer.file(sources, results, "armpy")
@@ -156,6 +172,7 @@ def layer_model(layers: Sequence[Layer]) -> LayerModel:
 
 
 def _content(
+    writer: TfliteWriter,
     layers: Iterable[Layer],
     inputs: Mapping[str, Value],
     outputs: Mapping[str, Value],
@@ -163,7 +180,6 @@ def _content(
     metadata: Mapping[str, bytes],
 ) -> bytes:
     """The contents of a file with one subgraph."""
-    writer = TfliteWriter()
     sources = {name: writer.value(value, name) for name, value in inputs.items()}
     for name, value in outputs.items():
         writer.value(value, name)

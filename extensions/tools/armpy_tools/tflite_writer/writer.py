@@ -17,6 +17,8 @@ from armpy.types import DataType
 
 IDENTIFIER = b"TFL3"
 _LARGEST_OLD_CODE = 127
+LARGEST_COPIED_BYTES = 1024
+"""Most bytes of a constant that is in the file even if others are shared."""
 
 _TYPES = {
     DataType.FLOAT32: "FLOAT32",
@@ -47,10 +49,19 @@ class TfliteWriter:
     ----------
     has_names : bool
         Whether tensors, inputs and outputs are named in the file.
+    shares_constants : bool
+        Whether the file has empty buffers instead of constants of more than `LARGEST_COPIED_BYTES`.
+
+    Attributes
+    ----------
+    shared : dict of int to ndarray
+        The elements of the empty buffers, by their number; not copied where they are contiguous.
     """
 
-    def __init__(self, *, has_names: bool = True) -> None:
+    def __init__(self, *, has_names: bool = True, shares_constants: bool = False) -> None:
         self._has_names = has_names
+        self._shares_constants = shares_constants
+        self.shared: dict[int, Array] = {}
         self._tensors: list[FlatTable] = []
         self._operators: list[FlatTable] = []
         self._buffers: list[FlatTable] = [FlatTable("Buffer", {})]
@@ -204,8 +215,12 @@ class TfliteWriter:
 
     def _buffer(self, data: Array) -> int:
         """The buffer of a constant's elements; equal ones are stored once."""
-        content = np.ascontiguousarray(data, data.dtype.newbyteorder("<")).tobytes()
-        return self._content_buffer(content)
+        array = np.ascontiguousarray(data, data.dtype.newbyteorder("<"))
+        if not self._shares_constants or array.nbytes <= LARGEST_COPIED_BYTES:
+            return self._content_buffer(array.tobytes())
+        self.shared[len(self._buffers)] = array
+        self._buffers.append(FlatTable("Buffer", {}))
+        return len(self._buffers) - 1
 
     def _content_buffer(self, content: bytes) -> int:
         """The buffer of some bytes."""
