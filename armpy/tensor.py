@@ -167,7 +167,7 @@ class TensorInfo:
     Raises
     ------
     InvalidArgumentError
-        If a dimension is no integer or negative, or the rank is above `MAX_RANK`.
+        If a dimension is not an integer or negative, or the rank is above `MAX_RANK`.
 
     References
     ----------

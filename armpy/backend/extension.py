@@ -183,7 +183,7 @@ def _checked(extension: str, what: str, kind: type[_Entry], entries: object) -> 
     given = tuple(entries) if isinstance(entries, Sequence) else ()
     if not isinstance(entries, Sequence) or not all(isinstance(e, kind) for e in given):
         raise InvalidArgumentError(
-            f"the {what} are not what they should be",
+            f"the {what} have the wrong type",
             where=extension,
             expected=f"a sequence of {kind.__name__}",
             actual=repr(entries),

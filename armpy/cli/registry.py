@@ -50,7 +50,7 @@ def find_origin(request: CliLoadRequest, registry: BackendRegistry) -> ModelOrig
         name, equals, value = text.partition("=")
         if not (name and equals):
             raise InvalidArgumentError(
-                "this is no option of a front-end",
+                "this is not an option of a front-end",
                 where="--front-end-option",
                 expected="NAME=VALUE",
                 actual=f"'{text}'",
@@ -84,7 +84,7 @@ def split_option(text: str) -> tuple[str, str, str]:
     backend_id, _, name = option.rpartition(".")
     if not (backend_id and name and equals):
         raise InvalidArgumentError(
-            "this is no option of a backend",
+            "this is not an option of a backend",
             where="--backend-option",
             expected="ID.NAME=VALUE",
             actual=f"'{text}'",

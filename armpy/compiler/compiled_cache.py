@@ -167,7 +167,7 @@ class CachedPart(NamedTuple):
         # A bad file costs a compilation and no network: the part is made anew.
         except ArmpyError as error:
             _log.info("%s; the part is prepared anew", error)
-            return None, f"the backend does not take what was kept: {error}"
+            return None, f"the backend does not take the stored part: {error}"
 
     def _kept(self, parts: CompiledParts, key: Key, views: OptimizationViews) -> str:
         """Keep what the backend writes down; why nothing is kept, or empty."""
@@ -305,7 +305,7 @@ def views_of(
         for numbers in head["untouched"]:
             views.untouched.append(view.part([view.layers[number] for number in numbers]))
     except (IndexError, KeyError, StopIteration, TypeError, ValueError) as error:
-        text = f"what was kept has another layout: {error!r}"
+        text = f"the stored part has another layout: {error!r}"
         raise BackendCapabilityError(text, where=backend.get_id()) from error
     return views
 

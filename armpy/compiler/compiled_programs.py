@@ -63,12 +63,12 @@ def _why_unkept(saved: SavedProgram) -> str:
         # Tried out, as a mapping can have anything deep inside.
         json.dumps(dict(saved.about))
     except (TypeError, ValueError) as error:
-        return f"about has what JSON has not: {error}"
+        return f"about cannot be written as JSON: {error}"
     if not isinstance(saved.code, tuple | list):
         return f"code is {describe(saved.code)}, not a tuple of names"
     for name, part in saved.parts.items():
         if not isinstance(name, str):
-            return f"a part is called {describe(name)}, which is no text"
+            return f"a part is called {describe(name)}, which is not text"
         is_array = isinstance(part, np.ndarray) and part.dtype == np.uint8
         if not is_array and not isinstance(part, bytes):
             return f"the part {name!r} is {describe(part)}, neither bytes nor an array of uint8"
@@ -77,7 +77,7 @@ def _why_unkept(saved: SavedProgram) -> str:
     if not isinstance(saved.views, Mapping):
         return f"views are {describe(saved.views)}, no mapping"
     if others := [name for name in saved.views if name not in saved.parts or name in saved.code]:
-        return f"there are views of {others[0]!r}, which is no part with data"
+        return f"there are views of {others[0]!r}, which is not a part with data"
     try:
         for name, views in saved.views.items():
             json.dumps(list(views))

@@ -40,7 +40,7 @@ class HostBackend(IBackendInternal):
 
     Notes
     -----
-    It is no plugin and never listed. The runtime makes its workloads, which run networks.
+    It is not a plugin and never listed. The runtime makes its workloads, which run networks.
     """
 
     def get_id(self) -> BackendId:

@@ -83,7 +83,7 @@ def _options(backends: Sequence[str | IBackendInternal] | None) -> RuntimeOption
         return RuntimeOptions(backends=ids)
     if len(objects) < len(backends):
         raise InvalidArgumentError(
-            "these are no backends, or given in several ways",
+            "these are not backends, or given in several ways",
             where="backends",
             expected="ids, or backends",
             actual=", ".join(type(one).__name__ for one in backends),

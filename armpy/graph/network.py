@@ -492,7 +492,7 @@ def chosen_shape(name: str, declared: Shape | None, given: Iterable[int]) -> tup
     Raises
     ------
     InvalidArgumentError
-        If it leaves a dimension open, is no sequence of sizes, or does not fit.
+        If it leaves a dimension open, is not a sequence of sizes, or does not fit.
     """
     try:
         shape = tuple(operator.index(size) for size in given)

@@ -127,7 +127,7 @@ class ModelFacts:
     """Facts of a model, and where its layers went."""
 
     file_bytes: int
-    """Of the model's file, and of those beside it that hold its constants; 0 for what is no file.
+    """Size of the model's file, and of its files of constants; 0 without a file.
     """
     parameters: int
     parameter_bytes: int

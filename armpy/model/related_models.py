@@ -28,7 +28,7 @@ class Signatures(Generic[ModelT]):
         open_model: Callable[[str, Signatures[ModelT], ModelT], ModelT] | None = None,
         first_name: str | None = None,
     ) -> None:
-        # Returns the names, in the file's order; a model that is no file has none.
+        # Returns the names, in the file's order; a model that is not a file has none.
         self._read_names = read_names
         # Makes the model for a name; called with these signatures and the file's first model.
         self._open_model = open_model

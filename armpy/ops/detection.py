@@ -303,7 +303,7 @@ class DetectionPostProcess(Operation):
         length = sizes["k"]
         require(
             length is None or length >= _BOX_LENGTH,
-            "the encodings are no boxes",
+            "the encodings are not boxes",
             expected=f"{_BOX_LENGTH} numbers or more",
             actual=length,
         )

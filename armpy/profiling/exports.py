@@ -125,7 +125,7 @@ def read_summary(path: str | os.PathLike[str]) -> Summary:
             "there is no profile in the file",
             where=where,
             expected="a file that 'armpy run MODEL --profile FILE.json' has written",
-            fix="Write it anew: files of earlier versions have events only",
+            fix="Write it again: files of earlier versions have events only",
         ) from error
 
 
@@ -140,7 +140,7 @@ def _summary(document: Mapping[str, Any]) -> Summary:
     totals = (summary.num_executions, summary.wall_ns, summary.elapsed_ns, summary.load_ns)
     numbers = (*totals, *summary.run_ns)
     if not all(type(number) is int and number >= 0 for number in numbers):
-        raise ValueError("a time is no number")
+        raise ValueError("a time is not a number")
     return summary
 
 

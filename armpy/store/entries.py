@@ -390,10 +390,10 @@ def _header(contents: bytes, size: int) -> tuple[_Header, int]:
     try:
         kind, key, description, group, sizes = json.loads(text)
     except (ValueError, TypeError, RecursionError) as error:
-        raise UnusableError("what it says about itself cannot be read") from error
+        raise UnusableError("its description cannot be read") from error
     named = all(isinstance(word, str) for word in (kind, key, description, group))
     if not named or not isinstance(sizes, list) or not all(type(s) is int for s in sizes):
-        refuse("what it says about itself cannot be understood")
+        refuse("its description cannot be parsed")
     header = _Header(kind, key, description, group, tuple(sizes))
     return header, _HEAD.size + num_text + len(_padding(num_text))
 

@@ -50,7 +50,7 @@ def opened(path: str | os.PathLike[str]) -> Iterator[int]:
         # Of what was opened: the path may lead to another file by now.
         info = os.fstat(handle)
         if not stat.S_ISREG(info.st_mode):
-            refuse("it is no regular file")
+            refuse("it is not a regular file")
         if hasattr(os, "geteuid"):
             if info.st_uid != os.geteuid():
                 refuse("it belongs to another user")

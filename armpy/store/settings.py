@@ -64,7 +64,7 @@ class CompilationCaching:
             raise InvalidArgumentError("a caching token goes with a folder", where="folder")
         if self.folder is not None and not _can_be_path(self.folder):
             raise InvalidArgumentError(
-                "the folder is no path", where="folder", actual=repr(self.folder)
+                "the folder is not a path", where="folder", actual=repr(self.folder)
             )
         if self.limit_bytes is not None and self.limit_bytes <= 0:
             raise InvalidArgumentError(

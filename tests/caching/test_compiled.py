@@ -213,7 +213,7 @@ def test_what_the_backend_does_not_take_is_compiled_anew(refusal: str, tmp_path:
     tried = ["check"] if method == "check" else ["check", "load"]
     assert asked(backend) == [*tried, "optimize", "save"]
     assert not use.is_hit
-    assert "the backend does not take what was kept" in use.reason
+    assert "the backend does not take the stored part" in use.reason
     assert reason in use.reason
     backend = npu()
     assert only_use(load(backend, tmp_path)).is_hit, "what was made anew was not kept"

@@ -235,7 +235,7 @@ def test_verbose_logs_to_stderr(cli: Cli, arguments: tuple[str, ...]) -> None:
         (["run", MODEL, "--image", SEVEN, "--labels", SEVEN], "not a text file"),
         (["run", MODEL, "--input", "y=x.npy"], f"no such input. Expected one of '{INPUT}'"),
         (["run", MODEL, "--input", f"{INPUT}={MODEL}"], "not a .npy file"),
-        (["run", MODEL, "--input", f"{INPUT}={LABELS}"], "no array of numbers"),
+        (["run", MODEL, "--input", f"{INPUT}={LABELS}"], "not an array of numbers"),
         (["run", MODEL, "--signature", "other"], "no such signature. Expected 'serving_default'"),
         (["run", MODEL, "--output", LABELS], "is a file"),
         pytest.param(

@@ -156,7 +156,7 @@ def test_a_wrong_key_is_found_before_compiling(
 ) -> None:
     pytest.importorskip("cryptography")
     monkeypatch.setattr("armpy.load", None)
-    assert "no private key" in cli.err("compile", MODEL, "-o", output, "--sign", MODEL)
+    assert "not a private key" in cli.err("compile", MODEL, "-o", output, "--sign", MODEL)
 
 
 @pytest.mark.nightly

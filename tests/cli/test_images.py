@@ -65,7 +65,9 @@ def test_the_layout_follows_from_the_place_of_the_channels(
     ids=str,
 )
 def test_an_input_that_is_no_image_is_rejected(info: TensorInfo) -> None:
-    with pytest.raises(InvalidArgumentError, match=r"input 'x': the input is no image.*--input"):
+    with pytest.raises(
+        InvalidArgumentError, match=r"input 'x': the input is not an image.*--input"
+    ):
         image_layout("x", info)
 
 

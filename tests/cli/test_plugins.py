@@ -142,7 +142,7 @@ def test_a_tflite_file_says_so_without_a_plugin(cli: Cli) -> None:
             "'depth' cannot have this value. Expected int at least",
         ),
         (["--front-end-option", "dept=3"], "the front-end has no option 'dept'"),
-        (["--front-end-option", "depth"], "this is no option of a front-end"),
+        (["--front-end-option", "depth"], "this is not an option of a front-end"),
         (["--front-end-option", "depth=2", "--front-end-option", "depth=2"], "is given twice"),
         (["--front-end", "toys"], "there is no front-end 'toys'. Expected one of tflite, "),
         (["--front-end", "tflite"], "not a .tflite file"),

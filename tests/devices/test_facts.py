@@ -241,7 +241,7 @@ def test_typical_figures_are_better_than_none() -> None:
 def test_typical_figures_that_cannot_be_are_not_used(caplog: pytest.LogCaptureFixture) -> None:
     facts = device_facts(BackendProxy(Typical(tensors(-1.0))))
     assert (facts.figures, facts.figures_source) == (None, FigureSource.ASSUMED)
-    assert "exec_time is no figure" in caplog.text
+    assert "exec_time is not a number" in caplog.text
 
 
 def tensors(exec_time: Any, power_usage: Any = 1.0) -> DeviceFigures:
@@ -278,7 +278,7 @@ def test_figures_of_a_lying_backend_are_refused_by_name_and_not_used(
 @pytest.mark.parametrize(
     ("lie", "reason"),
     [
-        ("negative", r"tensors\[.*FLOAT32\].exec_time is no figure.*-1.0"),
+        ("negative", r"tensors\[.*FLOAT32\].exec_time is not a number.*-1.0"),
         ("no figures", r"the set of figures has the wrong type\. Expected DeviceFigures; got {'f"),
         ("no mapping", r"tensors has the wrong type\. Expected Mapping; got \[1, 2\]"),
         ("wrong key", r"a key of tensors has the wrong type\. Expected DataType; got 'FLOAT32'"),

@@ -53,7 +53,7 @@ def test_the_sample_adds_as_arm_nn_s_does(runtime: Runtime) -> None:
 
 def test_the_sample_refuses_other_operations(runtime: Runtime) -> None:
     model = load(MUL, DataType.FLOAT32, runtime)
-    assert reasons(model) == ["ElementwiseBinary is no plain addition"]
+    assert reasons(model) == ["ElementwiseBinary is not a plain addition"]
 
 
 def test_the_sample_refuses_other_types(runtime: Runtime) -> None:

@@ -261,7 +261,7 @@ def test_what_an_initialisation_may_not_do_is_refused() -> None:
     for build, text in (
         (add, "can only assign constants.*got ADD"),
         (no_constant, "not initialised with a constant"),
-        (no_handle, "tensor 0 is no handle"),
+        (no_handle, "tensor 0 is not a handle"),
         (one_input, "number of inputs is wrong. Expected 2; got 1"),
     ):
         with pytest.raises(ParserError, match=text):

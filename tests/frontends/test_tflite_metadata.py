@@ -226,7 +226,10 @@ def test_compressed_labels_are_read_and_a_mark_of_byte_order_is_none_of_them() -
         (model_bytes(metadata_bytes(WHOLE)[:64]), "the file is damaged"),
         (model_bytes(files={}), "'labels.txt'.*no such file.*no archive"),
         (model_bytes(files={"other.txt": ""}), "'labels.txt'.*Expected other.txt"),
-        (model_bytes(files={**LABELS, "labels.txt": b"\xff\xfe\xff"}), "'labels.txt'.*no text"),
+        (
+            model_bytes(files={**LABELS, "labels.txt": b"\xff\xfe\xff"}),
+            "'labels.txt'.*not UTF-8 text",
+        ),
         (
             model_bytes(
                 {3: [{2: [{0: "image", 4: [{0: NORMALIZATION, 1: {0: [1.0], 1: [0.0]}}]}]}]}

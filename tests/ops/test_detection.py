@@ -99,7 +99,7 @@ def test_shapes(operation: Operation, shapes: list[Shape], expected: list[Shape]
             [(1, 5, 6, 2), (1, 5, 6, 8), (3, 4), (1, 2)],
             r"anchors does not fit",
         ),
-        (POST, [(1, 9, 3), (1, 9, 3), (9, 4)], r"encodings are no boxes.*4 numbers.*got 3"),
+        (POST, [(1, 9, 3), (1, 9, 3), (9, 4)], r"encodings are not boxes.*4 numbers.*got 3"),
         (POST, [(1, 9, 4), (1, 9, 1), (9, 4)], r"not columns of the scores.*2 columns.*got 1"),
         (
             replace(POST, num_classes=4),

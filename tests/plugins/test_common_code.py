@@ -314,7 +314,7 @@ def test_libraries_find_those_of_the_common_code_beside_them(
     registry = discover(folder)
     if is_pinned:
         registry = pinned(folder, "Acme_Npu_backend.so", "Acme_common")
-    # The factory makes a number, which is no backend: the reason shows that it was called.
+    # The factory makes a number, which is not a backend: the reason shows that it was called.
     reason = candidates(registry)["Acme_Npu_backend"].reason
     assert reason == "its factory made int, not an IBackendInternal"
     maps = Path("/proc/self/maps")

@@ -87,7 +87,7 @@ LEFT_OUT = {
     "has an unknown hook": (
         HOOK + "def armpy_register_frontend(): pass",
         "rejected",
-        r"its armpy_register_frontend is no hook\. Did you mean 'armpy_register_front_end'\?",
+        r"its armpy_register_frontend is not a hook\. Did you mean 'armpy_register_front_end'\?",
     ),
     "takes what no hook gives": (
         HOOK + "def armpy_register_front_end(model): pass",

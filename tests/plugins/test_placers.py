@@ -227,7 +227,7 @@ def test_measured_figures_that_cannot_be_are_not_used(caplog: pytest.LogCaptureF
     wrong = DeviceFigures({DataType.FLOAT32: PerformanceFigures(-1.0)})
     placers = placers_of(Placer(incomplete, lambda *_: wrong))
     assert device_facts(BackendProxy(FakeBackend("A")), placers).figures is None
-    assert "exec_time is no figure" in caplog.text
+    assert "exec_time is not a number" in caplog.text
 
 
 # Backends that go before what they have made

@@ -256,7 +256,7 @@ def test_pipes_and_folders_are_no_files(place: Place) -> None:
     pipe = place.folder / "pipe"
     os.mkfifo(pipe)
     for path in (pipe, place.folder):
-        with pytest.raises(ParserError, match="no regular file"):
+        with pytest.raises(ParserError, match="not a regular file"):
             open_judged(path, (), "trusted")
 
 

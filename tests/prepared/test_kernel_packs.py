@@ -91,7 +91,7 @@ def test_half_a_pack_is_refused(path: Path, size: int) -> None:
 
 def test_a_model_is_no_pack_and_a_pack_no_model(path: Path, tmp_path: Path) -> None:
     write_container(tmp_path / "model.armpy", {"kind": "model"}, {})
-    with pytest.raises(ParserError, match="it is no kernel pack"):
+    with pytest.raises(ParserError, match="it is not a kernel pack"):
         opened(tmp_path / "model.armpy")
     with pytest.raises(ParserError, match="kernels"):
         armpy.load(path)

@@ -82,8 +82,8 @@ def test_a_view_that_gives_other_elements_is_not_used(
     ("views", "match"),
     [
         (None, "no mapping"),
-        ({"weights": []}, "'weights', which is no part"),
-        ({"code": []}, "'code', which is no part with data"),
+        ({"weights": []}, "'weights', which is not a part"),
+        ({"code": []}, "'code', which is not a part with data"),
         ({"constants": [{}]}, "a view of a part is wrong"),
         ({"constants": 3}, "a view of a part is wrong"),
         (

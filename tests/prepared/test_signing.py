@@ -154,7 +154,7 @@ def test_keys_that_are_none_cannot_sign(key_file: Path, tmp_path: Path) -> None:
         sign(MESSAGE, f"{key_file}.pub")
     other = tmp_path / "other.pem"
     other.write_text("no key")
-    with pytest.raises(InvalidArgumentError, match=r"other\.pem: this is no private key"):
+    with pytest.raises(InvalidArgumentError, match=r"other\.pem: this is not a private key"):
         sign(MESSAGE, other)
     curve = generate_private_key(SECP256R1()).private_bytes(
         serialization.Encoding.PEM,
@@ -244,7 +244,7 @@ def test_a_public_key_of_another_kind_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgumentError, match="Expected an Ed25519 key; got"):
         read_public_key(path)
     path.write_text("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n")
-    with pytest.raises(InvalidArgumentError, match=r"curve\.pem: this is no public key"):
+    with pytest.raises(InvalidArgumentError, match=r"curve\.pem: this is not a public key"):
         read_public_key(path)
 
 

@@ -427,8 +427,8 @@ def test_the_signature_of_another_file_is_refused_even_in_an_own_place(
         verdict.check()
     assert caught.value.where == str(place)
     assert caught.value.expected == f"a signature by the trusted key {key_text(signer.key)}"
-    assert "its signature is wrong: the file is not what was signed" in str(caught.value)
-    assert "Get the file anew from its signer" in caught.value.fix
+    assert "its signature is wrong: the file was changed after signing" in str(caught.value)
+    assert "Get the file again from its signer" in caught.value.fix
 
 
 @signing

@@ -219,7 +219,7 @@ def test_worker_ends_with_its_keeper(worker: Worker) -> None:
     [
         (struct.pack("<I", MAX_ANSWER_BYTES + 1), "its answer is said to have"),
         (struct.pack("<I", 3) + b"{,}", "its answer cannot be read"),
-        (struct.pack("<I", 2) + b"[]", "its answer is no mapping"),
+        (struct.pack("<I", 2) + b"[]", "its answer is not a mapping"),
         (struct.pack("<I", 40000) + b"[" * 40000, "its answer cannot be read"),
     ],
 )

@@ -437,7 +437,7 @@ def test_a_wrong_shape_comes_with_what_would_make_it_fit(
         (5, "got int"),
         ([], "got list"),
         ("", "the path is empty"),
-        ("https://example.org/a.tflite", "no path.*Download it"),
+        ("https://example.org/a.tflite", "not a path.*Download it"),
         (Network("a"), r"Make a model of it with armpy\.Model\(network\)"),
         (io.StringIO("text"), r"opened as a text.*open\(path, 'rb'\)"),
         (io.BytesIO(b""), r"nothing is left to read.*file\.seek\(0\)"),

@@ -99,7 +99,7 @@ def strict_json(body: bytes) -> Document:
         return dict(pairs)
 
     def refuse(constant: str) -> object:
-        raise AssertionError(f"{constant} is no number of JSON")
+        raise AssertionError(f"{constant} is not a number of JSON")
 
     document = json.loads(body, object_pairs_hook=once, parse_constant=refuse)
     assert isinstance(document, dict)

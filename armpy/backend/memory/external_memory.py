@@ -118,7 +118,7 @@ class ExternalMemory:
         Raises
         ------
         InvalidArgumentError
-            If it is no array, its elements do not lie side by side, or are Python objects.
+            If it is not an array, its elements do not lie side by side, or are Python objects.
         """
         if not isinstance(array, np.ndarray):
             raise _no_array(array)
@@ -161,7 +161,9 @@ class ExternalMemory:
         check_whole(file_descriptor, where, least=-1, most=MOST_DESCRIPTORS)
         if source is MemorySource.MALLOC or file_descriptor < 0:
             actual = f"{source} and {file_descriptor}"
-            raise _unsound("this is no file descriptor of such memory", "one of 0 or more", actual)
+            raise _unsound(
+                "this is not a file descriptor of such memory", "one of 0 or more", actual
+            )
         return cls(source, size_bytes, None, file_descriptor, offset_bytes, keep_alive)
 
     @classmethod
@@ -342,7 +344,7 @@ def _unmappable(memory: ExternalMemory, reason: str) -> MemoryImportError:
 
 
 def _no_array(given: object) -> InvalidArgumentError:
-    return _unsound("the memory is no array", "a NumPy array", type(given).__name__)
+    return _unsound("the memory is not an array", "a NumPy array", type(given).__name__)
 
 
 def _unsound(failed: str, expected: str, actual: str) -> InvalidArgumentError:

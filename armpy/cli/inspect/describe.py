@@ -111,11 +111,11 @@ class InspectionReport:
     # Of constants, and of what is kept between executions.
     weights_bytes: int = 0
     variables_bytes: int = 0
-    format: FormatReport | None = None  # None for a model that is no file
+    format: FormatReport | None = None  # None for a model that is not a file
     sections: tuple[SectionReport, ...] = ()  # from plugins
     # Placements that were weighed, the cheapest first; empty if the backends' order decides.
     alternatives: tuple[Alternative, ...] = ()
-    metadata: MetadataReport | None = None  # None for a model that is no file
+    metadata: MetadataReport | None = None  # None for a model that is not a file
     # The placement as data; None as long as the shapes of the inputs are not known.
     placed: PlacementReport | None = None
 

@@ -70,7 +70,7 @@ def image_layout(name: str, info: TensorInfo) -> ImageLayout:
     if is_pixels and shape is not None and len(shape) == 3 and shape[0] in (None, 1):
         return ImageLayout(*shape[1:], 1, DataLayout.NHWC, has_channels=False)
     raise InvalidArgumentError(
-        "the input is no image",
+        "the input is not an image",
         where=f"input '{name}'",
         expected="the shape (1, height, width, channels) or (1, channels, height, width) "
         "with 1, 3 or 4 channels, or (1, height, width)",

@@ -48,9 +48,7 @@ _RUN_OPTIONS = (
         type=click.IntRange(min=1),
         help=f"How many classes to list.  [default: {DEFAULT_TOP}]",
     ),
-    click.option(
-        "--softmax", is_flag=True, help="Turn scores that are no probabilities into probabilities."
-    ),
+    click.option("--softmax", is_flag=True, help="Turn scores into probabilities with softmax."),
     click.option(
         *RUNS,
         "repeat",

@@ -35,7 +35,7 @@ _SUM_TOLERANCE = 0.05
 """How far quantised probabilities of all classes may be from 1 together."""
 
 LOGITS_HINT = (
-    "the scores are no probabilities, as some are below 0 or above 1; --softmax turns them into "
+    "the scores are not probabilities: some are below 0 or above 1; --softmax turns them into "
     "probabilities of classes that exclude each other"
 )
 

@@ -174,7 +174,7 @@ def read_key(value: object, where: str) -> Hashable:
 
 
 def _expect(kind: type[T], value: object, where: str) -> T:
-    """Check that a value is of exactly a type: a truth value is no number."""
+    """Check that a value is of exactly a type: a truth value is not a number."""
     if type(value) is not kind:
         raise _wrong(kind.__name__, value, where)
     return value

@@ -116,7 +116,7 @@ class _GraphReader(Generic[NetworkT]):
             # The executed graph is only looked at; any other may be run, and these layers cannot.
             is_whole = number == record.loaded or number != executed
             if is_whole and any(isinstance(x.operation, kinds) for x in graph.layers):
-                raise ParserError("what was compiled cannot be loaded", where="graphs")
+                raise ParserError("the compiled parts cannot be loaded", where="graphs")
         loaded = _at(self._graphs, record.loaded, "loaded")
         optimized = None if record.plan is None else self._optimized(record.plan)
         return NetworkContents(loaded, optimized)

@@ -102,7 +102,7 @@ def receive_answer(
     except (ValueError, RecursionError) as error:
         raise WorkerGoneError(f"its answer cannot be read: {error}") from error
     if not isinstance(answer, dict):
-        raise WorkerGoneError("its answer is no mapping")
+        raise WorkerGoneError("its answer is not a mapping")
     return answer
 
 

@@ -19,10 +19,10 @@ _NUMBERS = "biufc"
 
 
 def no_array(name: str, info: TensorInfo, given: object) -> InvalidArgumentError:
-    """The error for what is no array of numbers, nor can be made one."""
+    """The error for what is not an array of numbers, nor can be made one."""
     found, fix = _found(given)
     return InvalidArgumentError(
-        "this is no array of numbers",
+        "this is not an array of numbers",
         where=f"input '{name}'",
         expected=f"{info.data_type.dtype}{format_shape(info.shape)}",
         actual=found,
@@ -94,7 +94,7 @@ def _in_sequence(given: list[Any] | tuple[Any, ...]) -> tuple[str, str]:  # Any:
 
 
 def _first_odd(given: object) -> tuple[tuple[int, ...] | None, object]:
-    """Place and value of the first element that is no number; None if all are."""
+    """Place and value of the first element that is not a number; None if all are."""
     if isinstance(given, (list, tuple)):
         for index, element in enumerate(given):
             place, found = _first_odd(element)

@@ -140,7 +140,7 @@ def _located(where: str, error: ArmpyError) -> ArmpyError:
 
 
 def _no_array(name: str, info: TensorInfo, given: object) -> InvalidArgumentError:
-    """The error for what is no array of numbers."""
+    """The error for what is not an array of numbers."""
     from armpy.execution.arrays.array_errors import no_array  # noqa: PLC0415 - seldom needed
 
     return no_array(name, info, given)

@@ -402,7 +402,7 @@ def _layer(
     # Exactly an int: True is one by inheritance, and a class of a vendor's may compute otherwise.
     if len(answer) != 2 or type(answer[1]) is not int or answer[1] < 0:
         raise BackendError(
-            "the answer is no program with the bytes that it needs",
+            "the answer is not a program with the bytes that it needs",
             where=f"{backend_id} / for_sizes",
             expected="a program, and an int of at least 0",
             actual=describe(answer),

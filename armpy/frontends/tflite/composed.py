@@ -100,7 +100,7 @@ class ComposedOperator(Layers):
         found = self.ints(index)
         require(
             len(found) == 1 and found[0] >= 0,
-            f"input {index} is no count",
+            f"input {index} is not a count",
             expected="one integer, at least 0",
             actual=found[:4],
         )

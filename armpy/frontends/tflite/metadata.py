@@ -173,7 +173,7 @@ class _LabelFiles:
             text = content.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise ParserError(
-                "the labels are no text in UTF-8", where=f"packed file '{name}'"
+                "the labels are not UTF-8 text", where=f"packed file '{name}'"
             ) from error
         return tuple(line.strip() for line in text.rstrip().split("\n"))
 

@@ -364,7 +364,7 @@ class _SubgraphParser:
     def _use_resource(
         self, operator: SubgraphOperator, inputs: Sequence[int], outputs: Sequence[int]
     ) -> None:
-        """Do what an operator says of variables that have handles; it is no layer."""
+        """Do what an operator says of variables that have handles; it is not a layer."""
         table, resources = operator.table, self._resources
         if operator.name == "CALL_ONCE":
             for index in operator.subgraphs:

@@ -173,7 +173,7 @@ def _add_handle(table: TableReader, handles: dict[int, Key]) -> None:
 def _key_of(table: TableReader, handle: int, handles: dict[int, Key]) -> Key:
     """The variable that a handle stands for."""
     if handle not in handles:
-        raise table.error(f"tensor {handle} is no handle of a variable")
+        raise table.error(f"tensor {handle} is not a handle of a variable")
     return handles[handle]
 
 

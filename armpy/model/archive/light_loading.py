@@ -343,7 +343,7 @@ def _step(
     """A layer with its workload."""
     inputs, outputs = tuple(step["inputs"]), tuple(step["outputs"])
     for number in (*inputs, *outputs):
-        # Not isinstance: True is no number of a tensor. Negative ones would count from the end.
+        # Not isinstance: True is not a number of a tensor. Negative ones would count from the end.
         if type(number) is not int or not 0 <= number < len(infos):
             raise ValueError("a step reads or writes what is not there")
     # Inputs are the caller's arrays.

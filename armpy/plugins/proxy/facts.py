@@ -94,7 +94,7 @@ def read_facts(backend: IBackendInternal) -> BackendFacts:
 def entries_of(backend_id: BackendId, owner: object, member: str, kind: type[T]) -> tuple[T, ...]:
     """A sequence that a property is or a method returns, and what is in it.
 
-    Raises BackendError if it is no sequence, or has something of another kind in it.
+    Raises BackendError if it is not a sequence, or has something of another kind in it.
     """
 
     def entries() -> object:

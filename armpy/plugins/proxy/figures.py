@@ -22,7 +22,7 @@ _LARGEST = 1e9
 def check_figures(figures: DeviceFigures, backend_id: BackendId) -> DeviceFigures:
     """Check what a backend says of its speed and power, and copy it.
 
-    Raises BackendError if a figure is no number, is not above 0 or not finite, or a key is of
+    Raises BackendError if a figure is not a number, is not above 0 or not finite, or a key is of
     another kind.
 
     Returns
@@ -62,7 +62,7 @@ def _checked(figures: object, name: str, where: str) -> PerformanceFigures | Non
         is_number = isinstance(number, int | float) and not isinstance(number, bool)
         if not (is_number and math.isfinite(number) and 0 < number < _LARGEST):
             raise BackendError(
-                f"{name}.{field} is no figure",
+                f"{name}.{field} is not a number",
                 where=where,
                 expected="a finite number above 0",
                 actual=repr(number)[:80],

@@ -227,7 +227,7 @@ def _is_from_signal_handler(error: BaseException) -> bool:
 
 
 def _handler_code(number: int) -> CodeType | None:
-    """The code of the handler of a signal; None if it is no function in Python."""
+    """The code of the handler of a signal; None if it is not a function in Python."""
     handler: object = signal.getsignal(number)
     handler = getattr(handler, "func", handler)  # asyncio sets a functools.partial
     code = getattr(getattr(handler, "__func__", handler), "__code__", None)

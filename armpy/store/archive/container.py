@@ -179,13 +179,13 @@ class Container:
             return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number)
         except (ValueError, RecursionError) as error:
             raise ParserError(
-                f"the compiled model is damaged: {what} is no JSON ({error})", where=self.where
+                f"the compiled model is damaged: {what} is not JSON ({error})", where=self.where
             ) from error
 
     def _manifest(self, text: bytes) -> dict[str, Any]:
         found = self._json(text, "the manifest")
         if not isinstance(found, dict):
-            self.refuse("the manifest is no object")
+            self.refuse("the manifest is not an object")
         return found
 
     def _sections(self, begin: int) -> dict[str, FileSection]:
@@ -239,7 +239,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:  # Any: whatever JS
 
 def _no_number(text: str) -> NoReturn:
     """Refuse what Python's own reader takes besides JSON: ``NaN`` and infinities."""
-    raise ValueError(f"{text} is no number")
+    raise ValueError(f"{text} is not a number")
 
 
 def open_container(source: Source, where: str = "", *, is_mapped: bool = True) -> Container:
@@ -268,7 +268,7 @@ def open_container(source: Source, where: str = "", *, is_mapped: bool = True) -
         # Of what was opened: the path may lead to another file by now.
         info = os.fstat(handle)
         if not stat.S_ISREG(info.st_mode):
-            raise ParserError("it is no regular file", where=where)
+            raise ParserError("it is not a regular file", where=where)
         if info.st_size < HEADER_BYTES:
             _checked_header(os.read(handle, HEADER_BYTES), info.st_size, where)
         if not is_mapped:

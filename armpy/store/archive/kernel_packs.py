@@ -76,7 +76,7 @@ class KernelPack:
         manifest = container.manifest
         if manifest.get("kind") != KIND_KERNELS:
             raise ParserError(
-                "it is no kernel pack",
+                "it is not a kernel pack",
                 where=container.where,
                 expected="a file that 'armpy kernels build' has written",
                 actual=f"a compiled model of kind {str(manifest.get('kind'))[:40]!r}",
@@ -85,7 +85,7 @@ class KernelPack:
         self._container = container
         self._index = container.checked(_INDEX)
         if not isinstance(about, dict) or len(self._index) % _RECORD.size:
-            container.refuse("what it says of its kernels cannot be read")
+            container.refuse("the description of its kernels cannot be read")
         self.where = container.where
         self.backend_id: BackendId = str(manifest.get("backend"))
         self.about: dict[str, Any] = about  # Any: whatever JSON holds

@@ -196,7 +196,7 @@ def checked(recipe: object, size_bytes: int) -> PackedView:
     shape = tuple([_number(n, 1) for n in _items(recipe["shape"], 0, _MOST_DIMENSIONS)])
     add = _number(recipe["add"], 0, (1 << 8 * dtype.itemsize) - 1)
     if add and dtype.kind not in "iu":
-        _refuse("nothing added to what is no integer", add)
+        _refuse("nothing added to values other than integers", add)
     parts = tuple([_part(part) for part in _items(recipe["parts"], 1, _MOST_PIECES)])
     axis = _number(recipe["axis"], 0, len(parts[0].axes) - 1)
     if sum(part.num_pieces for part in parts) > _MOST_PIECES:

@@ -93,7 +93,7 @@ def sign(
         if password is not None:
             raise _bad_key(name, "the key cannot be read, or has another password") from error
         actual = "a public key" if b"PUBLIC KEY-----" in text else ""
-        raise _bad_key(name, "this is no private key", "a private key, PEM", actual) from error
+        raise _bad_key(name, "this is not a private key", "a private key, PEM", actual) from error
     except ed25519.OtherKeyError as error:
         raise _bad_key(name, "the key is of another kind", "an Ed25519 key", str(error)) from error
 
@@ -185,7 +185,7 @@ def read_public_key(source: KeySource) -> bytes:
         key, where = _read_public_file(os.fspath(source)), os.fspath(source)
     else:
         raise InvalidArgumentError(
-            "this is no public key",
+            "this is not a public key",
             where="trusted_keys",
             expected=f"a PEM file's path, {KEY_BYTES} bytes, or the text {_TEXT}BASE64",
             actual=repr(source)[:80],
@@ -193,7 +193,7 @@ def read_public_key(source: KeySource) -> bytes:
     # Zeros stand in files that are not signed, and must not be anybody's key.
     if len(key) != KEY_BYTES or key == NO_KEY:
         raise InvalidArgumentError(
-            "this is no Ed25519 public key",
+            "this is not an Ed25519 public key",
             where=where,
             expected=f"{KEY_BYTES} bytes that are not all zero",
             actual=f"{len(key)} bytes" if len(key) != KEY_BYTES else "zeros",
@@ -207,7 +207,7 @@ def _decoded(text: str) -> bytes:
         return base64.b64decode(text[len(_TEXT) :], validate=True)
     except (binascii.Error, ValueError) as error:
         raise InvalidArgumentError(
-            "this is no public key",
+            "this is not a public key",
             where="trusted_keys",
             expected=f"{_TEXT} and the 44 characters of {KEY_BYTES} bytes in Base64",
             actual=repr(text)[:80],
@@ -241,7 +241,7 @@ def _read_public_file(path: str) -> bytes:
     except ed25519.UnreadableKeyError as error:
         is_private = b"PRIVATE KEY-----" in text
         actual = "a private key" if is_private else ""
-        raise _bad_key(path, "this is no public key", "a public key, PEM", actual) from error
+        raise _bad_key(path, "this is not a public key", "a public key, PEM", actual) from error
     except ed25519.OtherKeyError as error:
         raise _bad_key(path, "the key is of another kind", "an Ed25519 key", str(error)) from error
     return public

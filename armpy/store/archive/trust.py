@@ -127,9 +127,9 @@ def _judged(
         except archive.signing.WrongSignatureError:
             return _refused(
                 container.where,
-                "its signature is wrong: the file is not what was signed",
+                "its signature is wrong: the file was changed after signing",
                 f"a signature by the trusted key {signer}",
-                f"Get the file anew from its signer; {_GRAPH_ALONE}",
+                f"Get the file again from its signer; {_GRAPH_ALONE}",
             )
         return CodeVerdict(True, f"it is signed by the trusted key {signer}")
     without = _why_unsigned(container, has_keys=bool(trusted_keys))

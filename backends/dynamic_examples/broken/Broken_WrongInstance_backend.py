@@ -1,4 +1,4 @@
-"""Broken: its factory makes something that is no backend."""
+"""Broken: its factory makes something that is not a backend."""
 
 from __future__ import annotations
 

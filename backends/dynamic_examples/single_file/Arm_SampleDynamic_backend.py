@@ -61,7 +61,7 @@ class SampleLayerSupport(ILayerSupport):
     ) -> Support:
         """Whether it is an addition, and of float32."""
         if operation != ADDITION:
-            return Support.no(ReasonCode.OPERATION, f"{operation.name} is no plain addition")
+            return Support.no(ReasonCode.OPERATION, f"{operation.name} is not a plain addition")
         for info in (*inputs, *outputs):
             if info is not None and info.data_type is not DataType.FLOAT32:
                 text = f"{info.data_type.name} is not supported, only FLOAT32"

@@ -121,7 +121,7 @@ class NumbaPrograms(IPrograms):
             )
         aim = target_of(about)
         if aim is None:
-            return _rebuild("what it says of itself cannot be understood")
+            return _rebuild("its description cannot be parsed")
         if reason := runs_on(aim):
             return ProgramCheck(ProgramFit.FOREIGN, reason)
         wanted = str(options.get("isa") or os.environ.get(ISA_VARIABLE, ""))

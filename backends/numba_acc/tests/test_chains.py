@@ -150,7 +150,7 @@ def test_sums_become_floats_and_bytes_in_a_command_each(isa: Isa) -> None:
     assert program.num_commands == 2
     x = np.array([[-3, 0.25, 0.75], [127.4, 127.8, np.nan]], np.float32)
     feeds = {"sums": sums, "scale": np.array([0.5], np.float32), "x": x}
-    # Differences wrap; halves go to even, and what is no number to 255.
+    # Differences wrap; halves go to even, and what is not a number to 255.
     real_sums = np.array([[2**31 - 2, 6, 297], [5, -8, 2**31 - 4]], np.float32) * np.float32(0.5)
     expected = {"real": real_sums, "stored": np.array([[0, 0, 2], [255, 255, 255]], np.uint8)}
     check_against_reference(network, feeds, isa, expected)

@@ -33,7 +33,7 @@ FEWER_PRODUCTS = ops.Convolution2d(padding=SAME, activation=RELU6)
 def network_of(
     operation: ops.Operation, image: tuple[int, ...], weights: tuple[int, ...]
 ) -> tuple[Network, dict[str, Array]]:
-    """A network of one layer, and an input with one element that is no number."""
+    """A network of one layer, and an input with one element that is not a number."""
     random = np.random.default_rng(5)
     network = Network()
     x = network.input("x", TensorInfo(image, DataType.FLOAT32))
@@ -79,4 +79,4 @@ def test_placement_says_why_a_transposed_convolution_is_cpu_refs(odd: float) -> 
         placement = runtime.get_network(runtime.load_network(network)).placement
         assert placement is not None
         assert placement.layers_by_backend == {"CpuRef": 1}
-        assert "weights that are no numbers are not supported" in str(placement)
+        assert "weights that are NaN or infinite are not supported" in str(placement)

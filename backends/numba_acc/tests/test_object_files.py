@@ -97,7 +97,7 @@ KIND, FLAGS, OFFSET, SIZE, LINK, ALIGNMENT, ENTRY_SIZE = 1, 2, 4, 5, 6, 8, 9
     ("kind", "field", "value", "reason"),
     [
         (CODE, FLAGS, 7, "it has variables"),
-        (CODE, FLAGS, 2, "'copy' is no function"),
+        (CODE, FLAGS, 2, "'copy' is not a function"),
         (CODE, OFFSET, 1 << 63, "a section reaches beyond the file"),
         (CODE, SIZE, 1 << 60, "a section is larger than kernels are"),
         (CODE, SIZE, 1 << 20, "a section reaches beyond the file"),

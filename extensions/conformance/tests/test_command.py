@@ -38,7 +38,7 @@ def test_a_backend_that_passes_exits_with_0(
 
 def test_reasons_for_unsupported_layers_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["conformance", "SampleDynamic", *SAMPLE, "--filter", "add"]) == 0
-    assert "ElementwiseBinary is no plain addition (operation)" in capsys.readouterr().out
+    assert "ElementwiseBinary is not a plain addition (operation)" in capsys.readouterr().out
 
 
 def test_a_run_of_which_the_backend_ran_nothing_exits_with_1(
@@ -46,7 +46,7 @@ def test_a_run_of_which_the_backend_ran_nothing_exits_with_1(
 ) -> None:
     assert main(["conformance", "SampleDynamic", *SAMPLE, "--filter", "Prelu"]) == 1
     out = capsys.readouterr().out
-    assert "Prelu is no plain addition (operation)" in out
+    assert "Prelu is not a plain addition (operation)" in out
     assert "no layer ran on SampleDynamic: this proves nothing about it" in out
 
 

@@ -61,7 +61,7 @@ def test_a_backend_in_a_directory_can_be_named(tmp_path: Path) -> None:
     )
     assert code == 0, text
     assert "2 passed, 1 skipped" in text
-    assert "ElementwiseBinary is no plain addition (operation)" in text
+    assert "ElementwiseBinary is not a plain addition (operation)" in text
     assert "layers run on SampleDynamic: 2; of what it claims, 100 % ran on it" in text
 
 

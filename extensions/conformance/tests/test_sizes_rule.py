@@ -147,7 +147,7 @@ def needs_less_than_nothing(program: Resizable, numbers: Sequence[Number]) -> tu
 BROKEN = [
     (raises, "for_sizes: the backend raised RuntimeError"),
     (gives_nothing, "for_sizes: the answer has the wrong type"),
-    (needs_less_than_nothing, "for_sizes: the answer is no program with the bytes"),
+    (needs_less_than_nothing, "for_sizes: the answer is not a program with the bytes"),
 ]
 BROKEN_IDS = [answer.__name__ for answer, _ in BROKEN]
 

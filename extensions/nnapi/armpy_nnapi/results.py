@@ -103,7 +103,7 @@ def as_integer(value: object, what: str, where: str) -> int:
         # NumPy's integers are as good as Python's; a float is none, even a whole one.
         return operator.index(cast(SupportsIndex, value))
     except TypeError as error:
-        raise bad_data(f"the {what} is no integer", where=where, actual=repr(value)) from error
+        raise bad_data(f"the {what} is not an integer", where=where, actual=repr(value)) from error
 
 
 def check_index(index: object, count: int, what: str, where: str) -> int:
@@ -112,7 +112,7 @@ def check_index(index: object, count: int, what: str, where: str) -> int:
     Raises
     ------
     NnapiError
-        BAD_DATA if it is no integer, or nothing has it.
+        BAD_DATA if it is not an integer, or nothing has it.
     """
     plain = as_integer(index, f"{what}'s index", where)
     require_data(

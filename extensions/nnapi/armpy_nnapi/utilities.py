@@ -359,7 +359,7 @@ def _known(operand_type: int, where: str) -> OperandCode:
     """Check that a type is NNAPI's own."""
     if operand_type not in OPERAND_TRAITS:
         raise bad_data(
-            "this is no type of NNAPI's own",
+            "this is not a type of NNAPI",
             where=where,
             expected="an OperandCode; what an extension's type is, only its devices know",
             actual=hex(operand_type),

@@ -131,7 +131,7 @@ Build = Callable[[ModelBuilder, ModelOperand], object]
         (lambda b, x: b.relu(ModelBuilder().input(np.float32)), "input belongs to another"),
         (lambda b, x: b.concatenation(x, axis=0), "inputs is not a sequence"),
         (lambda b, x: b.split(x, axis=0, num_splits=b.scalar(2, C.INT32)), "Give outputs=3"),
-        (lambda b, x: b.input("no dtype"), "this is no operand type"),
+        (lambda b, x: b.input("no dtype"), "this is not an operand type"),
         (
             lambda b, x: b.quantize(x, outputs=[OperandType(C.TENSOR_FLOAT32)]),
             r"QUANTIZE: output 0 \(output\) has the wrong type|scale of output",

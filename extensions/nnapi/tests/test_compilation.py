@@ -295,7 +295,7 @@ def test_arguments_of_another_kind_are_rejected(manager: DeviceManager) -> None:
         Compilation("model")  # type: ignore[arg-type]  # that is the point
     with fails(ResultCode.BAD_DATA, r"Expected Device; got 'CpuRef'. Take them from"):
         Compilation.create_for_devices(sum_model(), ["CpuRef"])  # type: ignore[list-item]
-    with fails(ResultCode.BAD_DATA, "the preference is no integer"):
+    with fails(ResultCode.BAD_DATA, "the preference is not an integer"):
         Compilation(sum_model()).set_preference("fast")  # type: ignore[arg-type]
 
 

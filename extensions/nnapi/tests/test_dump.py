@@ -99,7 +99,9 @@ def test_it_goes_to_a_stream_or_to_the_log(caplog: pytest.LogCaptureFixture) -> 
 
 
 def test_what_takes_no_text_is_refused() -> None:
-    with pytest.raises(NnapiError, match=r"graph_dump: this is no stream\. Expected a text file"):
+    with pytest.raises(
+        NnapiError, match=r"graph_dump: this is not a stream\. Expected a text file"
+    ):
         graph_dump(sum_model(), "name")  # type: ignore[arg-type]  # wrong on purpose
 
 
@@ -144,7 +146,9 @@ def test_functions_of_models_take_either_form_and_nothing_else(
     model = sum_model()
     assert function(model) == function(model.description)
     for other in (None, "model", ModelBuilder()):
-        with pytest.raises(NnapiError, match=r"this is no model\. Expected a finished Model, or"):
+        with pytest.raises(
+            NnapiError, match=r"this is not a model\. Expected a finished Model, or"
+        ):
             function(other)
     with pytest.raises(NnapiError) as caught:
         function(Model())
@@ -155,5 +159,5 @@ def test_functions_of_models_take_either_form_and_nothing_else(
 def test_so_do_those_that_take_capabilities(function: Callable[[Any, int], object]) -> None:
     model = sum_model()
     assert function(model, 30) == function(model.description, 30)
-    with pytest.raises(NnapiError, match="this is no model"):
+    with pytest.raises(NnapiError, match="this is not a model"):
         function(None, 30)

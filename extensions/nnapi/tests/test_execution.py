@@ -620,14 +620,14 @@ def test_choices_in_choices_that_take_too_long_miss_their_deadline(num_levels: i
     [
         (
             lambda execution: execution.set_input("0", floats(1, 2)),
-            "the input's index is no integer",
+            "the input's index is not an integer",
         ),
         (lambda execution: execution.set_input(0, floats(1, 2), (2,)), "Expected OperandType"),
         (lambda execution: execution.set_input_from_memory(0, bytes(8), 0, 8), "Expected Memory"),
         (lambda execution: execution.set_output_from_memory(0, bytes(8), 0, 8), "Expected Memory"),
         (lambda execution: execution.set_loop_timeout(None), "Expected nanoseconds"),
         (lambda execution: execution.set_loop_timeout(True), "Expected nanoseconds"),
-        (lambda execution: execution.set_input(0, [1.0, 2.0]), "these are no elements.*got list"),
+        (lambda execution: execution.set_input(0, [1.0, 2.0]), "these are not elements.*got list"),
     ],
 )
 def test_arguments_of_another_kind_are_rejected(
@@ -644,9 +644,9 @@ def test_an_execution_is_of_a_compilation() -> None:
 
 def test_a_list_is_reported_before_dimensions() -> None:
     execution = open_sum(FLOAT_OPEN)
-    with fails(ResultCode.BAD_DATA, "these are no elements.*got list"):
+    with fails(ResultCode.BAD_DATA, "these are not elements.*got list"):
         execution.set_input(0, [1.0, 2.0])
-    with fails(ResultCode.BAD_DATA, "these are no elements.*got list"):
+    with fails(ResultCode.BAD_DATA, "these are not elements.*got list"):
         execution.run([[1.0], floats(1)])  # type: ignore[list-item]  # that is the point
 
 

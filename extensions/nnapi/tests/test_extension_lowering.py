@@ -242,7 +242,10 @@ class Foreign(Reverse):
     ("made", "reason"),
     [
         (Foreign(b""), rf"does not belong to it. Expected Foreign.extension = '{NAME}'"),
-        ("Reverse", "what it creates is no operation. Expected an instance of a .*; got str"),
+        (
+            "Reverse",
+            "it creates an object that is not an operation. Expected an instance of a .*; got str",
+        ),
     ],
     ids=["foreign", "nothing"],
 )

@@ -92,7 +92,7 @@ def test_a_number_has_16_bits(number: object) -> None:
 
 
 def test_a_name_is_text() -> None:
-    with bad_data(r"the extension's name is no text. Got b'com.example'"):
+    with bad_data(r"the extension's name is not text. Got b'com.example'"):
         TypeManager([VENDOR]).get_operation_type(b"com.example", 0)  # type: ignore[arg-type]
 
 

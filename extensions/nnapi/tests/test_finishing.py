@@ -105,7 +105,10 @@ def test_only_operands_without_a_value_are_written(value: object) -> None:
     model.set_operand_value(b, value)
     relus(model, (a, b), (a, c))
     model.identify_inputs_and_outputs([a], [c])
-    with fails(ResultCode.BAD_DATA, r"operation 1 / RELU: it writes operand 1, which is no"):
+    with fails(
+        ResultCode.BAD_DATA,
+        r"operation 1 / RELU: it writes operand 1, which operations may not write",
+    ):
         model.finish()
 
 
@@ -184,7 +187,7 @@ def changed(index: int, **fields: object) -> ModelDescription:
 @pytest.mark.parametrize(
     ("description", "problem"),
     [
-        (changed(0, data=b"12345678"), "operand 0: it has elements although it is no constant"),
+        (changed(0, data=b"12345678"), "operand 0: it has elements although it is not a constant"),
         (changed(0, scale=0.5), "operand 0 / TENSOR_FLOAT32: the scale does not fit"),
         (changed(0, extension_data=b"x"), "operand 0: extension data is attached"),
         (

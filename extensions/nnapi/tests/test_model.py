@@ -154,9 +154,9 @@ def test_values_may_be_bytes_arrays_or_numbers() -> None:
     model.set_operand_value(b, floats(1, 2)[::-1])
     model.set_operand_value(c, 5)
     model.set_operand_value(d, True)
-    with fails(ResultCode.BAD_DATA, "these are no elements"):
+    with fails(ResultCode.BAD_DATA, "these are not elements"):
         model.set_operand_value(a, "text")
-    with fails(ResultCode.BAD_DATA, "the number is no integer"):
+    with fails(ResultCode.BAD_DATA, "the number is not an integer"):
         model.set_operand_value(c, 1.5)
     with fails(ResultCode.BAD_DATA, "out of the range of int32"):
         model.set_operand_value(c, 2**31)
@@ -342,7 +342,7 @@ def test_a_model_is_described_once_it_is_finished() -> None:
     ("call", "problem"),
     [
         (lambda model: model.add_operand(C.TENSOR_FLOAT32), "wrong kind. Expected OperandType"),
-        (lambda model: model.set_operand_value("0", None), "the operand's index is no integer"),
+        (lambda model: model.set_operand_value("0", None), "the operand's index is not an integer"),
         (
             lambda model: model.set_operand_value_from_memory(0, bytes(8), 0, 8),
             "wrong kind. Expected Memory",
@@ -353,17 +353,17 @@ def test_a_model_is_described_once_it_is_finished() -> None:
         ),
         (
             lambda model: model.set_operand_symm_per_channel_quant_params(0, 1.0, 0),
-            "these are no scales. Expected a list of numbers",
+            "these are not scales. Expected a list of numbers",
         ),
         (
             lambda model: model.set_operand_symm_per_channel_quant_params(0, ["a"], 0),
-            "these are no scales. Expected a list of numbers",
+            "these are not scales. Expected a list of numbers",
         ),
-        (lambda model: model.set_operand_extension_data(0, "text"), "the data is no bytes"),
-        (lambda model: model.set_operand_extension_data(0, 8), "the data is no bytes"),
+        (lambda model: model.set_operand_extension_data(0, "text"), "the data are not bytes"),
+        (lambda model: model.set_operand_extension_data(0, 8), "the data are not bytes"),
         (
             lambda model: model.add_operation("RELU", [0], [1]),
-            "the operation's code is no integer. Got 'RELU'",
+            "the operation's code is not an integer. Got 'RELU'",
         ),
     ],
 )

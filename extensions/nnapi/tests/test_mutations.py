@@ -67,5 +67,5 @@ def test_invalid_models_are_refused(kind: str) -> None:
 
 def test_a_number_always_gives_the_same_model() -> None:
     for number in range(len(KINDS)):
-        # Compared as text, as a scale that is no number is not equal to itself.
+        # Compared as text, as a scale that is not a number is not equal to itself.
         assert repr(random_mutation(number)) == repr(random_mutation(number))

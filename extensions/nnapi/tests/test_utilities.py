@@ -92,7 +92,7 @@ def test_there_are_four_levels(level: int) -> None:
 
 def test_other_things_have_no_levels() -> None:
     for function in (compliant_with, convert_to):
-        with fails(ResultCode.BAD_DATA, "this is no model.*or Capabilities"):
+        with fails(ResultCode.BAD_DATA, "this is not a model.*or Capabilities"):
             function("model", 27)  # type: ignore[arg-type,call-overload]  # that is what is tested
 
 
@@ -211,7 +211,7 @@ def test_a_size_has_32_bits() -> None:
 @pytest.mark.parametrize("code", [16, -1, 0x10000])
 def test_of_other_types_nothing_is_known(code: int) -> None:
     for function in (is_scalar_type, size_of_data):
-        with fails(ResultCode.BAD_DATA, "this is no type of NNAPI's own"):
+        with fails(ResultCode.BAD_DATA, "this is not a type of NNAPI"):
             function(code)
 
 

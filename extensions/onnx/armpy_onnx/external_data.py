@@ -128,7 +128,7 @@ class ExternalData:
             raise
         except (OSError, ValueError, RuntimeError) as error:
             raise ParserError(
-                f"what lies beside the model cannot be read: {error}", where=where
+                f"a file beside the model cannot be read: {error}", where=where
             ) from error
         return self._files[path]
 
@@ -161,7 +161,7 @@ def _packed(tensor: onnx.TensorProto, part: memoryview) -> onnx.TensorProto:
 def _mapped(path: Path) -> memoryview:
     """The bytes of a regular file; another kind might never open."""
     if not stat.S_ISREG(path.stat().st_mode):
-        raise ValueError("it is no regular file")
+        raise ValueError("it is not a regular file")
     with path.open("rb") as file:
         if os.fstat(file.fileno()).st_size == 0:
             return memoryview(b"")

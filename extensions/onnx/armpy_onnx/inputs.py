@@ -114,7 +114,7 @@ class Inputs:
         Raises
         ------
         ParserError
-            If it is no tensor and not said to be there, or of a type that is not supported.
+            If it is not a tensor and not said to be there, or of a type that is not supported.
         """
         return self._of_type(value.type, value.name)
 

@@ -199,7 +199,7 @@ def as_quantized(node: Node, value: Value, quantization: Quantization) -> Value:
     data_type = QUANTIZED.get(value.info.data_type)
     if data_type is None:
         raise node.error(
-            "what has a scale is no integer",
+            "a tensor with a scale is not of integers",
             expected=", ".join(one.name for one in QUANTIZED),
             actual=value.info.data_type.name,
         )

@@ -265,7 +265,7 @@ def _is_odd(function: onnx.FunctionProto, model: onnx.ModelProto) -> bool:
 
 
 def _is_described(value: onnx.ValueInfoProto) -> bool:
-    """Return whether type and rank of an input or output are there, or it is no tensor."""
+    """Return whether type and rank of an input or output are there, or it is not a tensor."""
     kind = value.type.WhichOneof("value")
     tensor = value.type.tensor_type
     return kind is not None and (

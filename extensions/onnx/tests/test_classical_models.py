@@ -272,11 +272,11 @@ def test_a_map_of_probabilities_is_the_tensor_of_its_values() -> None:
     ("change", "message"),
     [
         ({"nodes_truenodeids": 99}, "there is no such node"),
-        ({"nodes_truenodeids": 0}, "the nodes are no trees"),
+        ({"nodes_truenodeids": 0}, "the nodes are not trees"),
         ({"nodes_featureids": 5}, "there is no such feature"),
         ({"nodes_modes": "BRANCH_ODD"}, "there is no such mode"),
         ({"target_ids": 1}, "there is no such target"),
-        ({"target_nodeids": 1}, "is no leaf"),
+        ({"target_nodeids": 1}, "is not a leaf"),
         ({"nodes_nodeids": 1}, "two nodes of a tree"),
     ],
 )

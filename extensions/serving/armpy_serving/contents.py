@@ -81,7 +81,10 @@ def array_of_bytes(
     array: Array = np.frombuffer(raw, dtype).reshape(dims)
     if datatype == "BOOL" and (array.view(np.uint8) > 1).any():
         raise InvalidArgumentError(
-            "a byte is no BOOL", where=where, expected="0 or 1", actual=str(array.view("u1").max())
+            "a byte is not a BOOL",
+            where=where,
+            expected="0 or 1",
+            actual=str(array.view("u1").max()),
         )
     return array if sys.byteorder == "little" else array.astype(dtype.newbyteorder("="))
 
@@ -308,7 +311,7 @@ def _kinds_in(where: str, data: object, depth: int) -> set[type]:
     """Types of the elements of nested lists."""
     if not isinstance(data, (list, tuple)) or depth > MAX_RANK:
         raise InvalidArgumentError(
-            "the data are no lists of numbers",
+            "the data are not lists of numbers",
             where=where,
             expected=f"at most {MAX_RANK} lists in each other",
             actual=type(data).__name__,
@@ -348,7 +351,7 @@ def _as_floats(where: str, datatype: str, given: Array) -> Array:
 
 def _no_numbers(where: str, datatype: str, actual: str) -> InvalidArgumentError:
     return InvalidArgumentError(
-        f"the data are no {datatype}",
+        f"the data are not {datatype}",
         where=where,
         expected="true or false" if datatype == "BOOL" else f"numbers that {datatype} can hold",
         actual=actual,

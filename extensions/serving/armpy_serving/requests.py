@@ -53,7 +53,7 @@ def json_length(header: str | None) -> int | None:
     Raises
     ------
     InvalidArgumentError
-        If that is no number.
+        If that is not a number.
     """
     if header is None:
         return None
@@ -86,14 +86,16 @@ def read_request(
     try:
         document = json.loads(bytes(whole[:length]), parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
-        raise _wrong("the body is no JSON", "an object with 'inputs'", error) from error
+        raise _wrong("the body is not JSON", "an object with 'inputs'", error) from error
     return request_of(document, whole[length:])
 
 
 def request_of(document: object, binary: memoryview = _NOTHING) -> InferenceRequest:
     """The request that a JSON document is, with the bytes that follow it; see `read_request`."""
     if not isinstance(document, Mapping):
-        raise _wrong("the body is no object", "an object with 'inputs'", type(document).__name__)
+        raise _wrong(
+            "the body is not an object", "an object with 'inputs'", type(document).__name__
+        )
     inputs: dict[str, Array] = {}
     datatypes: dict[str, str] = {}
     for entry in _entries(document, "inputs"):
@@ -220,7 +222,7 @@ def _entries(document: Mapping[str, Any], key: str) -> Sequence[Mapping[str, Any
     """A list of objects in a document."""  # Any: JSON
     entries: Sequence[Mapping[str, Any]] = _field(document, key, list)
     if not all(isinstance(entry, Mapping) for entry in entries):
-        raise _wrong(f"an entry of '{key}' is no object", "objects", entries)
+        raise _wrong(f"an entry of '{key}' is not an object", "objects", entries)
     return entries
 
 
@@ -262,7 +264,7 @@ def _flag(parameters: Mapping[str, Any], key: str, where: str) -> bool:  # Any: 
 
 def _no_constant(text: str) -> float:
     """Refuse what is no JSON, though Python reads it."""
-    raise ValueError(f"{text} is no number of JSON")
+    raise ValueError(f"{text} is not a number of JSON")
 
 
 def _wrong(failed: str, expected: str, actual: object) -> InvalidArgumentError:

@@ -57,7 +57,7 @@ def test_every_type_has_a_datatype_of_the_same_size(data_type: DataType) -> None
         (
             "INT8",
             [300],
-            "no INT8. Expected numbers that INT8 can hold; got numbers from 300",
+            "not INT8. Expected numbers that INT8 can hold; got numbers from 300",
         ),
         ("INT8", [-129, 1], "numbers from -129 to 1"),
         ("UINT64", [-1, 2**64 - 1], "numbers from -1 to"),
@@ -70,7 +70,7 @@ def test_every_type_has_a_datatype_of_the_same_size(data_type: DataType) -> None
         ("FP32", [True], "got true or false"),
         ("BOOL", [1], "Expected true or false; got whole numbers"),
         ("INT8", [True, 0], "got true or false"),
-        ("FP32", [[[[[[[[[[1]]]]]]]]]], "no lists of numbers"),
+        ("FP32", [[[[[[[[[[1]]]]]]]]]], "not lists of numbers"),
         ("FP32", [[1], [2, 3]], "inhomogeneous"),
         ("BF16", [1], "Send its bytes"),
         ("BYTES", [1], "Expected strings; got whole numbers"),

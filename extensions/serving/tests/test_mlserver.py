@@ -56,7 +56,7 @@ def test_metadata_have_open_dimensions(runtime: Any) -> None:  # Any: MLServer's
 @pytest.mark.parametrize(
     ("data", "changes", "text"),
     [
-        ([1.5, 2], {}, "no INT32"),
+        ([1.5, 2], {}, "not INT32"),
         ([1], {}, "not of the shape"),
         ([1, 2], {"name": "other"}, "missing 'n'"),
         ([1.0, 2.0], {"datatype": "FP32"}, "the datatype is not the model's"),

@@ -92,7 +92,7 @@ def test_requests_are_answered_with_rows_or_with_whose_fault_it_is(served: Any) 
     status, answer = post("/v2/models/none/infer", body_of(images))
     assert (status, "no such model" in answer) == (404, True)
     status, answer = post(f"/v2/models/{NAME}/infer", b"no request")
-    assert (status, "no JSON" in answer) == (400, True)
+    assert (status, "not JSON" in answer) == (400, True)
     status, answer = post(f"/v2/models/{NAME}/infer", body_of(images[:, :3]))
     assert (status, "shape" in answer) == (400, True)
     # More rows than the batcher of a replica has room for.

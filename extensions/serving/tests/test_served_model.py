@@ -124,10 +124,10 @@ def test_bytes_follow_the_json_both_ways(served: ServedModel) -> None:
 
 
 WRONG = {
-    "no JSON": (b"{", "the body is no JSON"),
-    "NaN": (b'{"inputs": NaN}', "NaN is no number of JSON"),
-    "deep": (b"[" * 100_000, "the body is no JSON"),
-    "list": (b"[]", "the body is no object"),
+    "no JSON": (b"{", "the body is not JSON"),
+    "NaN": (b'{"inputs": NaN}', "NaN is not a number of JSON"),
+    "deep": (b"[" * 100_000, "the body is not JSON"),
+    "list": (b"[]", "the body is not an object"),
     "no inputs": (b"{}", "'inputs' is missing"),
     "missing": (body_of(inputs=[]), "missing 'serving_default_x:0', 'q'"),
     "output": (body_of(outputs=[{"name": "nope"}]), "no such output"),

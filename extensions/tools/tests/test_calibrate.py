@@ -191,7 +191,7 @@ def test_what_was_measured_is_listed_checked_and_cleared(
     (path,) = store.files()
     path.write_text("{}")
     assert main(["cache", "verify"]) == 1
-    assert "it is no file of figures" in capsys.readouterr().out
+    assert "it is not a file of figures" in capsys.readouterr().out
     assert main(["cache", "clear"]) == 0
     assert "armpy devices: 1 deleted" in capsys.readouterr().out
     assert store.files() == []

@@ -157,7 +157,7 @@ def scales_on_another_type(editor: Editor) -> bool:
 
 
 def elements_without_constant(editor: Editor) -> bool:
-    """Elements on a tensor that is no constant."""
+    """Elements on a tensor that is not a constant."""
     index = editor.pick(editor.operands_of(Lifetime.SUBGRAPH_INPUT, Lifetime.SUBGRAPH_OUTPUT))
     return _change(editor, index, data=bytes(4))
 

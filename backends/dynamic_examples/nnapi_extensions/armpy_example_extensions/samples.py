@@ -112,7 +112,7 @@ def _full_scale(operand: ExtensionOperand) -> float:
     if operand.data is None:
         return 1.0
     if len(operand.data) != struct.calcsize("<f"):
-        raise LayerValidationError("what is attached to samples is no float")
+        raise LayerValidationError("the number attached to samples is not a float")
     (value,) = struct.unpack("<f", operand.data)
     if not 0 < value < float("inf"):
         raise LayerValidationError(

@@ -277,7 +277,7 @@ class CodeValue:
         return self.of(compare("!=", self.value, self.like(other).value))
 
     def is_nan(self) -> CodeValue:
-        """Return where a float is no number."""
+        """Return where a float is not a number."""
         return self.of(self.code.builder.fcmp_unordered("uno", self.value, self.value))
 
     def is_below(self, other: Number) -> CodeValue:

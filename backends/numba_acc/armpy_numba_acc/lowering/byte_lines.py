@@ -108,7 +108,7 @@ def lower_as_lines(emit: Emitter, layers: Sequence[Layer]) -> bool:
 
 
 def _other(layer: Layer) -> Value:
-    """The operand that is no constant."""
+    """The operand that is not a constant."""
     return layer["rhs"] if constant_operand(layer) == 0 else layer["lhs"]
 
 

@@ -112,7 +112,7 @@ def check_by_row(operation: Operation, inputs: OperandInfos, outputs: Sequence[T
         if math.prod(given) != math.prod(given[-len(axes) :]) or (
             given[-len(axes) :] != shape[-len(axes) :]
         ):
-            return "factors and addends that are no row are not supported"
+            return "factors and addends other than rows are not supported"
     return ""
 
 

@@ -43,7 +43,7 @@ def elements_of(layer: Layer, operand: str) -> Array:
     elements = layer.constant(operand)
     if elements is None:
         raise BackendError(
-            f"the operand {operand!r} is no constant",
+            f"the operand {operand!r} is not constant",
             where=f"NumbaAcc / {layer.where}",
             expected="elements that are known when the network is loaded",
             actual="a tensor",

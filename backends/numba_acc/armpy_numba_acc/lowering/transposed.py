@@ -95,7 +95,7 @@ def lower(emit: Emitter, layer: Layer) -> None:
     if not np.isfinite(elements_of(layer, "weights")).all():
         # The zeros around the input are multiplied, too, and an infinity makes NaN of them.
         raise GivenBackError(
-            "weights that are no numbers are not supported",
+            "weights that are NaN or infinite are not supported",
             layer,
             expected="finite ones",
             actual="infinities or NaN",

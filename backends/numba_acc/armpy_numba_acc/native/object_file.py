@@ -191,7 +191,7 @@ class ObjectFile:
             raise UnsupportedError(f"it does not define '{name}'")
         place, section = self.value(found[0]), self.sections[found[0].section]
         if not section.flags & _EXECUTABLE or found[0].value >= section.size:
-            raise UnsupportedError(f"'{name}' is no function")
+            raise UnsupportedError(f"'{name}' is not a function")
         return place
 
     def references(self) -> Iterator[Reference]:
@@ -218,10 +218,10 @@ def object_architecture(data: bytes) -> str:
         If the header is not that of an object file for Linux on x86-64 or 64-bit Arm.
     """
     if len(data) < _HEADER.size or not data.startswith(BEGINNING):
-        raise UnsupportedError("it is no object file of 64 bits")
+        raise UnsupportedError("it is not an object file of 64 bits")
     _, kind, machine, *_ = _HEADER.unpack_from(data)
     if kind != _RELOCATABLE or machine not in ARCHITECTURES:
-        raise UnsupportedError("it is no object for x86-64 or 64-bit Arm")
+        raise UnsupportedError("it is not an object for x86-64 or 64-bit Arm")
     return ARCHITECTURES[machine]
 
 

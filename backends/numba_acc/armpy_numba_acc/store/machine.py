@@ -142,7 +142,7 @@ def _model_of(document: Mapping[str, Any]) -> MachineModel:  # Any: JSON
 def _record(kind: type[Any], document: Mapping[str, Any]) -> Any:  # Any: as above
     """A part of a model."""
     if document.keys() != {field.name for field in fields(kind)}:
-        raise ValueError(f"it is no {kind.__name__}")
+        raise ValueError(f"it is not a {kind.__name__}")
     return kind(**{k: v if isinstance(v, str) else _number(v) for k, v in document.items()})
 
 
@@ -155,5 +155,5 @@ def _positive(value: object) -> Any:  # Any: int or float
 
 def _number(value: object) -> Any:  # Any: int or float
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(f"{value!r} is no number")
+        raise ValueError(f"{value!r} is not a number")
     return value

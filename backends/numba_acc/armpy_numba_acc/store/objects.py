@@ -92,7 +92,7 @@ def _compiled_anew(kernels: Sequence[Kernel], isa: Isa, reason: str) -> dict[Ker
     """Object codes in the place of ones that cannot be used for some reason."""
     if missing := missing_compiler():
         raise BackendUnavailableError(missing, where="NumbaAcc", actual=reason)
-    _log.warning("%d kernels are compiled anew: %s", len(kernels), reason)
+    _log.warning("%d kernels are compiled again: %s", len(kernels), reason)
     return {kernel: _compiled(kernel, isa) for kernel in kernels}
 
 

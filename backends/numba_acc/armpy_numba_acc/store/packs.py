@@ -65,7 +65,7 @@ def why_not(about: Mapping[str, object], isa: Isa) -> str:
     """
     target = target_of(about)
     if target is None:
-        return "what it says of itself cannot be understood"
+        return "its description cannot be parsed"
     sources = sources_digest()
     if not sources:
         return "the sources on disk are not those that this process has read"

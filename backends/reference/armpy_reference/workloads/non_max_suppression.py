@@ -69,5 +69,5 @@ class NonMaxSuppressionWorkload(ReferenceWorkload[NonMaxSuppression]):
             common = common * np.maximum(high - low, 0)
         union = areas[some, None] + areas[others] - common
         share = np.where((union > 0) & (common > 0), common / union, 0)
-        # A share that is no number is too much as well.
+        # A share that is not a number is too much as well.
         return np.asarray(~(share <= np.float32(self.operation.iou_threshold)))

@@ -17,7 +17,7 @@ def read_steps(file: ModelFile) -> list[list[str]]:
     try:
         lines = bytes(file.data).decode("ascii").splitlines()
     except UnicodeDecodeError as error:
-        raise ParserError("this is no text") from error
+        raise ParserError("this is not text") from error
     return [line.split() for line in lines[1:]]
 
 
@@ -55,4 +55,4 @@ def as_number(text: str, where: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise ParserError("this is no number", where=where, actual=text) from None
+        raise ParserError("this is not a number", where=where, actual=text) from None

@@ -25,9 +25,9 @@ def test_the_option_repeats_the_steps() -> None:
     ("text", "reason"),
     [
         (b"chain 1\n", "line 2: there is no input"),
-        (b"chain 1\ninput 3\nadd one\n", "line 3: this is no number. Got one"),
+        (b"chain 1\ninput 3\nadd one\n", "line 3: this is not a number. Got one"),
         (b"chain 1\ninput 3\n\nturn\n", "line 3: this is no step"),
-        (b"chain 1\ninput \xff\n", "this is no text"),
+        (b"chain 1\ninput \xff\n", "this is not text"),
     ],
 )
 def test_a_damaged_chain_names_the_line(text: bytes, reason: str) -> None:

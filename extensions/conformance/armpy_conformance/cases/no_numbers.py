@@ -1,4 +1,4 @@
-"""Cases of what is no number: NaN and infinities where elements are chosen, clamped, converted."""
+"""Cases of NaN and infinities where elements are chosen, clamped or converted."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def answers_have_reasons(subject: BackendUnderTest) -> None:
             )
             check(
                 isinstance(answer.code, ReasonCode),
-                f"{where} has the code {answer.code!r}, which is no ReasonCode",
+                f"{where} has the code {answer.code!r}, which is not a ReasonCode",
             )
 
 

@@ -45,7 +45,7 @@ def part_of(
     nodes : sequence of OperationNode
         Operations of the main graph, in its order.
     elements : dict of int to ndarray
-        Elements of every tensor of the main graph that is no constant.
+        Elements of every tensor of the main graph that is not a constant.
     """
     main = description.main
     made = {index for node in nodes for index in node.outputs}
@@ -95,7 +95,7 @@ def shrink(
     Parameters
     ----------
     elements : dict of int to ndarray
-        Right elements of every tensor of the main graph that is no constant.
+        Right elements of every tensor of the main graph that is not a constant.
     fails : callable
         Whether a part fails.
 

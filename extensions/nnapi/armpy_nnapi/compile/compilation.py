@@ -234,7 +234,7 @@ class Compilation:
             self._caching = CompilationCaching(os.fsdecode(directory), token)
         except (TypeError, InvalidArgumentError) as error:
             raise bad_data(
-                "the directory is no path", where=where, actual=repr(directory)
+                "the directory is not a path", where=where, actual=repr(directory)
             ) from error
 
     def finish(self) -> None:

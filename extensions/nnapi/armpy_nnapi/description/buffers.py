@@ -61,7 +61,7 @@ def _view(value: object, operand: Operand, where: str) -> memoryview:
         return view.cast("B") if view.nbytes else view
     except TypeError as error:
         raise bad_data(
-            "these are no elements",
+            "these are not elements",
             where=where,
             expected=f"an array of {operand.data_type.dtype} or contiguous bytes",
             actual=type(value).__name__,
@@ -72,14 +72,14 @@ def _scalar(value: float, operand: Operand, where: str) -> np.ndarray[tuple[int,
     """A Python number as a scalar operand's element."""
     if operand.is_tensor or is_extension(operand.type):
         raise bad_data(
-            "a plain number is given for an operand that is no plain scalar",
+            "a plain number is given for an operand that is not a plain scalar",
             where=where,
             expected=f"an array of {operand.data_type.dtype} or bytes",
             actual=repr(value),
         )
     dtype = operand.data_type.dtype
     if dtype.kind in "iu" and not isinstance(value, int):
-        raise bad_data("the number is no integer", where=where, actual=repr(value))
+        raise bad_data("the number is not an integer", where=where, actual=repr(value))
     try:
         # NumPy would make infinity of a number that float16 does not hold.
         with np.errstate(over="raise"):

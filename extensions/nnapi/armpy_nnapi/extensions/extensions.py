@@ -150,7 +150,7 @@ class TypeManager:
         if name is None:
             raise unexpected_null("the extension's name")
         if not isinstance(name, str):
-            raise bad_data("the extension's name is no text", actual=repr(name))
+            raise bad_data("the extension's name is not text", actual=repr(name))
         if not isinstance(number, int) or not 0 <= number <= LARGEST_EXTENSION_ID:
             raise bad_data(
                 "the number within the extension cannot be used",

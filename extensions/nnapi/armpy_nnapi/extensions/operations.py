@@ -85,7 +85,7 @@ def _check_created(
 ) -> None:
     if not isinstance(made, Operation):
         raise BackendError(
-            "what it creates is no operation",
+            "it creates an object that is not an operation",
             where=where,
             expected="an instance of a subclass of Operation",
             actual=type(made).__name__,

@@ -288,7 +288,7 @@ class _ModelLowerer:
         """The graph that a MODEL operand stands for, without the inputs that have no value."""
         index = operand.subgraph
         if index is None:
-            raise LayerValidationError("an operand that must be a model is none")
+            raise LayerValidationError("an operand that must be a model is not one")
         # A model that several operations refer to stays one graph: it is prepared once.
         key = index, omitted
         if key not in self._referenced:

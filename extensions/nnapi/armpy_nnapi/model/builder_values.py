@@ -48,7 +48,7 @@ def operand_code(kind: object) -> int:
         return TENSOR_TYPES[np.dtype(kind).name]  # type: ignore[call-overload]  # what is no dtype raises
     except (TypeError, KeyError) as error:
         raise bad_data(
-            "this is no operand type",
+            "this is not an operand type",
             expected=f"an OperandType, an OperandCode, or one of {', '.join(TENSOR_TYPES)}",
             actual=repr(kind),
         ) from error

@@ -83,7 +83,7 @@ def graph_dump(
     Raises
     ------
     NnapiError
-        BAD_DATA if it is no model, or the stream takes no text; BAD_STATE if the model is not
+        BAD_DATA if it is not a model, or the stream takes no text; BAD_STATE if the model is not
         finished.
 
     References
@@ -92,7 +92,7 @@ def graph_dump(
     """
     if stream is not None and not hasattr(stream, "write"):
         raise bad_data(
-            "this is no stream", where="graph_dump", expected="a text file", actual=repr(stream)
+            "this is not a stream", where="graph_dump", expected="a text file", actual=repr(stream)
         )
     text = draw(described(model, "graph_dump"), name, _names_of(model))
     if stream is not None:

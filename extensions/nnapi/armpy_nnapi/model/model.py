@@ -441,7 +441,7 @@ def _scales(given: Iterable[float], where: str) -> tuple[float, ...]:
         return tuple(float(scale) for scale in given)
     except (TypeError, ValueError) as error:
         raise bad_data(
-            "these are no scales", where=where, expected="a list of numbers", actual=str(error)
+            "these are not scales", where=where, expected="a list of numbers", actual=str(error)
         ) from error
 
 
@@ -452,7 +452,7 @@ def _bytes(data: object, where: str) -> bytes:
         return bytes(memoryview(data))  # type: ignore[arg-type]  # what is no buffer raises
     except TypeError as error:
         raise bad_data(
-            "the data is no bytes", where=where, expected="bytes", actual=type(data).__name__
+            "the data are not bytes", where=where, expected="bytes", actual=type(data).__name__
         ) from error
 
 

@@ -59,7 +59,7 @@ def described(model: IModel | ModelDescription, where: str, others: str = "") ->
     if isinstance(model, IModel):
         return model.description
     raise bad_data(
-        "this is no model",
+        "this is not a model",
         where=where,
         expected="a finished Model, or a ModelDescription" + others,
         actual=repr(model),

@@ -217,7 +217,7 @@ def _validate_node(
         lifetime = graph.operands[index].lifetime
         require_data(
             lifetime in (Lifetime.TEMPORARY_VARIABLE, Lifetime.SUBGRAPH_OUTPUT),
-            f"it writes operand {index}, which is no operation's to write",
+            f"it writes operand {index}, which operations may not write",
             where=f"{where} / {operation_name(node.type)}",
             expected="TEMPORARY_VARIABLE or SUBGRAPH_OUTPUT",
             actual=lifetime.name,
@@ -264,7 +264,7 @@ def _check_operand(operand: Operand, where: str, num_referenced: int) -> None:
     else:
         require_data(
             operand.data is None,
-            "it has elements although it is no constant",
+            "it has elements although it is not a constant",
             where=where,
             actual=operand.lifetime.name,
         )

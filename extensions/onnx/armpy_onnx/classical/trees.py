@@ -64,7 +64,7 @@ class Trees:
         next_nodes = np.concatenate((self.if_true, self.if_false, self.roots))
         inner = next_nodes[next_nodes >= 0]
         if inner.size and (inner.max() >= count or np.bincount(inner).max() > 1):
-            raise node.error("the nodes are no trees", expected="one parent for each, or none")
+            raise node.error("the nodes are not trees", expected="one parent for each, or none")
         if next_nodes.size and -1 - next_nodes.min() >= self.num_leaves:
             raise node.error("there is no such leaf", expected=f"{self.num_leaves} leaves")
         if count and not 0 <= self.features.min() <= self.features.max() < num_features:
@@ -179,7 +179,7 @@ class PlacesOfLeaves:
         """Numbers of leaves."""
         leaves = self.leaf_numbers[self.find(tree_ids, node_ids)]
         if (leaves < 0).any():
-            raise self._node.error("a node with a weight is no leaf")
+            raise self._node.error("a node with a weight is not a leaf")
         return leaves
 
 

@@ -21,7 +21,7 @@ def target_type(data: NodeData, types: Sequence[DataType | None] = ()) -> DataTy
         number = onnx.TensorProto.DataType.DESCRIPTOR.values_by_name.get(number.upper())
         number = None if number is None else number.number
     if not isinstance(number, int):
-        raise data.error("the attribute 'to' is no data type", actual=data.attribute("to"))
+        raise data.error("the attribute 'to' is not a data type", actual=data.attribute("to"))
     return data_type_of(number, data.label)
 
 

@@ -123,7 +123,7 @@ def _feature_vectorizer(node: Node) -> Value:
     for index, size in enumerate(sizes):
         value, shape = node.cast(node.value(index), DataType.FLOAT32), node.shape(index)
         if len(shape) not in (1, 2):
-            raise node.error("an input is no matrix", expected="rank 1 or 2", actual=shape)
+            raise node.error("an input is not a matrix", expected="rank 1 or 2", actual=shape)
         rows, columns = shape if len(shape) == 2 else (shape[0], 1)
         value = taken(node, reshaped(node, value, (rows, columns)), 1, 0, min(size, columns))
         if size > columns:

@@ -49,7 +49,7 @@ def _type_of_eye(data: NodeData, types: object) -> DataType:
 
 
 def _eye_like(node: Node) -> Value:
-    require(node.rank(0) == 2, "the input is no matrix", expected="rank 2", actual=node.shape(0))
+    require(node.rank(0) == 2, "the input is not a matrix", expected="rank 2", actual=node.shape(0))
     rows, columns = node.shape(0)
     offset = node.integer("k", 0)
     data_type = _type_of_eye(node.data, (node.type(0),))
@@ -69,7 +69,7 @@ def _compared(
 
 def _trilu(node: Node) -> Value:
     shape = node.shape(0)
-    require(len(shape) >= 2, "the input is no matrix", expected="rank 2 or more", actual=shape)
+    require(len(shape) >= 2, "the input is not a matrix", expected="rank 2 or more", actual=shape)
     offset = int(node.number(1)) if node.has(1) else 0
     is_upper = node.flag("upper", True)
     operation = (

@@ -85,7 +85,7 @@ def _tensor_scatter(node: Node) -> Value:
     require(
         len(updates) == len(cache) and axis > 0 and updates[axis] <= cache[axis],
         "the update does not fit the cache",
-        expected=f"rank {len(cache)}, at most {cache[axis]} along axis {axis}, which is no batch",
+        expected=f"rank {len(cache)}, at most {cache[axis]} along axis {axis}, not a batch",
         actual=updates,
     )
     ahead = (1,) * (len(cache) - 1)

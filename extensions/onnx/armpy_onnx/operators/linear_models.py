@@ -26,7 +26,7 @@ def rows_of_features(node: Node) -> Value:
     value = node.cast(node.value(0), DataType.FLOAT32)
     shape = node.shape(0)
     if len(shape) not in (1, 2):
-        raise node.error("the input is no matrix", expected="rank 2", actual=shape)
+        raise node.error("the input is not a matrix", expected="rank 2", actual=shape)
     return reshaped(node, value, shape if len(shape) == 2 else (1, *shape))
 
 

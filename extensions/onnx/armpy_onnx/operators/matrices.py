@@ -56,7 +56,9 @@ def gemm(node: Node) -> Value:
     a, b, c = node.value(0), node.value(1), node.input(2)
     for index in range(2):
         if node.rank(index) != 2:
-            raise node.error("a factor is no matrix", expected="rank 2", actual=node.shape(index))
+            raise node.error(
+                "a factor is not a matrix", expected="rank 2", actual=node.shape(index)
+            )
     transposes_a, transposes_b = node.flag("transA"), node.flag("transB")
     alpha, beta = node.real("alpha", 1.0), node.real("beta", 1.0)
     addend = None if c is None or beta == 0 else scaled(node, c, beta)

@@ -177,7 +177,7 @@ def _gemm(node: Node) -> Value:
     check_bytes(node, 0, 3)
     is_turned, weights = node.flag("transB"), node.array(3)
     if node.rank(0) != 2 or weights.ndim != 2:
-        raise node.error("a factor is no matrix", expected="rank 2")
+        raise node.error("a factor is not a matrix", expected="rank 2")
     left = _given(node, 0)
     given = quantization_of(node, 4, 5, 2, 0 if is_turned else 1)
     alpha = node.real("alpha", 1.0)

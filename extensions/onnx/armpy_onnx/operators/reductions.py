@@ -66,7 +66,7 @@ def _composed(compose: Callable[[Node, Value, _Reduction], Value]) -> Operator:
 
 
 def _unary(node: Node, operation: UnaryOperation, value: Value) -> Value:
-    """A function of each element; of integers as real numbers where it is no integer."""
+    """A function of each element; of integers as real numbers where it is not an integer."""
     real = None if value.info.data_type.is_float else DataType.FLOAT64
     if operation in (UnaryOperation.ABS, UnaryOperation.SQUARE):
         real = None

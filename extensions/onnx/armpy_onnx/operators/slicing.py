@@ -233,7 +233,7 @@ _TO_NCHW = (0, 3, 1, 2)
 
 def _to_nhwc(node: Node) -> Value:
     """The input image with its channels last."""
-    require(node.rank(0) == 4, "the input is no image", expected="rank 4", actual=node.shape(0))
+    require(node.rank(0) == 4, "the input is not an image", expected="rank 4", actual=node.shape(0))
     return transposed(node, node.value(0), (0, 2, 3, 1))
 
 

@@ -40,7 +40,7 @@ def _stft(node: Node) -> Value:
     length = node.whole_number(3) if node.has(3) else 0
     if window is not None:
         if node.rank(2) != 1:
-            raise node.error("the window is no vector", actual=node.shape(2))
+            raise node.error("the window is not a vector", actual=node.shape(2))
         length = length or window.info.known_shape[0]
     length = length or shape[1]
     if step < 1 or not 1 <= length <= shape[1]:

@@ -49,7 +49,7 @@ def _rows_shape(node: Node) -> tuple[int, int]:
     """Number of rows, and of features."""
     shape = node.shape(0)
     if len(shape) not in (1, 2):
-        raise node.error("the input is no matrix", expected="rank 2", actual=shape)
+        raise node.error("the input is not a matrix", expected="rank 2", actual=shape)
     return (1, *shape)[-2], shape[-1]
 
 

@@ -83,7 +83,7 @@ def run_loop(node: ControlNode) -> list[Item]:
         )
     decisive = [value for value in (trips, condition) if value is not None]
     if len(tensors(decisive)) != len(decisive):
-        raise ParserError("a loop's number of turns or condition is no tensor")
+        raise ParserError("a loop's number of turns or condition is not a tensor")
 
     loop = OnnxLoop(
         node,

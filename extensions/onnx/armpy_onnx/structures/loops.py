@@ -73,7 +73,7 @@ class ControlNode:
     def truth(self, item: Item) -> bool | None:
         """Return the known value of a condition; None if it is not known."""
         if not isinstance(item, Value):
-            raise self.data.error("a condition is no tensor")
+            raise self.data.error("a condition is not a tensor")
         if item.info.data_type is not DataType.BOOLEAN:
             raise self.data.error(
                 "a condition has the wrong type", expected="bool", actual=item.info.data_type

@@ -26,14 +26,14 @@ def _input(data: NodeData, inputs: Sequence[Item], index: int) -> Item:
 def _sequence(data: NodeData, inputs: Sequence[Item], index: int = 0) -> ValueList:
     item = _input(data, inputs, index)
     if not isinstance(item, ValueList):
-        raise data.error(f"input {index} is no sequence")
+        raise data.error(f"input {index} is not a sequence")
     return item
 
 
 def _tensor(data: NodeData, inputs: Sequence[Item], index: int) -> Value:
     item = _input(data, inputs, index)
     if not isinstance(item, Value):
-        raise data.error(f"input {index} is no tensor")
+        raise data.error(f"input {index} is not a tensor")
     return item
 
 

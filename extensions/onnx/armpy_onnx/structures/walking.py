@@ -324,7 +324,7 @@ class Walker:
         Parameters
         ----------
         outputs : mapping of str to (DataType or None)
-            What the graph gives; None for what is no tensor.
+            What the graph gives; None for what is not a tensor.
         scope : Scope
             Gets what the layer gives.
         """

@@ -71,7 +71,7 @@ def checked_seconds(given: float) -> float:
     Raises
     ------
     InvalidArgumentError
-        If it is no number.
+        If it is not a number.
     """
     if not isinstance(given, (int, float)) or math.isnan(given):
         raise _wrong("deadline_s", "a number of seconds", given)

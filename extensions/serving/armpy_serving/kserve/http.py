@@ -217,7 +217,7 @@ def _check_load(name: str, body: bytes) -> None:
         document = json.loads(body) if body else {}
     except (ValueError, RecursionError) as error:
         raise InvalidArgumentError(
-            "the body is no JSON", where=where, expected="nothing, or an object", actual=str(error)
+            "the body is not JSON", where=where, expected="nothing, or an object", actual=str(error)
         ) from error
     parameters = document.get("parameters", {}) if isinstance(document, dict) else document
     if not isinstance(parameters, dict):

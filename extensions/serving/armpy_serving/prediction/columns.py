@@ -47,7 +47,7 @@ def read_columns(
     """
     if not hasattr(batch, "keys") or not hasattr(batch, "__getitem__"):
         raise InvalidArgumentError(
-            "the batch is no table of columns",
+            "the batch is not a table of columns",
             where="Predictor",
             expected="a mapping of names to arrays",
             actual=type(batch).__name__,

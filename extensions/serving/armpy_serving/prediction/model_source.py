@@ -88,7 +88,7 @@ class ModelSource:
             raise ParserError(
                 "the model file is not the one that the predictor was made with",
                 where=path,
-                fix="Make the predictor anew, or keep each version under a name of its own",
+                fix="Make the predictor again, or keep each version under a name of its own",
             )
         if begins_prepared(path):
             return _row_model(load(path, **options.given()), self.max_rows)
@@ -131,7 +131,7 @@ class ModelSource:
             # there, would be refused for ever: other users can write to its folder, or this one
             # cannot.
             if not made and not is_again:
-                _log.warning("%s is made anew: %s", found, error)
+                _log.warning("%s is made again: %s", found, error)
                 return self._compiled(path, digest, options, is_again=True)
             _log.warning(
                 "each process compiles the model for itself, as the folder %s cannot be used; set "

@@ -123,7 +123,7 @@ def check_free(
     """Check that a model can be put into a repository; errors as for `put_model`."""
     check_name(name)
     if repository.exists() and not repository.is_dir():
-        raise InvalidArgumentError("the repository is no folder", where=str(repository))
+        raise InvalidArgumentError("the repository is not a folder", where=str(repository))
     if repository.exists():
         _check_movable(repository.resolve())
     if not force and (repository / name / str(version)).exists():
@@ -147,7 +147,7 @@ def _check_movable(root: Path) -> None:
                 "the repository is mounted from another file system than the folder that it is in, "
                 "where models are written before they appear at once",
                 where=str(root),
-                fix="Give a folder in it, and the server the same; or export where it is no mount",
+                fix="Give a folder in it, and the server the same; or export to a plain folder",
             ) from error
 
 

@@ -43,7 +43,7 @@ def array_of(tensor: Any, spec: TensorSpec, row_rank: int | None) -> Array:  # A
         array = tensor.as_numpy()
         if array.dtype == np.bool_ and array.size and array.view(np.uint8).max() > 1:
             raise InvalidArgumentError(
-                "a byte is no BOOL", where=f"input '{spec.name}'", expected="0 or 1"
+                "a byte is not a BOOL", where=f"input '{spec.name}'", expected="0 or 1"
             )
     return array if row_rank is None else array.reshape(array.shape[:row_rank])
 

@@ -65,7 +65,7 @@ def test_kserve_gets_an_answer(mixed: Any, raw: bool) -> None:  # Any: KServe's
 def test_nothing_is_rounded(mixed: Any) -> None:  # Any: KServe's
     from starlette.exceptions import HTTPException
 
-    with pytest.raises(HTTPException, match="no INT32") as caught:
+    with pytest.raises(HTTPException, match="not INT32") as caught:
         asyncio.run(mixed.predict(request(n=[1.5, 2, 3])))
     assert caught.value.status_code == 400
 

@@ -134,9 +134,9 @@ def test_a_load_that_brings_another_model_is_501(server: KServeProcess, word: st
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (b"{", "no JSON"),
-        (b"\xff", "no JSON"),
-        (b"[" * 100_000, "no JSON"),
+        (b"{", "not JSON"),
+        (b"\xff", "not JSON"),
+        (b"[" * 100_000, "not JSON"),
         (b"[]", "got list"),
         (b"null", "got NoneType"),
         (b'{"parameters": [1]}', "got list"),

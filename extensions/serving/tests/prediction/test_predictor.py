@@ -397,7 +397,7 @@ def test_a_compiled_file_with_a_damaged_section_is_made_anew_once(
         caplog.clear()
         again = Predictor(file)._source.load()
         assert again.model.is_light
-        assert caplog.text.count("is made anew") == num_warnings
+        assert caplog.text.count("is made again") == num_warnings
         np.testing.assert_array_equal(again.run({"x": rows(5)}, {}, 5)["scores"], scores(rows(5)))
     open_container(compiled).check()
 

@@ -121,7 +121,7 @@ class BackendCosts:
     def operation_seconds(
         self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
     ) -> float:
-        """Return how long an operation takes that is no layer of a graph."""
+        """Return how long an operation takes that is not a layer of a graph."""
         rate = self.rate_of(kind_of(operation, inputs), type_class(inputs, outputs))
         return rate.seconds(work_of(operation, inputs, outputs))
 

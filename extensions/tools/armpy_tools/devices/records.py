@@ -91,7 +91,7 @@ def record_from(fields: Fields) -> DeviceRecord:
         )
     # The file can hold any JSON, and its checksum does not cover the structure.
     except (KeyError, TypeError, AttributeError, ArmpyError) as error:
-        raise ValueError(f"it is no record of a device: {error}") from error
+        raise ValueError(f"it is not a record of a device: {error}") from error
 
 
 def costs_fields(costs: BackendCosts) -> Fields:
@@ -135,5 +135,5 @@ def _number(value: object) -> float:
 def _text(value: object) -> str:
     """A text of a file."""
     if not isinstance(value, str):
-        raise ValueError(f"{value!r} is no text")  # noqa: TRY004 - a file's mistake, no caller's
+        raise ValueError(f"{value!r} is not text")  # noqa: TRY004 - a file's mistake, no caller's
     return value

@@ -197,7 +197,7 @@ class FiguresStore:
             return make(_unsealed(content, self._machine, key))
         # JSON of many brackets in each other ends in a RecursionError.
         except (ValueError, RecursionError) as error:
-            _log.warning("%s is not used and will be made anew: %s", path, error)
+            _log.warning("%s is not used and will be made again: %s", path, error)
             return None
 
     def _write(self, kind: str, key: str, body: Fields) -> bool:
@@ -244,7 +244,7 @@ def _checked_envelope(content: bytes, machine: str) -> Fields:
     """Return the contents of a file, if it is sound and this machine's."""
     envelope = json.loads(content)
     if not isinstance(envelope, dict) or not isinstance(envelope.get("body"), dict):
-        raise ValueError("it is no file of figures")  # noqa: TRY004 - a file's mistake
+        raise ValueError("it is not a file of figures")  # noqa: TRY004 - a file's mistake
     if envelope.pop("sha256", "") != _checksum(envelope):
         raise ValueError("its checksum is wrong")
     if envelope.get("format") != _FORMAT:

@@ -182,7 +182,7 @@ class Classes:
             return int(text)
         fix = "Give a label or an index" if self._names else "Name the classes with --labels"
         raise InvalidArgumentError(
-            f"'{text}' is no class of the model",
+            f"'{text}' is not a class of the model",
             where=f"--truth {self._source}",
             expected=f"a label or an index below {self.num_classes}",
             fix=did_you_mean(text, map(self.name, self._by_name.values()), fix),

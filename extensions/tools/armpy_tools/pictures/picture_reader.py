@@ -57,7 +57,7 @@ def read_picture(
     Raises
     ------
     InvalidArgumentError
-        If the input is no image, or an option does not go with it.
+        If the input is not an image, or an option does not go with it.
     """
     try:
         image = open_image(path)

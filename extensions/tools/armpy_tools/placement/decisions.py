@@ -35,7 +35,7 @@ def decision_from(kept: Mapping[str, Any]) -> PlacementDecision:  # Any: of JSON
         alternatives = tuple(Alternative(**fields) for fields in kept["alternatives"])
     # The file can hold any JSON, and its checksum does not cover the structure.
     except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"this is no decision: {error!r}") from error
+        raise ValueError(f"this is not a decision: {error!r}") from error
     return PlacementDecision(backends, REMEMBERED, alternatives)
 
 

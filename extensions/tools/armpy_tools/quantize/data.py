@@ -56,7 +56,7 @@ def read_samples(graph: Graph, data: Data, limit: int | None = None) -> list[lis
     Raises
     ------
     InvalidArgumentError
-        If a file cannot be read, or arrays do not fit the inputs or hold what is no number.
+        If a file cannot be read, or arrays do not fit the inputs or hold what is not a number.
     """
     if isinstance(data, str | os.PathLike):
         samples = _in_files(graph, Path(data))
@@ -82,7 +82,7 @@ def _check_numbers(graph: Graph, sample: Sequence[Array], number: int) -> None:
     for value, array in zip(graph.inputs, sample, strict=True):
         if array.dtype.kind == "f" and np.isnan(array).any():
             raise InvalidArgumentError(
-                f"sample {number} of the data holds what is no number",
+                f"sample {number} of the data holds NaN or infinity",
                 where=f"input '{value.name}'",
                 expected="finite numbers",
                 actual=f"NaN in {np.isnan(array).sum()} of {array.size} elements",

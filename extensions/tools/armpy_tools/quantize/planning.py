@@ -122,10 +122,10 @@ def _refusal(layer: Layer, rule: Rule | None) -> str:
         return "its inputs and outputs are not all float32"
     if rule is Rule.WEIGHTED:
         if layer.constant("weights") is None or not is_real(layer["weights"]):
-            return "its weights are no float32 constants"
+            return "its weights are not float32 constants"
         bias = layer.operand("bias")
         if bias is not None and (bias.data is None or not is_real(bias)):
-            return "its bias is no float32 constant"
+            return "its bias is not a float32 constant"
     if isinstance(layer.operation, BatchMatMul) and values[0].data is not None:
         return "its first matrix is constant"
     if isinstance(layer.operation, Pad) and layer.operation.pad_value != 0:

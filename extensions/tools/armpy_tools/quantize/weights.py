@@ -21,7 +21,7 @@ _LARGEST_HALF = float(np.finfo(np.float16).max)
 
 _ASKED = "asked to stay float"
 _FEW = f"has fewer than {_FEWEST} weights"
-_NOT_CONSTANT = "its weights are no float32 constants"
+_NOT_CONSTANT = "its weights are not float32 constants"
 
 
 def with_small_weights(graph: Graph, scheme: str, keep_float: tuple[str, ...] = ()) -> Pair:

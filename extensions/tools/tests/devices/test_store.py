@@ -102,7 +102,7 @@ def test_a_damaged_file_counts_as_none_with_a_warning_and_is_replaced(
     file_of(store).write_bytes(changed)
     assert store.read("Fast", "1.0") is None
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
-    assert "will be made anew" in caplog.text
+    assert "will be made again" in caplog.text
     assert store.write(RECORD)
     assert store.read("Fast", "1.0") == RECORD
 
@@ -215,7 +215,7 @@ def test_the_store_is_a_cache_to_look_at_check_and_clear(tmp_path: Path) -> None
     assert [entry.problem for entry in cache.verify()] == ["", ""]
     file_of(store).write_bytes(b"{}")
     problems = [entry.problem for entry in cache.verify()]
-    assert sorted(problems) == ["", "it is no file of figures"]
+    assert sorted(problems) == ["", "it is not a file of figures"]
     assert cache.clear() == 2
     assert cache.list_entries() == []
     assert store.recall_answer("where?") is None

@@ -277,5 +277,5 @@ def test_a_run_that_fails_before_its_first_result_leaves_what_was_there(
     (tmp_path / "truth.csv").write_text(f"{place / 'pictures' / '0003.png'},thirteen\n")
     command = ["pictures", MODEL, "--labels", LABELS, "--truth", str(tmp_path / "truth.csv")]
     assert main([*command, "--output", str(output)]) == 2
-    assert "is no class of the model" in capsys.readouterr().err
+    assert "is not a class of the model" in capsys.readouterr().err
     assert output.read_text() == "of yesterday"

@@ -109,7 +109,7 @@ def test_a_label_that_is_no_class_stops_the_run(
     (folders / "truth.csv").write_text("three/three.png,thre\n")
     code, out, err = run(capsys, "--truth", str(folders / "truth.csv"))
     assert (code, out) == (2, "")
-    assert "'thre' is no class of the model" in err
+    assert "'thre' is not a class of the model" in err
     assert "Did you mean 'three'?" in err
 
 

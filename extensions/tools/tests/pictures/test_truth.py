@@ -90,7 +90,9 @@ def test_a_name_counts_before_an_index() -> None:
     ],
 )
 def test_what_is_no_class_is_an_error(labels: Labels | None, text: str, fix: str) -> None:
-    with pytest.raises(InvalidArgumentError, match=f"'{text}' is no class.*index below 4.*{fix}"):
+    with pytest.raises(
+        InvalidArgumentError, match=f"'{text}' is not a class.*index below 4.*{fix}"
+    ):
         Classes(labels, 4, "t.csv").index(text)
 
 

@@ -22,7 +22,7 @@ def square_root_f64(code: Code, value: CodeValue) -> CodeValue:
 
 @primitive(types.boolean, FLOAT)
 def is_nan(code: Code, value: CodeValue) -> CodeValue:
-    """Return whether a float32 is no number."""
+    """Return whether a float32 is not a number."""
     return value.is_nan()
 
 

@@ -23,7 +23,7 @@ class PermutationVector(SwigObject):
     Raises
     ------
     TypeError
-        If it is no tuple, or an element is no number.
+        If it is not a tuple, or an element is not a number.
     RuntimeError
         If it is no permutation.
     """

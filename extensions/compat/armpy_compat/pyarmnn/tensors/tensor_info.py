@@ -44,7 +44,7 @@ class TensorShape(SwigObject):
     Raises
     ------
     TypeError
-        If it is no tuple, or an element is no number.
+        If it is not a tuple, or an element is not a number.
     RuntimeError
         If there are none or too many.
     """

@@ -31,7 +31,7 @@ from armpy.cli.options import (
     help="An array for one input; the others are random.",
 )
 @seed_option()
-@click.option("--exact", is_flag=True, help="Allow no difference in what is no floating point.")
+@click.option("--exact", is_flag=True, help="Allow no difference in integers and truth values.")
 @dynamic_backends_option
 @json_option
 @verbosity_options
