@@ -56,9 +56,7 @@ def as_source(given: object) -> ModelSource:
         if not os.fspath(given):
             raise _no_source("the path is empty", given)
         if isinstance(given, str) and given.lower().startswith(_ADDRESSES):
-            raise _no_source(
-                "this is not a path", given, "Download it, and load the file by its path"
-            )
+            raise _no_source("this is not a path", given, "Download it, and load it by its path")
         return given
     if isinstance(given, bytes):
         return given

@@ -161,9 +161,7 @@ class ExternalMemory:
         check_whole(file_descriptor, where, least=-1, most=MOST_DESCRIPTORS)
         if source is MemorySource.MALLOC or file_descriptor < 0:
             actual = f"{source} and {file_descriptor}"
-            raise _unsound(
-                "this is not a file descriptor of such memory", "one of 0 or more", actual
-            )
+            raise _unsound("this is not a file descriptor of memory", "one of 0 or more", actual)
         return cls(source, size_bytes, None, file_descriptor, offset_bytes, keep_alive)
 
     @classmethod

@@ -118,7 +118,5 @@ def _entries(backend_id: BackendId, cache: IBackendCache, method: str) -> tuple[
     listed = ask_method(backend_id, Sequence, cache, method)
     entries = call_backend(backend_id, lambda: tuple(listed))
     if not all(isinstance(entry, CacheEntry) for entry in entries):
-        raise BackendError(
-            "a cache lists an object that is not a CacheEntry", where=f"{backend_id} / {method}"
-        )
+        raise BackendError("a cache must list CacheEntry only", where=f"{backend_id} / {method}")
     return entries

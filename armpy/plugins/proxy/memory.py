@@ -68,8 +68,7 @@ class HandleFactoryProxy(ITensorHandleFactory):
         is_power = type(number) is int and number.bit_count() == 1
         if not is_power or not 1 <= number <= MOST_ALIGNMENT_BYTES:
             raise BackendError(
-                f"the tensor handle factory '{self.factory_id}' declares requirements that "
-                "cannot be met",
+                f"the tensor handle factory '{self.factory_id}' declares impossible requirements",
                 where=f"{self._backend_id} / {name}",
                 expected=f"a power of two from 1 to {MOST_ALIGNMENT_BYTES}",
                 actual=describe(number),
