@@ -130,7 +130,7 @@ def test_protected_memory_is_never_mapped() -> None:
 
 @pytest.mark.parametrize(("descriptor", "source"), [(-1, "DMA_BUF"), (0, "MALLOC")])
 def test_what_is_no_file_descriptor_is_refused(descriptor: int, source: str) -> None:
-    with pytest.raises(InvalidArgumentError, match="no file descriptor"):
+    with pytest.raises(InvalidArgumentError, match="not a file descriptor"):
         ExternalMemory.of_file_descriptor(descriptor, 4, source=MemorySource[source])
 
 

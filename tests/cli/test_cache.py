@@ -200,7 +200,7 @@ class Keeping(FakeBackend):
         ("no cache", "Keeping / get_caches: .*Expected IBackendCache"),
         (Cache(OSError("the disk is away")), "Keeping / list_entries: .*the disk is away"),
         (Cache(7), "Keeping / list_entries: .*Expected Sequence"),
-        (Cache(["a"]), "Keeping / list_entries: .*no CacheEntry"),
+        (Cache(["a"]), "Keeping / list_entries: .*must list CacheEntry only"),
     ],
 )
 def test_what_a_cache_does_wrong_names_the_backend(cache: object, text: str) -> None:
