@@ -133,7 +133,7 @@ def test_two_types_with_one_number_are_refused() -> None:
 
 
 def test_what_is_no_type_or_operation_is_refused() -> None:
-    with pytest.raises(InvalidArgumentError, match=r"operations are not .*ExtensionOperation"):
+    with pytest.raises(InvalidArgumentError, match=r"operations have .*ExtensionOperation"):
         Extension(NAME, (), [ExtensionOperandType(0, "T", True, 1)])  # type: ignore[list-item]
 
 

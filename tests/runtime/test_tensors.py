@@ -82,15 +82,15 @@ class _Stubborn:
 @pytest.mark.parametrize(
     ("given_object", "text"),
     [
-        ([[1], [1, 2]], "no array of numbers.*got a list whose rows differ in length"),
+        ([[1], [1, 2]], "not an array of numbers.*got a list whose rows differ in length"),
         (_Stubborn(), r"cannot be made an array: call detach\(\) first.*got _Stubborn"),
         (1e300, "cannot be made an array: overflow"),
-        (None, "no array of numbers.*got None"),
-        ("text", "no array of numbers.*got the text 'text'"),
-        ({"x": 1}, "no array of numbers.*got a dict"),
+        (None, "not an array of numbers.*got None"),
+        ("text", "not an array of numbers.*got the text 'text'"),
+        ({"x": 1}, "not an array of numbers.*got a dict"),
         (1j, "wrong type.*got complex128"),
         (True, "wrong type.*got bool"),
-        (10**30, "no array of numbers.*got the number 10{30}"),
+        (10**30, "not an array of numbers.*got the number 10{30}"),
         (np.array([1.0, 2.0]), r"Expected float32.*got float64\(2,\).*astype\('float32'\)"),
     ],
 )

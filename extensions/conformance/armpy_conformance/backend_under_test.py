@@ -92,6 +92,9 @@ class BackendUnderTest:
     def mixed(self) -> Runtime:
         """A runtime that prefers the backend and has CpuRef for what that does not take."""
         ids = list(dict.fromkeys([self.backend_id, REFERENCE_BACKEND_ID]))
+        if self.is_isolated:  # its process makes it from the source that a registry has found
+            registry = self._registry_with_reference
+            return Runtime(replace(self.options, registry=registry, backends=ids))
         registry = BackendRegistry()
         registry.register(self.backend_id, lambda: self.raw_backend)
         if len(ids) > 1:
@@ -103,10 +106,23 @@ class BackendUnderTest:
     @cached_property
     def reference(self) -> Runtime:
         """A runtime that uses nothing but CpuRef."""
-        registry = self.registry
-        if REFERENCE_BACKEND_ID not in registry.backend_ids:
-            registry = BackendRegistry.discover()
+        registry = self._registry_with_reference
         return Runtime(RuntimeOptions(backends=[REFERENCE_BACKEND_ID], registry=registry))
+
+    @cached_property
+    def _registry_with_reference(self) -> BackendRegistry:
+        """The backend's registry if it has CpuRef, else one of all that is installed."""
+        if REFERENCE_BACKEND_ID in self.registry.backend_ids:
+            return self.registry
+        return BackendRegistry.discover(self._given.plugin_options())
+
+    @property
+    def is_isolated(self) -> bool:
+        """True if the backend runs in a process of its own."""
+        isolation = self.options.isolation
+        if isinstance(isolation, Mapping):
+            isolation = isolation.get(self.backend_id)
+        return isolation == "process"
 
     @cached_property
     def _answers(self) -> Answers:

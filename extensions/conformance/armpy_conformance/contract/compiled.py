@@ -90,6 +90,8 @@ class _RefusingPrograms(IPrograms):
 
 def _refusing(subject: BackendUnderTest) -> BackendRegistry:
     """A registry with a copy of the backend that refuses what was kept."""
+    if subject.is_isolated:
+        raise NotApplicableError("its programs are in a process of their own")
     try:
         backend = _copy_that_refuses(subject.raw_backend)
     except (TypeError, AttributeError) as error:

@@ -191,7 +191,7 @@ def test_flat_rows_are_folded() -> None:
         ({"x": np.array([b"a" * 24] * 2)}, "column 'x': .*cut.*zeros.*S24.*dtype=object"),
         ({"x": rows(5), "scores": rows(5)}, "has columns 'scores' already.*output_columns"),
         ({"x": rows(5), "n": 3}, "column 'n': the column has no rows"),
-        ([rows(5)], "no table of columns.*got list"),
+        ([rows(5)], "not a table of columns.*got list"),
     ],
 )
 def test_batches_that_do_not_fit_are_refused_in_words(
