@@ -21,8 +21,9 @@ HEAD = """# Options of loading, and inputs of commands
 Made from `armpy/model/load_options.py` by `scripts/document_load_options.py`; do not edit.
 
 `armpy.load` takes these options by name, and documents their values. Commands that load models take
-those that have a name there. With a `runtime` that is given, the options that are the runtime's own
-are refused. The last two columns say how they act where a model is not compiled anew:
+the options that have a name on the command line; a name followed by commands exists only there. An
+empty default is explained in the last column. With `runtime=`, the options that belong to the
+runtime are refused. Two columns say how an option acts where a model is not compiled anew:
 
 - **Model cache**: *part of the key* means that a model which was kept is found only with the same
   value; *any value* that it makes no difference; *not kept* that models loaded with the option are
@@ -30,6 +31,10 @@ are refused. The last two columns say how they act where a model is not compiled
 - **Compiled model**: *at once* means that its programs run with any value, if that lets their code
   be used. Otherwise it is loaded as a network, which takes longer, unless the value is the one that
   it was compiled with (*as compiled*), or is left out.
+
+In `armpy benchmark` each repetition of `--backends` is a configuration of its own. In `armpy
+report` only `--backends` is this option; `--backend` names a backend to compare, and may be
+repeated.
 
 """
 
@@ -52,18 +57,21 @@ WHY_NOT = {
     "pictures": "reads pictures, whose shape is their size",
     "profile model": "measures one execution at a time: the batch is part of `--shape`",
     "quantize": "calibrates on the data that it is given",
-    "report": "measures one execution at a time: the batch is part of `--shape`",
+    "report": "measures one execution at a time; open shapes come from `--size` or `--input`",
     "run": "runs once: the batch is part of `--shape`",
 }
 """Of each command that takes inputs: why it lacks the other options."""
+
+RESTRICTED = {("report", "--shape"): "with `--svg`"}
+"""Inputs that a command takes only together with another option."""
 
 CACHE = {"key": "part of the key", "any": "any value", "never": "not kept"}
 
 
 def main() -> int:
     """Write the page, or compare it."""
-    names = ("option", "command line", "with `runtime`", "model cache", "compiled model", "")
-    rows = [_cells(names), "|---|---|---|---|---|---|"]
+    names = ("option", "command line", "default", "with `runtime`", "model cache")
+    rows = [_cells((*names, "compiled model", "meaning")), "|---" * 7 + "|"]
     rows += [_row(name, info) for name, info in OPTIONS.items()]
     description = __doc__.splitlines()[0] if __doc__ else ""
     page = HEAD + "\n".join(rows) + "\n" + INPUTS_HEAD + "\n".join(_input_rows()) + "\n"
@@ -76,7 +84,7 @@ def _input_rows() -> list[str]:
     rows.append("|---" * (len(INPUTS) + 2) + "|")
     for name, flags in sorted(_commands(app)):
         if flags & set(INPUTS[:-1]):
-            marks = ("yes" if option in flags else "" for option in INPUTS)
+            marks = [RESTRICTED.get((name, o), "yes") if o in flags else "" for o in INPUTS]
             rows.append(_cells((f"`armpy {name}`", *marks, WHY_NOT[name])))
     return rows
 
@@ -99,13 +107,21 @@ def _row(name: str, info: OptionInfo) -> str:
     values = f" One of {', '.join(f'`{choice}`' for choice in info.choices)}." * bool(info.choices)
     cells = (
         f"`{name}`",
-        ", ".join(f"`{flag}`" for flag in info.flags),
+        ", ".join(f"`{flag}`" for flag in info.flags) or _own_flag(name),
+        f"`{info.usual}`" if info.usual not in (None, "", {}) else "",
         "yes" if info.beside_runtime else "refused",
         CACHE[info.cache],
         "as compiled" if info.is_saved else compiled,
         info.help + values,
     )
     return _cells(cells)
+
+
+def _own_flag(name: str) -> str:
+    """The flag that single commands have for an option, with these commands; empty if none has."""
+    flag = f"--{name.replace('_', '-')}"
+    commands = [f"`armpy {command}`" for command, flags in _commands(app) if flag in flags]
+    return f"`{flag}` ({', '.join(commands)})" if commands else ""
 
 
 def _cells(texts: tuple[str, ...]) -> str:

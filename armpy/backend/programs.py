@@ -45,7 +45,7 @@ class SavedProgram(NamedTuple):
     """A program as it is in a file."""
 
     about: Mapping[str, object]
-    """What `IPrograms.check` needs to know, and whatever else is small. People see it, too."""
+    """Small values: those that `IPrograms.check` needs, and others. Reports may show them."""
     parts: Mapping[str, bytes | Array]
     """mapping of str to (bytes or ndarray, uint8). Anything large, by name. Arrays that were read
     are read-only, begin at a multiple of 64 bytes and may be mapped from the file.
@@ -65,7 +65,7 @@ class SavedKernels(NamedTuple):
     """Compiled code that models of many kinds have in common, for one target."""
 
     about: Mapping[str, object]
-    """What the backend needs to know before it uses them; people see it, too."""
+    """Small values: those that `check_kernels` needs, and others. Reports may show them."""
     kernels: Mapping[str, bytes]  # code by name
 
 
@@ -109,14 +109,14 @@ class IPrograms(ABC):
 
     @abstractmethod
     def check(self, about: Mapping[str, object], options: OptionValues) -> ProgramCheck:
-        """Say whether a saved program can be used here; nothing else of it has been read yet.
+        """Return whether a saved program can be used here, before the rest of it is read.
 
         Parameters
         ----------
         about : mapping
-            Of the saved program. Its form is whatever a file holds: nothing can be taken for sure.
+            Of the saved program. It comes from a file: check the type of every value.
         options : mapping of str to value
-            The runtime's for the backend, and the network's; those that the application gave.
+            The backend options of the runtime and the network that the application set.
         """
 
     @abstractmethod
@@ -184,12 +184,12 @@ class IPrograms(ABC):
         return None
 
     def check_kernels(self, about: Mapping[str, object], options: OptionValues) -> ProgramCheck:
-        """Say whether kernels of a pack would be used here.
+        """Return whether the kernels of a pack can be used here.
 
         Parameters
         ----------
         about : mapping
-            Of `SavedKernels`. Its form is whatever a file holds: nothing can be taken for sure.
+            Of `SavedKernels`. It comes from a file: check the type of every value.
         options : mapping of str to value
             As for `check`.
         """

@@ -154,8 +154,8 @@ class LoadOptions:
         many=True,
     )
     code: str | None = _option(
-        "Use code in compiled models of your own places and of trusted keys, of trusted keys "
-        "alone, or none.",
+        "Whose code in compiled models to run: 'trusted' (your own folders and trusted keys), "
+        "'signed' (trusted keys only), 'never'.",
         cache="never",
         usual="trusted",
         of_runtime=True,

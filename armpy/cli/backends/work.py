@@ -1,4 +1,4 @@
-"""Lists what says of itself that it is a backend."""
+"""armpy backends: lists the installed backends."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def backends(
 
 
 def list_backends(registry: BackendRegistry, *, load: bool = False) -> list[BackendReport]:
-    """Describe every candidate of a registry; each is loaded to see whether it can be used."""
+    """Describe every candidate of a registry; `load` loads each one to check it first."""
     if load:
         registry.available()
     return [

@@ -40,22 +40,22 @@ class PassContext:
         inputs: Sequence[Value | None],
         outputs: Sequence[TensorInfo] | None = None,
     ) -> bool:
-        """Return whether no less preferred backend gets a layer with another operation or operands.
+        """Return whether a changed layer is assigned to the same or a more preferred backend.
 
         Parameters
         ----------
         outputs : sequence of TensorInfo, optional
-            As they are if left out.
+            Of the changed layer; those of `layer` if left out.
 
         Notes
         -----
-        A pass that only makes layers fewer is not to move any away from a fast backend.
+        A pass that only removes layers must not move one to a less preferred backend.
         """
         infos = layer.output_infos if outputs is None else outputs
         return self.prefers(layer_like(layer, operation, inputs, infos), layer)
 
     def prefers(self, changed: Layer | None, layer: Layer) -> bool:
-        """Return whether the first backend that takes one of two layers takes the first of them."""
+        """Return whether the first backend that supports either layer supports `changed`."""
         if changed is None:
             return False
         for backend in self.backends:

@@ -232,7 +232,7 @@ def _converted(name: str, info: TensorInfo, array: Array, quantize: bool) -> Arr
             there = f"Its values of {array.min()} to {array.max()} do not fit"
             fix = f"{there} {low} to {high}, and astype would wrap them: shift or scale them first"
     if info.data_type.is_quantized and array.dtype.kind == "f":
-        fix = "Pass quantize_inputs=True to have real numbers quantised, or quantise them yourself"
+        fix = "Load the model with armpy.load(..., quantize_inputs=True) to pass real numbers"
     raise InvalidArgumentError(
         "the array has the wrong type",
         where=f"input '{name}'",

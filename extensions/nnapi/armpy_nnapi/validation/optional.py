@@ -1,4 +1,4 @@
-"""Optional operands: those that operations can go without."""
+"""Operands that NNAPI allows a model to omit."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from armpy_nnapi.operations import definitions
 
 
 def optional_operands(graph: Subgraph) -> frozenset[int]:
-    """The operands that an operation can go without."""
+    """Return the indices of operands that are optional for at least one operation."""
     found: set[int] = set()
     for node in graph.operations:
         definition = definitions().get(node.type)
-        # Control flow and extensions have no forms here, so all of theirs is needed.
+        # Control flow and extension operations have no definitions here: none is optional.
         if definition is not None:
             ins, outs = ([graph.operands[i] for i in side] for side in (node.inputs, node.outputs))
             match = definition.match(ins, outs)
