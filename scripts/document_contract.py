@@ -296,7 +296,9 @@ def _says_something(member: Any) -> bool:  # Any: whatever a class holds
 
 def _member(name: str, member: Any) -> str:  # Any: a property, method or class method
     """The row of one member."""
-    note = "**Required.** " if getattr(member, "__isabstractmethod__", False) else ""
+    # `IBackendInternal.__new__` refuses a class without this one, which is not abstract.
+    is_required = name == "get_api_version" or getattr(member, "__isabstractmethod__", False)
+    note = "**Required.** " if is_required else ""
     if isinstance(member, (property, cached_property)):
         title = name
     elif name == "__getitem__":

@@ -24,7 +24,7 @@ OEM_OPERATION_ID = 10000
 _Entry = TypeVar("_Entry", "ExtensionOperandType", "ExtensionOperation")
 _NAME = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)+")
 _MAX_NAME_LENGTH = 253
-"""As much as a domain name can have, which it is made of."""
+"""Maximum length of a domain name, which the name of an extension is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class ExtensionOperandType:
     Raises
     ------
     InvalidArgumentError
-        If the number or the size cannot be one.
+        If the number is out of range, or the size is not at least 1.
 
     Notes
     -----
@@ -89,7 +89,7 @@ class ExtensionOperation:
     Raises
     ------
     InvalidArgumentError
-        If the number cannot be one, or nothing can be called.
+        If the number is out of range, or `create` is not callable.
     """
 
     id: int  # number within the extension, 0 to 65535
@@ -105,7 +105,7 @@ class ExtensionOperation:
         _check_id(self.id, where)
         if not callable(self.create):
             raise InvalidArgumentError(
-                "the operation has nothing that creates it", where=where, actual=repr(self.create)
+                "`create` is not callable", where=where, actual=repr(self.create)
             )
 
 
@@ -116,7 +116,7 @@ class Extension:
     Raises
     ------
     InvalidArgumentError
-        If the name is not of this form, or two types or two operations have one number.
+        If the name is not a reversed domain name, or two types or two operations share a number.
 
     Notes
     -----
@@ -159,8 +159,8 @@ def check_extension_name(name: object) -> None:
     Raises
     ------
     InvalidArgumentError
-        If it is not a reversed domain name with at least two parts, of small letters, digits and
-        underscores.
+        If it is not a reversed domain name: at least two parts of lowercase letters, digits and
+        underscores, separated by dots.
 
     References
     ----------
@@ -169,10 +169,11 @@ def check_extension_name(name: object) -> None:
     is_short = isinstance(name, str) and len(name) <= _MAX_NAME_LENGTH
     if not is_short or _NAME.fullmatch(name) is None:  # type: ignore[call-overload]  # a str
         raise InvalidArgumentError(
-            "this cannot be the name of an extension",
+            "not a valid extension name",
             where=repr(name)[:300],
             expected="a reversed domain name of at least two parts and at most "
-            f"{_MAX_NAME_LENGTH} small letters, digits and underscores, like com.example.fibonacci",
+            f"{_MAX_NAME_LENGTH} lowercase letters, digits, dots and underscores, such as "
+            "com.example.fibonacci",
             fix="Begin it with a domain of yours, so that the name is unique",
         )
 

@@ -97,7 +97,7 @@ class DefaultAllocator(ICustomAllocator):
 
 
 def rounded_up(size_bytes: int, multiple_bytes: int) -> int:
-    """The next multiple of a number of bytes."""
+    """Round `size_bytes` up to a multiple of `multiple_bytes`."""
     return -(-size_bytes // multiple_bytes) * multiple_bytes
 
 

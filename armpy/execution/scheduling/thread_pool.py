@@ -16,31 +16,30 @@ from armpy.execution.scheduling.fair_queue import AnyTask, FairQueue
 
 _log = logging.getLogger("armpy.execution")
 
-# Each keeps its thread, arrays and working memory until its backend comes back, if ever.
+# Each keeps its thread, arrays and working memory until its backend returns, if ever.
 MOST_ABANDONED = 16
-"""So many threads may be busy with work that was abandoned before others have to wait for them."""
+"""Maximum number of threads on abandoned work; beyond it, new work waits for a free thread."""
 
 _IDLE_S = 5.0
-"""How long a thread waits for more to do before it ends."""
+"""Seconds that an idle thread waits for a task before it ends."""
 _BEGIN_S = 5.0
-"""How long is waited for a new thread to run."""
+"""Maximum seconds to wait until a new thread runs."""
 
 
 class ThreadPool:
-    """Threads that run tasks, and end when there is nothing to do for a while.
+    """Threads that run tasks, and end after some idle time.
 
     Parameters
     ----------
     num_threads : int
-        How many tasks run at the same time, those that were abandoned and those of `run_apart` not
-        counted.
+        How many tasks run at the same time, not counting abandoned tasks and those of `run_apart`.
 
     Notes
     -----
-    A signal handler of the application's may raise at any call that the main thread makes in here,
-    or start executions itself. So tasks are only put where the threads look for them, and a thread
-    is woken; all counting is the threads' own, on which no handler runs. What `abandon` changes, it
-    changes without a call in between.
+    A signal handler of the application may raise in any call that the main thread makes here, or
+    start executions itself. The main thread therefore only queues tasks and wakes threads; the
+    threads, on which no handler runs, keep all counts. `abandon` makes its changes without a call
+    in between.
     """
 
     def __init__(self, num_threads: int) -> None:
@@ -49,14 +48,14 @@ class ThreadPool:
         self._reset()
 
     def _reset(self) -> None:
-        """Begin without threads."""
-        # A fork handler could never be taken back, and pools come and go with runtimes.
+        """Set the state of a pool without threads."""
+        # A fork handler cannot be unregistered, and pools come and go with runtimes.
         self._process_id = os.getpid()
-        self._lock = threading.RLock()  # which a handler can have once more
+        self._lock = threading.RLock()  # which a signal handler can acquire again
         self._queue = FairQueue()
         self._apart: deque[AnyTask] = deque()
         self._idle: list[_Worker] = []
-        self._woken: frozenset[_Worker] = frozenset()  # and have not looked yet
+        self._woken: frozenset[_Worker] = frozenset()  # woken, and not yet at the queue
         self._num_busy = 0
         self._num_abandoned = 0
         self._num_threads = 0
@@ -68,9 +67,9 @@ class ThreadPool:
         Raises
         ------
         InvalidArgumentError
-            If nothing more is taken.
+            If the pool is closed.
         QueueFullError
-            If the process can have no thread for it.
+            If no thread can be started for it.
         """
         self._check_process()
         with self._lock:
@@ -81,7 +80,7 @@ class ThreadPool:
         self._await_begin(made)
 
     def run_apart(self, task: AnyTask) -> None:
-        """Run a task now, for a caller who waits and may give it up; errors as for `submit`."""
+        """Run a task at once, for a waiting caller who may abandon it; errors as for `submit`."""
         self._check_process()
         with self._lock:
             self._check_open()
@@ -99,7 +98,7 @@ class ThreadPool:
             raise InvalidArgumentError("the runtime is closed", fix="Make another one")
 
     def _check_process(self) -> None:
-        """Begin without threads in a process that was forked: it has none."""
+        """Reset the pool in a forked process, which has none of its threads."""
         if self._process_id != os.getpid():
             self._reset()
 
@@ -107,7 +106,7 @@ class ThreadPool:
         """Take no more tasks; those that wait are still run."""
         with self._lock:
             self._is_closed = True
-            # Who is woken finds nothing, and ends; who is busy does so later.
+            # Woken threads find no task and end; busy threads end after their task.
             while self._idle:
                 self._wake()
 
@@ -117,14 +116,14 @@ class ThreadPool:
         Returns
         -------
         _Worker or None
-            What is to begin with a new thread.
+            The worker of a new thread, if one was started.
         """
-        # Who is woken looks at what is apart first; only the others come for the queue.
+        # Woken threads take tasks of `run_apart` first; only the others take from the queue.
         num_coming = max(len(self._woken) - len(self._apart), 0)
         return self._wake() if self._num_busy + num_coming < self.num_threads else None
 
     def _wake(self) -> _Worker | None:
-        """Let an idle thread look for a task, or a new one; the lock is held."""
+        """Let an idle or a new thread take a task; the lock is held."""
         if not self._idle:
             return self._add_worker()
         # Two statements: a signal handler that raises after a `pop` would lose the worker.
@@ -135,19 +134,19 @@ class ThreadPool:
         return None
 
     def _add_worker(self) -> _Worker | None:
-        """Start one more thread, which looks for a task at once; the lock is held."""
+        """Start one more thread, which takes a task at once; the lock is held."""
         worker = _Worker(self)
         try:
             start_daemon(worker.work, f"armpy-executor-{next(self._numbers)}")
         except RuntimeError as error:
-            if self._num_threads == 0:  # else it waits for one of these
+            if self._num_threads == 0:  # otherwise the task waits for one of the threads
                 raise _no_thread() from error
             return None
         self._woken |= {worker}
         return worker
 
     def _await_begin(self, made: _Worker | None) -> None:
-        """Wait until a new thread runs: it may end before for want of memory, and say nothing.
+        """Wait until a new thread runs: without enough memory it may end silently before that.
 
         Raises
         ------
@@ -157,15 +156,15 @@ class ThreadPool:
         if made is None or made.begun.acquire(timeout=_BEGIN_S):
             return
         with self._lock:
-            # Counted as coming, it would take up a place for ever.
+            # Otherwise it would take up a place for ever.
             self._woken -= {made}
             if self._num_threads == 0:
                 raise _no_thread()
 
     def abandon(self, worker: _Worker, task: AnyTask) -> None:
-        """Start a thread in the place of one whose task no caller waits for any more."""
+        """Replace the thread of a task that no caller waits for any more."""
         with self._lock:
-            # The thread may have gone on to its next task, which is not to be abandoned.
+            # The thread may already run its next task, which must not be abandoned.
             is_over = worker.task is not task or worker.is_abandoned
             if is_over or self._num_abandoned >= MOST_ABANDONED:
                 return
@@ -176,13 +175,13 @@ class ThreadPool:
                 self._num_busy -= 1
             self._wake_for_place()
 
-    def begin(self) -> None:
-        """Count a thread, which says so itself."""
+    def register(self) -> None:
+        """Count one more thread; the thread calls this itself."""
         with self._lock:
             self._num_threads += 1
 
-    def end(self, worker: _Worker) -> None:
-        """Count a thread no more."""
+    def unregister(self, worker: _Worker) -> None:
+        """Stop counting a thread, which is about to end."""
         with self._lock:
             self._num_threads -= 1
             self._num_busy -= worker.is_counted
@@ -192,27 +191,27 @@ class ThreadPool:
                 self._idle.remove(worker)
 
     def next_task(self, worker: _Worker, duration_s: float) -> AnyTask | None:
-        """Return the next task of a thread that has done its task, if there is any."""
+        """Return the next task for a thread that has finished one; None if there is none."""
         with self._lock:
             if worker.task is not None:
-                # Also when it was abandoned: it is its owner's work that took the thread.
+                # Abandoned tasks count as well: their owner used the thread.
                 self._queue.add_time(worker.task, duration_s)
-            if worker.is_abandoned:  # another thread has its place by now
+            if worker.is_abandoned:  # another thread has taken its place
                 worker.is_abandoned = False
                 self._num_abandoned -= 1
             if worker.is_counted:
                 worker.is_counted = False
                 self._num_busy -= 1
-            return self.look(worker)
+            return self.take_task_or_rest(worker)
 
-    def look(self, worker: _Worker, *, may_leave: bool = False) -> AnyTask | None:
-        """Look for a task on an idle thread, which rests or leaves if there is none."""
+    def take_task_or_rest(self, worker: _Worker, *, may_leave: bool = False) -> AnyTask | None:
+        """Return the next task for an idle thread; without one, the thread rests or ends."""
         with self._lock:
-            worker.wake.acquire(blocking=False)  # it is awake, if it woke by itself as well
+            worker.wake.acquire(blocking=False)  # awake, whether woken or timed out
             self._woken -= {worker}
             if worker in self._idle:
                 self._idle.remove(worker)
-            # First: its caller waits for it, and it takes up no place.
+            # These first: their callers wait, and they take up no place.
             worker.task = self._apart.popleft() if self._apart else None
             if worker.task is None and self._num_busy < self.num_threads:
                 worker.task = self._queue.take()
@@ -222,7 +221,7 @@ class ThreadPool:
                 worker.is_dismissed = self._is_closed or may_leave
                 if not worker.is_dismissed:
                     self._idle.append(worker)
-            elif self._queue:  # its caller may have been interrupted
+            elif self._queue:  # the caller that queued it may have been interrupted
                 self._wake_for_place()
             return worker.task
 
@@ -236,38 +235,38 @@ class _Worker:
         self.is_counted = False
         self.is_abandoned = False
         self.is_dismissed = False
-        # Locks and no Events, in whose own code a signal handler may raise.
+        # Locks instead of Events: a signal handler may raise inside the code of an Event.
         self.wake = threading.Lock()
         self.wake.acquire()
         self.begun = threading.Lock()
         self.begun.acquire()
 
     def work(self) -> None:
-        """Be one of the pool's threads."""
-        self._pool.begin()
+        """Run as one of the pool's threads until it ends."""
+        self._pool.register()
         self.begun.release()
         try:
             self._run_tasks()
-        finally:  # also where there is no memory even to look for the next task
-            self._pool.end(self)
+        finally:  # also if memory is too short to take the next task
+            self._pool.unregister(self)
 
     def _run_tasks(self) -> None:
-        """Run tasks until there are none for a while."""
-        task = self._pool.look(self)
+        """Run tasks until the thread is dismissed."""
+        task = self._pool.take_task_or_rest(self)
         while not self.is_dismissed:
             while task is not None:
                 started = time.perf_counter()
                 task.when_abandoned = partial(self._pool.abandon, self, task)
                 _run(task)
-                task.when_abandoned = None  # which keeps it
+                task.when_abandoned = None  # it refers to the task
                 task = self._pool.next_task(self, time.perf_counter() - started)
             if not self.is_dismissed:
                 is_woken = self.wake.acquire(timeout=_IDLE_S)
-                task = self._pool.look(self, may_leave=not is_woken)
+                task = self._pool.take_task_or_rest(self, may_leave=not is_woken)
 
 
 def _no_thread() -> QueueFullError:
-    """The error for a task that there is no thread for."""
+    """The error if no thread can be started for a task."""
     return QueueFullError(
         "the execution cannot be started: there is no thread for it",
         fix="Let the process have more threads (ulimit -u), or memory for them",
@@ -275,7 +274,7 @@ def _no_thread() -> QueueFullError:
 
 
 def _run(task: AnyTask) -> None:
-    """Run a task; what a callback of its future raises does not cost the others a thread."""
+    """Run a task; errors in callbacks of its future are logged and do not end the thread."""
     try:
         task.run()
     except BaseException:  # noqa: BLE001 - even SystemExit, which would end the thread

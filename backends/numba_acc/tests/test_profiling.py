@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from armpy_numba_acc.llvm.host import host_isas
 from armpy_numba_acc.machine.cost_model.figures import ZEN4, typical
+from armpy_numba_acc.machine.isa import make_isa
 from armpy_numba_acc.machine.work import WorkKind
 from armpy_numba_acc.program.program import CommandInfo
 from armpy_numba_acc.runtime.profiling import NumbaProfilingContext, Recorder, recorder_of
@@ -124,6 +125,17 @@ def test_the_least_time_grows_with_the_work_and_falls_with_threads() -> None:
             assert roofline_us(CommandInfo("", "", 0, 10**7, 1, work), isa, 2, model) == once / 2
         copied = roofline_us(CommandInfo("", "copy", 1 << 20, 0), isa, 1, model)
         assert roofline_us(CommandInfo("", "copy", 1 << 19, 0), isa, 1, model) < 4 * copied
+
+
+def test_the_least_time_of_16_bit_products_is_half_of_float32() -> None:
+    """By hand: Zen 4's pmaddwd takes the time of its float32 product and does two a lane."""
+    isa = make_isa("avx2", "x86_64-pc-linux-gnu", "generic", frozenset({"avx2", "fma"}))
+    floats, pairs = (
+        roofline_us(CommandInfo("", "", 0, 3_200_000, 1, work), isa, 1, ZEN4)
+        for work in (WorkKind.FLOATS, WorkKind.PAIRS)
+    )
+    assert floats == pytest.approx(100_000 / 3.7 / 1000)
+    assert pairs == floats / 2
 
 
 def test_the_least_time_is_that_of_the_machine() -> None:

@@ -14,8 +14,12 @@ from armpy_numba_acc.machine.work import WorkKind
 from armpy_numba_acc.program.estimate import operations_per_us
 from armpy_numba_acc.program.program import CommandInfo
 
-_PLAIN = {WorkKind.BYTE_WINDOWS: WorkKind.BYTES, WorkKind.BYTE_WEIGHTS: WorkKind.BYTES}
-"""Bound by arithmetic that is as fast as products are."""
+_ARITHMETIC = {
+    WorkKind.WINDOWS: WorkKind.FLOATS,
+    WorkKind.BYTE_WINDOWS: WorkKind.BYTES,
+    WorkKind.BYTE_WEIGHTS: WorkKind.BYTES,
+}
+"""Kinds whose estimate includes waiting for memory, and the arithmetic alone of each."""
 
 
 def limits_us(
@@ -29,9 +33,8 @@ def limits_us(
         Rates of multiplications in registers, and of bytes from the cache level that those of the
         command fit.
     """
-    work = _PLAIN.get(
-        WorkKind(info.work), WorkKind.BYTES if info.work == WorkKind.BYTES else WorkKind.FLOATS
-    )
+    kind = WorkKind(info.work)
+    work = _ARITHMETIC.get(kind, kind)
     arithmetic_us = info.num_operations / (operations_per_us(work, isa, model) * num_threads)
     share_bytes = info.num_bytes / num_threads
     return arithmetic_us, model.read_ns(share_bytes, share_bytes) / 1000
