@@ -23,7 +23,7 @@ from hypothesis import settings
 from tests.support.effort import IS_FULL, RUNS_SLOW
 
 # A machine that is busy with something else is no reason for a property to fail.
-settings.register_profile("armpy", deadline=None, max_examples=100 if IS_FULL else 25)
+settings.register_profile("armpy", deadline=None, max_examples=100 if RUNS_SLOW else 25)
 settings.load_profile("armpy")
 
 # A suite started in the background of a script ignores interrupts, which processes
@@ -104,35 +104,28 @@ def _are_folders(config: pytest.Config) -> bool:
     return all((here / argument).is_dir() for argument in config.args)
 
 
-_RUNS = {"slow": RUNS_SLOW, "nightly": IS_FULL}
-"""Whether tests with a marker are run where folders are run."""
-
-
-def _left_out_markers(config: pytest.Config) -> list[str]:
-    """Markers of tests that are left out: some, where folders are run and no marker is named."""
-    if config.getoption("markexpr") or not _are_folders(config):
-        return []
-    return [marker for marker, runs in _RUNS.items() if not runs]
+def _leaves_slow_out(config: pytest.Config) -> bool:
+    """Whether slow tests are left out: where folders are run and no marker is named."""
+    return not RUNS_SLOW and not config.getoption("markexpr") and _are_folders(config)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out single slow tests; files of slow tests are not even imported."""
     _mark_cases(items)
-    markers = _left_out_markers(config)
-    left_out = [item for item in items if any(map(item.get_closest_marker, markers))]
-    if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not any(map(item.get_closest_marker, markers))]
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    if slow and _leaves_slow_out(config):
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if not item.get_closest_marker("slow")]
 
 
 def _mark_cases(items: list[pytest.Item]) -> None:
-    """Have tests marked as `sampled` repeat themselves in nightly cases alone."""
+    """Have tests marked as `sampled` repeat themselves in slow cases alone."""
     counts: Counter[tuple[str, str]] = Counter()
     for item in items:
         if sampled := item.get_closest_marker("sampled"):
             test = str(item.path), getattr(item, "originalname", item.name)
             if counts[test] % sampled.args[0]:
-                item.add_marker("nightly")
+                item.add_marker("slow")
             counts[test] += 1
 
 
@@ -152,7 +145,7 @@ _MISSING = {
 """Extensions that are not installed, with their folders."""
 
 _IMPORT = re.compile(r"^([ ]*)(?:from|import) ([\w.]+)", re.MULTILINE)
-_MARK_OF_FILE = re.compile(r"^pytestmark = .*pytest\.mark\.(slow|nightly)", re.MULTILINE)
+_SLOW_FILE = re.compile(r"^pytestmark = .*pytest\.mark\.slow", re.MULTILINE)
 _FOR_TYPES = re.compile(r"^if TYPE_CHECKING:\n(?:    .*\n|\n)+", re.MULTILINE)
 _LEFT_OUT: Counter[str] = Counter()
 
@@ -186,11 +179,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """
     if collection_path.suffix != ".py":
         return None
-    if markers := _left_out_markers(config):
-        mark = _MARK_OF_FILE.search(collection_path.read_text("utf-8"))
-        if mark is not None and mark[1] in markers:
-            _LEFT_OUT[f"{mark[1]} tests"] += 1
-            return True
+    if _leaves_slow_out(config) and _SLOW_FILE.search(collection_path.read_text("utf-8")):
+        _LEFT_OUT["slow tests"] += 1
+        return True
     if not _MISSING:
         return None
     parents = collection_path.parents
@@ -204,14 +195,11 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return bool(lacked) or None
 
 
-_VARIABLES = {"slow tests": "ARMPY_SLOW_TESTS", "nightly tests": "ARMPY_FULL_TESTS"}
-
-
 def pytest_report_collectionfinish() -> list[str]:
     """Say how many files were left out, and why."""
     return [
-        f"not collected: {count} files of {name}, which {_VARIABLES[name]}=1 runs"
-        if name in _VARIABLES
+        f"not collected: {count} files of slow tests, which ARMPY_SLOW_TESTS=1 runs"
+        if name == "slow tests"
         else f"not collected: {count} files of tests, as {name} is not installed"
         for name, count in sorted(_LEFT_OUT.items())
     ]

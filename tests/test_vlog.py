@@ -151,7 +151,7 @@ vlog("model", "unheard")
 """
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("setup", "expected"),
     [

@@ -146,7 +146,7 @@ ATTACKS: list[Attack] = [
 ]
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @settings(max_examples=80)
 @given(st.data())
 @pytest.mark.parametrize("token", [None, bytes(range(32))], ids=["automatic", "token"])
@@ -343,7 +343,7 @@ print(*model.placement.cache_uses)
 """
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_eight_processes_that_prepare_one_model_at_once_compile_it_once(tmp_path: Path) -> None:
     log, start = tmp_path / "log", tmp_path / "started"
     start.mkdir()

@@ -310,7 +310,7 @@ def test_processes_that_write_little_list_seldom(
     assert 1 <= len(listed) // 2 <= 80
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_a_full_folder_is_not_listed_every_time_either(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

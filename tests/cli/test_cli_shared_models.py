@@ -24,7 +24,7 @@ IMAGENET = "imagenet_labels.txt"
 BIRDS = "inat_bird_labels.txt"
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "labels", "picture", "expected"),
     [
@@ -94,7 +94,7 @@ def test_a_model_of_open_size_is_described_for_a_size(cli: Cli) -> None:
     assert found["arena_bytes"] > 0
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_a_model_of_open_size_runs_on_random_numbers_of_a_size(cli: Cli) -> None:
     model = SHARED / "models" / "keras" / "mobilenet_v3_small_224_float32.tflite"
     (output,) = cli.document("run", model, "--size", "64x96")["outputs"]

@@ -48,7 +48,7 @@ def test_the_bytes_add_up_to_the_file(cli: Cli, output: str) -> None:
     assert report["original_bytes"] == Path(MODEL).stat().st_size
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_targets_are_compiled_in_their_order(cli: Cli, output: str) -> None:
     report = cli.document(
         *("compile", MODEL, "-o", output),
@@ -159,7 +159,7 @@ def test_a_wrong_key_is_found_before_compiling(
     assert "not a private key" in cli.err("compile", MODEL, "-o", output, "--sign", MODEL)
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_a_compiled_file_is_compiled_for_others(cli: Cli, tmp_path: Path, output: str) -> None:
     cli.out("compile", MODEL, "-o", output)
     other = str(tmp_path / "other.armpy")
@@ -219,7 +219,7 @@ def test_diff_takes_compiled_files(cli: Cli, compiled: str, tmp_path: Path) -> N
     assert "outputs agree" in cli.out("diff", compiled, MODEL, *given)
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_tune_measures_what_a_compiled_file_was_made_of(cli: Cli, compiled: str) -> None:
     results = cli.document("tune", compiled, "--seconds", "0.5")["results"]
     assert [result["backend_id"] for result in results] == ["NumbaAcc"]

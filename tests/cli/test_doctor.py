@@ -118,7 +118,7 @@ def test_every_broken_module_has_a_known_cause() -> None:
     assert names == set(CAUSES)
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(CAUSES))
 def test_the_true_cause_is_named(name: str, visit: tuple[int, dict[str, Any]]) -> None:
     status, cause = CAUSES[name]
@@ -129,7 +129,7 @@ def test_the_true_cause_is_named(name: str, visit: tuple[int, dict[str, Any]]) -
     assert found["remedy"]
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_good_ones_beside_broken_ones_are_well(visit: tuple[int, dict[str, Any]]) -> None:
     code, document = visit
     well = [c["id"] for c in document["candidates"] if c["status"] == "ok"]
@@ -140,7 +140,7 @@ def test_good_ones_beside_broken_ones_are_well(visit: tuple[int, dict[str, Any]]
     assert code == 1
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_a_missing_module_names_the_package_to_install(visit: tuple[int, dict[str, Any]]) -> None:
     found = of(visit[1], "Broken_MissingDependency_backend")
     assert found["missing"] == "module acme_accelerator_runtime"
@@ -224,7 +224,7 @@ def test_distributions_are_examined_too(tmp_path: Path, cli: Cli) -> None:
     assert of(document, "Bad")["remedy"].startswith("Run: pip install ")
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_a_directory_that_is_not_there_is_a_problem(cli: Cli) -> None:
     document = cli.document("doctor", "--dynamic-backends-path", "/nowhere/at/all", code=1)
     assert document["bad_directories"] == [

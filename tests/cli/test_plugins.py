@@ -208,7 +208,7 @@ def test_a_wrong_option_of_a_plugins_command_is_a_usage_error(toy: Path, cli: Cl
     assert cli("toy-nothing")[0] == 2
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.slow
 def test_the_doctor_lists_plugins_and_their_problems(
     site: FakeSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli

@@ -54,7 +54,7 @@ def test_listing_backends_imports_none() -> None:
         assert f"'{name}'" not in modules
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize("library", ["numba", "llvmlite"])
 def test_without_its_compiler_numba_acc_takes_nothing_and_cpu_ref_runs(library: str) -> None:
     def run(command: str) -> subprocess.CompletedProcess[str]:

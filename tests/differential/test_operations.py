@@ -82,7 +82,7 @@ JUDGES = {
 }
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("judge", JUDGES.values(), ids=JUDGES)
 def test_the_judge_says_the_same(judge: Judge, name: str) -> None:

@@ -195,7 +195,7 @@ def lstm_integer(draw: Draw) -> Case:
     return shape.case(operands, output, intermediates=[*intermediates, hidden])
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [svdf_float, svdf_integer, lstm_float, lstm_integer])
 def test_random_instances_agree_with_litert(make: Any) -> None:  # Any: the four functions above
     """Integers are equal, floats within the float tolerance of the largest element."""

@@ -89,7 +89,7 @@ def apart(ours: Array, theirs: Array, sample: Sample) -> str:
     return "" if np.array_equal(ours, theirs) else f"{ours} for {theirs}"
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_an_operator_gives_what_litert_gives_in_every_kind(operator: str) -> None:
     failed = list(_failures(operator))

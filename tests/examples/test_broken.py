@@ -128,7 +128,7 @@ def test_without_a_probe_harmless_ones_are_left_out_with_their_reasons(tmp_path:
     check_good_one(runtime)
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_with_a_probe_all_of_them_are_survived(tmp_path: Path) -> None:
     everything = (*HARMLESS, *DEADLY, *FALLS_BACK, *LIES)
     options = PluginOptions(

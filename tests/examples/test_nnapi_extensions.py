@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.example_backends import install, own_tests, run_beside
 
-pytestmark = pytest.mark.nightly
+pytestmark = pytest.mark.slow
 
 ALLOW_LIST = "ARMPY_NNAPI_EXTENSIONS_ALLOWLIST"
 

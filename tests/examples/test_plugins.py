@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.example_backends import DIGITS, PLUGINS, install, own_tests, run_beside
 
-pytestmark = pytest.mark.nightly
+pytestmark = pytest.mark.slow
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)

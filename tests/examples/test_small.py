@@ -119,7 +119,7 @@ def test_every_module_is_tested() -> None:
     assert [path.stem.split("_")[1] for path in sorted(SMALL.glob("*_backend.py"))] == NAMES
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_each_passes_the_conformance_kit(folder: Path, name: str) -> None:
     options = RuntimeOptions(dynamic_backends_path=folder)

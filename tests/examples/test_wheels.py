@@ -89,7 +89,7 @@ def test_what_the_wheel_s_backend_refuses_falls_back_with_its_reason(workloads_s
     assert "Convolution2d x3 refused by ExampleWorkloads (Convolution2d is not supported)" in line
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_a_removed_wheel_leaves_everything_to_armpy_s_own_backends(tmp_path: Path) -> None:
     site = install("workloads_style", tmp_path)
     assert "ExampleWorkloads 1" in placement(site, DIGITS)
@@ -128,7 +128,7 @@ def test_the_device_example_runs_float_and_quantised_layers(
     assert "ExampleDevice 9" in placement(device_site, DIGITS)
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize("project", ["workloads", "compiler", "device"])
 def test_an_example_passes_its_own_tests(project: str, request: pytest.FixtureRequest) -> None:
     site: Path = request.getfixturevalue(f"{project}_site")

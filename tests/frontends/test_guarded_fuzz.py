@@ -21,7 +21,7 @@ import pytest
 from tests.support.effort import effort
 from tests.support.guarded_runs import KINDS, maker, run_guarded
 
-pytestmark = pytest.mark.nightly
+pytestmark = pytest.mark.slow
 
 COUNT = effort(80, 320, "ARMPY_GUARDED_FUZZ_COUNT")
 START = int(os.environ.get("ARMPY_GUARDED_FUZZ_START", "0"))

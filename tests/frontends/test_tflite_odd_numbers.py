@@ -93,7 +93,7 @@ def runtime_of(*backends: str) -> armpy.Runtime:
     return armpy.Runtime(armpy.RuntimeOptions(backends=backends))
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OPERATORS)
 def test_odd_numbers_work_or_are_refused(name: str) -> None:
     operands, places, _, _ = OPERATORS[name]

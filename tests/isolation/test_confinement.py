@@ -82,7 +82,7 @@ def test_failures_and_the_runtimes_end_leave_nothing() -> None:
     assert held() == before
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts what /proc has")
 def test_networks_that_are_unloaded_leave_nothing() -> None:
     with isolated() as runtime:

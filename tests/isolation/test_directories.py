@@ -38,7 +38,7 @@ def test_sample_drivers_compute_the_same_in_their_own_processes(folder: Path, na
     assert not [module for module in sys.modules if "Sample" in module]
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_all_backends_of_directories_are_isolated_without_being_imported(folder: Path) -> None:
     options = RuntimeOptions(dynamic_backends_path=folder, isolation="process")
     with Runtime(options) as runtime:

@@ -51,7 +51,7 @@ def test_isolated_backend_gives_the_same_result_in_another_process() -> None:
         assert [layer.operation for layer in placement.layers] == ["PreCompiled"]
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", faulty.FAULTS)
 def test_fault_of_a_worker_is_a_dead_object_and_the_next_execution_works(fault: str) -> None:
     with isolated() as runtime:
@@ -65,7 +65,7 @@ def test_fault_of_a_worker_is_a_dead_object_and_the_next_execution_works(fault: 
         assert status.pid != before
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", faulty.FAULTS)
 def test_what_a_worker_dies_of_is_executed_elsewhere_where_that_is_allowed(fault: str) -> None:
     with isolated(with_reference=True) as runtime:
@@ -284,7 +284,7 @@ def test_quarantine_after_repeated_failures_ends_by_itself() -> None:
         np.testing.assert_array_equal(run(runtime, network, 0), negative(0))
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="uses what Linux limits")
 @pytest.mark.parametrize(
     ("what", "reason"),

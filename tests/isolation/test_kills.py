@@ -14,7 +14,7 @@ from tests.support.kills import kill_workers
 COUNT = effort(5, 20, "ARMPY_KILLS")
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="a number may be another's by then")
 def test_kills_cost_no_more_than_what_was_under_way_and_leave_nothing() -> None:
     campaign = kill_workers(COUNT)
@@ -36,7 +36,7 @@ NUM_INJECTIONS = effort(5, 50, "ARMPY_INJECTIONS")
 RECOVERY_S = 0.15
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts what /proc has")
 def test_application_survives_every_fault_and_nothing_leaks() -> None:
     outcome = inject(NUM_INJECTIONS)

@@ -178,7 +178,7 @@ def test_waiting_ends_in_time(compiler: GatedCompiler, path: Path) -> None:
         assert answer(model, X) == FAST
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_every_call_of_many_threads_is_of_one_tier(compiler: GatedCompiler, path: Path) -> None:
     seen: list[list[Any]] = [[] for _ in range(4)]
     with load(path) as model:
@@ -473,7 +473,7 @@ def test_killing_the_application_ends_the_process_that_compiles_and_the_next_one
     assert len(compiler.compiled) == 1
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_eight_processes_compile_once(compiler: GatedCompiler, path: Path) -> None:
     processes = [application(path) for _ in range(8)]
     try:
@@ -502,7 +502,7 @@ time.sleep(600)
 """
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_a_forked_child_of_the_application_does_not_keep_the_process_that_compiles(
     compiler: GatedCompiler, path: Path
 ) -> None:
@@ -523,7 +523,7 @@ def test_a_forked_child_of_the_application_does_not_keep_the_process_that_compil
             os.kill(child, signal.SIGKILL)
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_a_stopped_process_leaves_compiling_to_the_application(
     compiler: GatedCompiler,
     path: Path,
@@ -689,7 +689,7 @@ def test_the_command_answers_a_person_before_it_compiles(
     assert len(compiler.compiled) == 1
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [("--json",), ("--repeat", "2"), ("--compile", "wait"), ("--backends", "Gated,CpuRef")],

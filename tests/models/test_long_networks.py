@@ -11,7 +11,7 @@ import armpy
 from armpy.core import lifetimes
 from tests.support.long_networks import SHAPES, long_network
 
-pytestmark = pytest.mark.nightly
+pytestmark = pytest.mark.slow
 
 FEW, MANY = 60, 600
 

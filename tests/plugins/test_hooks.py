@@ -250,7 +250,7 @@ def test_no_distribution_takes_the_name_of_armpys_own_plugin(site: FakeSite) -> 
     assert found.status is CandidateStatus.DUPLICATE
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="processes are ended by signals")
 @pytest.mark.parametrize(
     ("source", "status"),

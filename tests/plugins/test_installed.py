@@ -245,7 +245,7 @@ def install(): sys.meta_path.append(Finder)
 """As setuptools writes it for an editable installation of some folder layouts."""
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.usefixtures("later")
 def test_installs_and_removals_by_pip_are_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, looks: list[None]
@@ -363,7 +363,7 @@ def test_a_folder_whose_time_was_set_back_is_looked_at_again(site: Path) -> None
     assert found() == {("Acme", "acme", "1.0"), ("New", "new", "1.0")}
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.usefixtures("later")
 @pytest.mark.parametrize("seed", range(2))
 def test_whatever_changes_the_answer_is_that_of_the_library(seed: int, site: Path) -> None:

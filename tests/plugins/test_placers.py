@@ -233,7 +233,7 @@ def test_measured_figures_that_cannot_be_are_not_used(caplog: pytest.LogCaptureF
 # Backends that go before what they have made
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [ReferenceBackend, FakeBackend])
 def test_what_a_backend_has_made_outlives_it(make: Callable[[], IBackendInternal]) -> None:
     backend = make()

@@ -384,7 +384,7 @@ class TestMemory:
         assert (second.outcome, second.remembered) == (ProbeOutcome.OK, False)
         assert mark.read_text() == "xx"
 
-    @pytest.mark.nightly
+    @pytest.mark.slow
     @pytest.mark.parametrize("source", ["1 / 0", "raise SystemExit(1)", module_source("")])
     def test_what_other_things_may_cure_is_probed_every_time(
         self, tmp_path: Path, source: str
@@ -395,7 +395,7 @@ class TestMemory:
             assert not result.remembered
         assert mark.read_text() == "xx"
 
-    @pytest.mark.nightly
+    @pytest.mark.slow
     @pytest.mark.parametrize("damage", ["empty", "flipped", "cut", "without a checksum"])
     def test_a_damaged_memory_only_costs_time(
         self, tmp_path: Path, cache: Path, damage: str

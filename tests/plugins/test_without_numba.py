@@ -64,7 +64,7 @@ def test_the_backend_is_listed_with_what_is_missing() -> None:
     assert compiler == REASON
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize("backends", ["", "NumbaAcc,CpuRef"], ids=["default", "named"])
 def test_models_run_on_the_reference(
     backends: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

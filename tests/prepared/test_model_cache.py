@@ -253,7 +253,7 @@ def open_umask() -> Iterator[None]:
     os.umask(before)
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.usefixtures("open_umask")
 def test_what_is_kept_is_the_users_own_whatever_the_umask(
     digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -32,7 +32,7 @@ from armpy.tensor import TensorInfo
 from tests.support.networks import f32, i32
 from tests.support.tflite_writer import OptionValue, TfliteModel
 
-pytestmark = pytest.mark.nightly
+pytestmark = pytest.mark.slow
 
 FAR = 10**8
 LARGEST = 2**31 - 1

@@ -198,7 +198,7 @@ def check_results(attempt: Attempt, sabotage: Sabotage) -> None:
     assert all(result == [-4, 8] for result in attempt.results)
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @FAULTS
 @pytest.mark.parametrize(("kind", "member"), MEMBERS, ids=IDS)
 def test_a_fault_that_is_there_from_the_start_is_named_and_all_else_works(
@@ -223,7 +223,7 @@ def test_a_fault_that_is_there_from_the_start_is_named_and_all_else_works(
     np.testing.assert_array_equal(runtime.enqueue_workload(good, {"x": X})["y"], [0, 2])
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @FAULTS
 @pytest.mark.parametrize(("kind", "member"), LATE, ids=LATE_IDS)
 def test_a_fault_that_comes_later_loses_no_other_networks_result(

@@ -35,7 +35,7 @@ from tests.support.networks import ADD, RELU, f32, floats, ints
 EXAMPLES = Path(__file__).parents[2] / "backends" / "dynamic_examples"
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_every_workload_of_cpu_ref_ends_its_access() -> None:
     """Also where an input is handed in twice, and so mapped twice."""
     cases = pytest.importorskip(

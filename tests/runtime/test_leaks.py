@@ -55,7 +55,7 @@ CASES: dict[str, Case] = {
 }
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_nothing_outlives_many_models(name: str) -> None:
     make, run, backend = CASES[name]
@@ -196,7 +196,7 @@ def num_threads() -> int:
     return sum(thread.name not in of_the_process for thread in threading.enumerate())
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("use", "count"),
     [

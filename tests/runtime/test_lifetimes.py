@@ -438,7 +438,7 @@ GRAPH = chain()
 USES = [bare, with_networks, with_executions, in_a_ring, that_are_closed, that_fail]
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize("use", USES)
 def test_many_runtimes_leave_nothing(use: Callable[[BackendRegistry], list[object]]) -> None:
     log: Log = []

@@ -167,7 +167,7 @@ def summary(case: Case) -> str:
     )
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_stops_at_random_times_are_soon_effective_and_leave_networks_right() -> None:
     found = soak(NUM_STOPS)
     print()

@@ -88,7 +88,7 @@ SMALL = [
 ]
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize("path", SMALL, ids=lambda path: path.stem)
 def test_numbaacc_equals_cpuref_in_every_element_of_small_models(path: Path) -> None:
     conditions = [Conditions("", threads) for threads in (1, 2)]

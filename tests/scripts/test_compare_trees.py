@@ -19,7 +19,7 @@ from armpy.tensor import TensorInfo
 from scripts.comparison.answers import FOREIGN_CODE, SubjectReader, described
 from scripts.comparison.differences import differences
 
-pytestmark = pytest.mark.nightly
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "scripts" / "compare_trees.py"

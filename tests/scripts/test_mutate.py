@@ -14,7 +14,7 @@ from scripts.mutation.sites import Site, mutated, sites
 from scripts.mutation.twin import TWIN_ID, Sources
 from tests.support.effort import effort
 
-pytestmark = pytest.mark.nightly
+pytestmark = pytest.mark.slow
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "mutate.py"
 

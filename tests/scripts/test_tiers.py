@@ -1,4 +1,4 @@
-"""Slow and nightly tests are left to the runs that ask for them; .ci/run asks for slow ones."""
+"""Slow tests are left to the runs that ask for them, and .ci/run is one of these."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 FOLDER = "tests/scripts"
 FILE = f"{FOLDER}/test_tiers.py::"
-OF_A_NIGHTLY_FILE = f"{FOLDER}/test_mutate.py::"
-QUICK = f"{FILE}test_ci_runs_slow_tests_and_nightly_ones_on_demand"
-SLOW = f"{FILE}test_slow_tests_are_run_where_a_variable_asks_for_them"
+OF_A_SLOW_FILE = f"{FOLDER}/test_mutate.py::"
+QUICK = f"{FILE}test_ci_runs_slow_tests"
+SLOW = f"{FILE}test_all_tests_are_run_where_a_variable_asks_for_them"
 FIRST, SECOND = (f"{FILE}test_a_sample[{number}]" for number in (1, 2))
 
 
@@ -33,39 +33,30 @@ def test_a_sample(number: int) -> None:
     assert number in (1, 2)
 
 
-def test_folders_are_run_without_slow_and_nightly_tests() -> None:
+def test_folders_are_run_without_slow_tests() -> None:
     listed = collected(FOLDER)
     assert QUICK in listed
     assert FIRST in listed
-    assert not [name for name in (SLOW, SECOND, OF_A_NIGHTLY_FILE) if name in listed]
-    assert "files of nightly tests, which ARMPY_FULL_TESTS=1 runs" in listed
+    assert not [name for name in (SLOW, SECOND, OF_A_SLOW_FILE) if name in listed]
+    assert "files of slow tests, which ARMPY_SLOW_TESTS=1 runs" in listed
     assert "deselected" in listed
 
 
 @pytest.mark.slow
-def test_slow_tests_are_run_where_a_variable_asks_for_them() -> None:
-    listed = collected(FOLDER, ARMPY_SLOW_TESTS="1")
-    assert all(name in listed for name in (QUICK, FIRST, SLOW))
-    assert not [name for name in (SECOND, OF_A_NIGHTLY_FILE) if name in listed]
+@pytest.mark.parametrize("variable", ["ARMPY_SLOW_TESTS", "ARMPY_FULL_TESTS"])
+def test_all_tests_are_run_where_a_variable_asks_for_them(variable: str) -> None:
+    listed = collected(FOLDER, **{variable: "1"})
+    assert all(name in listed for name in (QUICK, FIRST, SECOND, SLOW, OF_A_SLOW_FILE))
 
 
 @pytest.mark.slow
-def test_all_tests_are_run_where_a_variable_asks_for_them() -> None:
-    listed = collected(FOLDER, ARMPY_FULL_TESTS="1")
-    assert all(name in listed for name in (QUICK, FIRST, SECOND, SLOW, OF_A_NIGHTLY_FILE))
-
-
-@pytest.mark.slow
-def test_tests_that_are_named_are_run() -> None:
+def test_slow_tests_that_are_named_are_run() -> None:
     listed = collected(FILE.rstrip(":"))
     assert all(name in listed for name in (QUICK, FIRST, SECOND, SLOW))
-    listed = collected(FOLDER, "-m", "nightly")
-    assert all(name in listed for name in (SECOND, OF_A_NIGHTLY_FILE))
-    assert not [name for name in (QUICK, FIRST, SLOW) if name in listed]
+    listed = collected(FOLDER, "-m", "slow")
+    assert all(name in listed for name in (SECOND, SLOW, OF_A_SLOW_FILE))
+    assert not [name for name in (QUICK, FIRST) if name in listed]
 
 
-def test_ci_runs_slow_tests_and_nightly_ones_on_demand() -> None:
-    script = (ROOT / ".ci" / "run").read_text("utf-8")
-    assert "\nexport ARMPY_SLOW_TESTS=1\n" in script
-    assert '\nif [ "$all" ]; then export ARMPY_FULL_TESTS=1; fi\n' in script
-    assert "bash .ci/run all" in (ROOT / ".github/workflows/checks.yml").read_text("utf-8")
+def test_ci_runs_slow_tests() -> None:
+    assert "\nexport ARMPY_SLOW_TESTS=1\n" in (ROOT / ".ci" / "run").read_text("utf-8")

@@ -320,7 +320,7 @@ def test_a_fault_of_save_or_load_is_named(tmp_path: Path, fault: str) -> None:
         engine.load(engine.save(program, {}))
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "function",
     [
@@ -368,7 +368,7 @@ EXECUTE_FAULTS = {
 }
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", EXECUTE_FAULTS)
 def test_an_isolated_execution_that_ends_its_process_loses_nothing(
     tmp_path: Path, fault: str

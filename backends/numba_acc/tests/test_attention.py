@@ -36,7 +36,7 @@ def test_what_is_not_seen_does_not_count() -> None:
     check_layer(operation, infos, infos[0])
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("mask", ["causal", "window", "float32", "bool", "keys", "truths of keys"])
 @pytest.mark.parametrize("where", ["key", "value"])

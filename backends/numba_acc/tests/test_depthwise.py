@@ -104,7 +104,7 @@ def test_float32(name: str) -> None:
 U8, S8, SYMMETRIC = DataType.QASYMM_U8, DataType.QASYMM_S8, DataType.QSYMM_S8
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_signed_bytes_with_scales_per_channel(name: str) -> None:
     case = CASES[name]

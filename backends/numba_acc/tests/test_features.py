@@ -102,7 +102,7 @@ def test_families_are_of_the_kernels_that_they_are_named_after(name: str) -> Non
         assert any(each.startswith(family.partition(",")[0]) for each in made), family
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize("name", AVAILABLE)
 def test_llvm_selects_every_instruction_of_each_family(name: str) -> None:
     if not IS_FULL and name not in SHORT:

@@ -86,7 +86,7 @@ def _check(operation: ops.Operation, infos: list[TensorInfo], isa: str) -> None:
     check_against_reference(_network(operation, *infos), given, ISAS[ISA_NAMES.index(isa)])
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize(("operation", "shape"), CASES, ids=str)
 def test_elements_are_moved_as_cpuref_moves_them(

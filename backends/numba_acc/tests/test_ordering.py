@@ -49,7 +49,7 @@ def top_network(operation: ops.TopkV2, info: TensorInfo) -> Network:
     return network
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.data_type.name)
 def test_largest_elements_are_those_of_the_reference(kind: TensorInfo, isa: str) -> None:

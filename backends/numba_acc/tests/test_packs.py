@@ -205,7 +205,7 @@ print(json.dumps({"compiler": "numba" in sys.modules, "y": y.tolist()}))
 """
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_a_model_runs_from_a_pack_as_from_what_is_compiled_here(
     folder: Path, tmp_path: Path
 ) -> None:
@@ -239,7 +239,7 @@ print("loaded")
 """
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.skipif(not elf.can_load(), reason="only Linux's object files are checked")
 @pytest.mark.parametrize(
     ("place", "byte"),
@@ -286,7 +286,7 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.skipif(not elf.can_load(), reason="only Linux's object files are checked")
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_damaged_code_of_a_pack_is_compiled_anew(

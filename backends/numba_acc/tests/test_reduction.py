@@ -48,7 +48,7 @@ def _check(
     check_against_reference(network, {"x": random_array(given)}, _isa(isa))
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("operation", REAL, ids=lambda operation: operation.name)
 def test_numbers_are_reduced_as_cpuref_does(operation: ops.ReduceOperation, isa: str) -> None:

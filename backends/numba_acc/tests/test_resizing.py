@@ -14,7 +14,7 @@ S8 = TensorInfo((1,), DataType.QASYMM_S8, quantization=Quantization.per_tensor(0
 S16 = TensorInfo((1,), DataType.QSYMM_S16, quantization=Quantization.per_tensor(0.5))
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("layout", [DataLayout.NHWC, DataLayout.NCHW], ids=lambda v: v.name)
 @pytest.mark.parametrize("method", ops.ResizeMethod, ids=lambda v: v.name)

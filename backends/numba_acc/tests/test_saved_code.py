@@ -153,7 +153,7 @@ print("loaded")
 """
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="others keep directories that are used")
 def test_a_deleted_working_directory_is_named_by_the_error(tmp_path: Path) -> None:
     model = Path("examples/digits/digits_int8.tflite").absolute()

@@ -71,7 +71,7 @@ def network_of(operation: Operation, data_type: DataType, given: dict[str, Array
     return network
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_random_moves_give_what_the_reference_gives_or_the_same_error() -> None:
     random, failed = np.random.default_rng(5), 0
     count = effort(40, 200, "ARMPY_NUM_NETWORKS")

@@ -154,7 +154,7 @@ def soak(seconds: float) -> None:
         assert min(growth[1:]) < MOST_GROWTH_BYTES / 4, shown
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_results_stay_the_same_and_memory_does_not_grow(monkeypatch: pytest.MonkeyPatch) -> None:
     # In a process of its own, whose memory is not that of all tests before it, and in which
     # the C library does not keep memory for each thread.

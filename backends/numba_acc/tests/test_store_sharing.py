@@ -96,7 +96,7 @@ assert np.array_equal(y, np.full((2, 8), 0.125, np.float32)), y
 """
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.usefixtures("folder")
 def test_processes_that_prepare_one_model_at_once_make_each_thing_once(tmp_path: Path) -> None:
     log, started = tmp_path / "log", tmp_path / "started"

@@ -254,7 +254,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 def test_a_process_that_forks_while_kernels_are_compiled_has_a_child_that_compiles(
     monkeypatch: pytest.MonkeyPatch,

@@ -61,7 +61,7 @@ def cold(folder: Path) -> Any:  # Any: JSON
     return start(folder)
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_a_first_start_compiles_and_says_how_far_it_is(cold: Any) -> None:
     assert cold["compilers"] == ["armpy_numba_acc.llvm.compiler", "numba"]
     total = cold["steps"][0][1]
@@ -81,7 +81,7 @@ def test_a_start_without_programs_imports_no_compiler(cold: Any, folder: Path) -
     assert start(folder) == {**cold, "compilers": [], "steps": []}
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_a_folder_that_cannot_be_written_costs_time_only(cold: Any, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert start(tmp_path / "file") == cold

@@ -111,7 +111,7 @@ def test_convolutions_of_all_sizes(name: str) -> None:
         check_against_reference(network, inputs, isa, expected)
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FEWER_PRODUCTS)
 def test_convolutions_with_fewer_multiplications(name: str) -> None:
     network, inputs = network_of(FEWER_PRODUCTS[name])

@@ -69,7 +69,7 @@ def cases() -> Iterator[tuple[Case, Tensors, bool]]:
                     yield case, tensors, not first_only
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_one_element_without_axes_gives_what_one_with_an_axis_gives() -> None:
     compared: set[str] = set()
     for case, tensors, is_whole in cases():

@@ -170,7 +170,7 @@ def test_the_peer_is_measured_where_it_is_installed() -> None:
     assert peer.latency is not None
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("faults", "status", "text"),
     [

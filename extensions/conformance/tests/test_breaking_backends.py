@@ -22,7 +22,7 @@ from tests.support.breaking_contract import (
 from tests.support.breaking_memory import Breaker, mappable_device
 from tests.support.lying_backends import options_for
 
-pytestmark = pytest.mark.nightly
+pytestmark = pytest.mark.slow
 
 RULES = {case.id.removeprefix("contract/"): case for case in CONTRACT_CASES}
 NEW_AREAS = ("tensors", "arenas", "imports", "buffers", "executions", "profiles", "runtimes")

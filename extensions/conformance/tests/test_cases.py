@@ -78,7 +78,7 @@ def test_ids_are_unique() -> None:
     assert [case for case, count in counts.items() if count > 1] == []
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_cases_are_the_same_in_every_run() -> None:
     first = operation_cases()
     operation_cases.cache_clear()

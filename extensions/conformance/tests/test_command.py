@@ -14,7 +14,7 @@ from armpy_conformance import CaseResult, ConformanceResult, Outcome, all_cases
 from armpy_conformance.cli.conformance.work import print_conformance
 from armpy_conformance.result import CONTRACT
 
-pytestmark = pytest.mark.nightly
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
 DIGITS = str(ROOT / "examples" / "digits" / "digits_int8.tflite")

@@ -55,7 +55,7 @@ def change_programs(backend: Any, **methods: Callable[..., object]) -> None:
     backend.get_programs = changed
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_what_comes_back_from_files_passes(backend: Any) -> None:
     assert judged(backend) == (Outcome.PASSED, "")
 

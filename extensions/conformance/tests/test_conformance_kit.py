@@ -80,7 +80,7 @@ def test_cpu_ref_passes_every_case() -> None:
     assert result.is_passed
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "backend",
     [
@@ -425,7 +425,7 @@ def test_a_filter_that_selects_nothing_is_an_error() -> None:
         run_conformance("CpuRef", filter="no such case")
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_cases_for_other_processes_are_not_made_in_this_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -13,7 +13,7 @@ from armpy_conformance.crash import CrashOutcome, CrashResult, CrashRun, run_cra
 from armpy_conformance.crash.cases import CASES
 from tests.support.example_backends import EXAMPLES
 
-pytestmark = pytest.mark.nightly
+pytestmark = pytest.mark.slow
 
 DRIVERS = EXAMPLES / "drivers"
 SUCCESS, FAILURE = CrashOutcome.SUCCESS, CrashOutcome.FAILURE

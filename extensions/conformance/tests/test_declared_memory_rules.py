@@ -78,7 +78,7 @@ class Overflowing(VectorBackend):
         return Factory()
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize("declared", [(1, 128), (256, 32)])
 def test_a_backend_that_keeps_to_what_it_declares_passes(declared: tuple[int, int]) -> None:
     backend = VectorBackend(*declared)

@@ -10,7 +10,7 @@ from armpy.cli.__main__ import main
 from extensions.conformance.tests.test_pytest_plugin import run_pytest
 from tests.support.dynamic_modules import module_source, write_module
 
-pytestmark = pytest.mark.nightly
+pytestmark = pytest.mark.slow
 
 ENDS = {
     "exit": ("os._exit(0)", "ended with code 0"),

@@ -20,7 +20,7 @@ from armpy_conformance.cli.new_backend.work import STYLES, BackendName, write_pr
 from tests.support.installed import skip_without
 from tests.support.tflite_writer import TfliteModel
 
-pytestmark = pytest.mark.nightly
+pytestmark = pytest.mark.slow
 
 skip_without("click", "rich", "pillow", "pip", "setuptools>=77")
 

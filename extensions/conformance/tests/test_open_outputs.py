@@ -11,7 +11,7 @@ from armpy_conformance.cases import operation_cases
 from tests.support.lying_backends import options_for
 from tests.support.scripted_backend import ScriptedBackend, declaration
 
-pytestmark = pytest.mark.nightly
+pytestmark = pytest.mark.slow
 
 OPEN = sorted(
     {

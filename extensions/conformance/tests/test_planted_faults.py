@@ -33,7 +33,7 @@ from tests.support.planted_manners import HANGING_IN_A_CHILD, MANNERS_FAULTS, re
 from tests.support.planted_sharing import SHARING_FAULTS
 from tests.support.planted_values import VALUE_FAULTS
 
-pytestmark = pytest.mark.nightly
+pytestmark = pytest.mark.slow
 
 
 @cache

@@ -11,7 +11,7 @@ import pytest
 
 from armpy_conformance import all_cases
 
-pytestmark = pytest.mark.nightly
+pytestmark = pytest.mark.slow
 
 EXAMPLES = Path(__file__).parents[3] / "backends" / "dynamic_examples"
 

@@ -32,7 +32,7 @@ from armpy_nnapi.validation.validate_model import validate_model
 from tests.support.effort import effort
 from tests.support.lying_backends import write_liar
 
-pytestmark = pytest.mark.nightly
+pytestmark = pytest.mark.slow
 
 COUNT = effort(150, 2000, "ARMPY_FUZZ_COUNT")
 START = int(os.environ.get("ARMPY_FUZZ_START", "0"))
@@ -136,7 +136,7 @@ def test_models_with_tensors_without_elements_run(manager: DeviceManager) -> Non
     assert empty > 50
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_the_reference_agrees_with_itself() -> None:
     result = run_random_graphs("CpuRef", COUNT, seed=START)
     assert [f"{problem.case}: {problem.text}" for problem in result.problems] == []

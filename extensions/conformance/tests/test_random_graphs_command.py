@@ -33,7 +33,7 @@ def test_the_result_can_be_had_as_json(capsys: pytest.CaptureFixture[str]) -> No
     assert cases == [f"random/random_{seed}/compared with CpuRef" for seed in (40, 41, 42)]
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_what_fails_exits_with_1_and_is_kept_for_the_other_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -49,7 +49,7 @@ def test_what_fails_exits_with_1_and_is_kept_for_the_other_command(
     assert main(again) == 0
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_what_fails_is_kept_in_a_default_folder_whose_path_is_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -19,7 +19,7 @@ from tests.support.sabotaged_examples import (
     twins,
 )
 
-pytestmark = pytest.mark.nightly
+pytestmark = pytest.mark.slow
 
 TWINS = list(twins())
 

@@ -9,7 +9,7 @@ from armpy_conformance.conformance import cases_for
 from tests.support.lying_backends import options_for
 from tests.support.unusual_backends import UNUSUAL
 
-pytestmark = pytest.mark.nightly
+pytestmark = pytest.mark.slow
 
 AREAS = (
     "contract/identity/",

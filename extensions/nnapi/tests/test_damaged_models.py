@@ -30,7 +30,7 @@ MEMORY_LIMIT_BYTES = 64 << 20
 LOOP_TIMEOUT_NS = 50_000_000
 PARTS = 10
 
-pytestmark = pytest.mark.nightly
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

@@ -112,7 +112,7 @@ def types_of(inputs: Sequence[Operand], outputs: Sequence[Operand]) -> Types:
     return tuple(o.type for o in inputs), tuple(o.type for o in outputs)
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @every_definition
 def test_a_type_that_is_in_no_row_is_bad_data(definition: OperationDefinition) -> None:
     listed = listed_types(definition)

@@ -23,7 +23,7 @@ from tests.support.invalid_models.mutations import KINDS, Mutation, random_mutat
 COUNT = effort(300, 2000, "ARMPY_FUZZ_COUNT")
 START = int(os.environ.get("ARMPY_FUZZ_START", "0"))
 
-pytestmark = pytest.mark.nightly
+pytestmark = pytest.mark.slow
 
 
 def mutations_of(kind: str) -> list[Mutation]:

@@ -22,7 +22,7 @@ from armpy_nnapi.operations import definitions
 from armpy_nnapi.run.execution import Execution
 from tests.support.invalid_models.editor import Editor
 
-pytestmark = pytest.mark.nightly
+pytestmark = pytest.mark.slow
 
 ODD_NUMBERS: dict[str, tuple[float, ...]] = {
     "i": (0, 1, -1, -9, 1000, 2**31 - 1, -(2**31)),

@@ -66,7 +66,7 @@ class Chain:
         return x
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(60))
 def test_models_without_other_references_stay_distinct(seed: int) -> None:
     chain = Chain(random.Random(seed), depth=1)

@@ -196,7 +196,7 @@ def test_a_model_of_a_level_is_its_own_slice() -> None:
     assert part.description is description
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize("version", ["V1_0", "V1_1", "V1_2", "V1_3"])
 def test_published_models_need_at_most_the_level_they_were_published_for(version: str) -> None:
     for example in read_examples(shared_file("nnapi_cts", version)):

@@ -22,7 +22,7 @@ import armpy
 from armpy_onnx.backend import OnnxBackend, OnnxModel
 from tests.support.onnx_skips import ACCELERATED, SKIPS
 
-pytestmark = pytest.mark.nightly
+pytestmark = pytest.mark.slow
 
 _BACKENDS = os.environ.get("ARMPY_ONNX_SUITE_BACKENDS", "CpuRef").split(",")
 

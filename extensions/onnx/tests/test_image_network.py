@@ -96,7 +96,7 @@ def model() -> Any:
     return helper.make_model(graph, opset_imports=opsets, ir_version=10)
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["CpuRef", "NumbaAcc"])
 def test_a_network_of_images_is_one_region_and_agrees(model: Any, backend: str) -> None:
     image = np.random.default_rng(1).standard_normal(SHAPE, np.float32)

@@ -122,7 +122,7 @@ def mutated(random: np.random.Generator, model: Model, arrays: Arrays) -> tuple[
     return changed, inputs
 
 
-@pytest.mark.nightly  # test_onnx_fuzz.py changes nodes in other ways
+@pytest.mark.slow  # test_onnx_fuzz.py changes nodes in other ways
 def test_mutated_nodes_are_refused_or_run() -> None:
     random, refused = np.random.default_rng(NUM_MODELS), 0
     for _ in range(NUM_MODELS):

@@ -14,7 +14,7 @@ import armpy
 from armpy.errors import ArmpyError
 from armpy.ops.operation import Array
 
-pytestmark = pytest.mark.nightly
+pytestmark = pytest.mark.slow
 
 OPSET = 21
 MEMORY_LIMIT_BYTES = 1 << 29

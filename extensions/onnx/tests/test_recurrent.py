@@ -72,7 +72,7 @@ def _cases() -> Iterator[NodeCase]:
     yield _case("LSTM", input_forget=1)
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize("case", list(_cases()), ids=lambda case: f"{case.kind}-{case.attributes}")
 @pytest.mark.parametrize("backend", ["CpuRef", "NumbaAcc"])
 def test_networks_agree_with_onnx_runtime(case: NodeCase, backend: str) -> None:

@@ -74,7 +74,7 @@ def main() -> None:
             print(number, try_one(number, folder, runtime).replace("\n", " "), flush=True)
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_files_of_odd_structure_run_or_are_refused_within_limits() -> None:
     process = subprocess.run(
         [sys.executable, "-X", "faulthandler", "-m", __name__, str(START), str(START + COUNT)],

@@ -144,7 +144,7 @@ def test_operators_agree_with_onnx_runtime(number: int) -> None:
     assert_agree(_CASES[number])
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(0, len(_CASES), 3), ids=lambda n: f"{_CASES[n].kind}-{n}")
 def test_operators_agree_on_the_accelerator(number: int) -> None:
     assert_agree(_CASES[number], ("NumbaAcc", "CpuRef"))

@@ -75,7 +75,7 @@ def test_blocks_of_an_array_are_answered(client: Any, tmp_path: Path) -> None:
     np.testing.assert_array_equal(made.compute(), scores(rows(100)))
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_each_batch_is_answered_where_workers_are_killed(client: Any, tmp_path: Path) -> None:
     predictor = Predictor(write_row_model(tmp_path / "model.tflite", 1))
 

@@ -132,7 +132,7 @@ def test_code_in_bytes_is_trusted_no_more_than_by_load(tmp_path: Path) -> None:
         data.map_batches(**arguments).take_all()
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_each_row_comes_once_where_actors_are_killed(tmp_path: Path) -> None:
     from tests.support.ray_actors import Killer, WatchedPredictor
 

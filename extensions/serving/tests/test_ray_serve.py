@@ -202,7 +202,7 @@ class Load:
             thread.join()
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="needs the processes' names")
 def test_no_answer_is_wrong_where_replicas_are_killed(served: Any) -> None:
     kills = 0

@@ -144,7 +144,7 @@ def workers() -> list[int]:
     return [pid for pid in found if parents[pid] in found]
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs the processes' parents")
 def test_each_row_comes_once_where_workers_are_killed(session: Any, tmp_path: Path) -> None:
     from armpy_serving.spark import predict_udf

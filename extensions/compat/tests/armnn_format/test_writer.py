@@ -82,7 +82,7 @@ def test_cases_of_operations_survive_a_round_trip(number: int) -> None:
         assert_round_trip(case.graph(), case.feeds())
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(0, 20, 1 if IS_FULL else 5))
 def test_every_case_survives_a_round_trip(number: int) -> None:
     for case in CASES[number::20]:
@@ -90,7 +90,7 @@ def test_every_case_survives_a_round_trip(number: int) -> None:
             assert_round_trip(case.graph(), case.feeds())
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_every_operation_of_the_writer_has_a_case_that_it_takes() -> None:
     taken = {case.operation.name for case in CASES if _writable(case)}
     assert set(EMITTERS) - taken == WITHOUT_CASES

@@ -24,7 +24,7 @@ KNOWN = {
 """A text in each answer that may differ, by model."""
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize("path", CHOSEN, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_answers_are_litert_s(path: Path) -> None:
     litert = pytest.importorskip("ai_edge_litert.interpreter")

@@ -52,7 +52,7 @@ def workplace(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_the_tflite_classification_example_runs(workplace: Path) -> None:
     pytest.importorskip("PIL")
     script = shared_file(
@@ -70,7 +70,7 @@ def test_the_tflite_classification_example_runs(workplace: Path) -> None:
     assert "cat" in classes[0]
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_the_onnx_classification_example_runs(workplace: Path) -> None:
     pytest.importorskip("PIL")
     parser = pytest.importorskip("onnx.parser")
@@ -95,7 +95,7 @@ def test_the_onnx_classification_example_runs(workplace: Path) -> None:
     }
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_the_examples_executor_runs_a_model(workplace: Path) -> None:
     folder = shared_file("armnn_tests", "examples", "common", "network_executor.py").parent
     model = shared_file("armnn_tests", "pyarmnn", "testdata", "shared", "mock_model.tflite")

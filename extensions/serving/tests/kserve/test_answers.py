@@ -46,7 +46,7 @@ def test_a_float16_has_no_typed_contents(server: KServeProcess) -> None:
         send(server.grpc_address, request)
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", FOLDERS if IS_FULL else ["."])
 def test_shared_models_answer_in_every_way(folder: str, tmp_path: Path) -> None:
     if not (SHARED / "models").exists():

@@ -46,7 +46,7 @@ def test_the_program_takes_the_arguments(container: dict[str, Any]) -> None:
         make_parser().parse_args([*container["args"], "--no_such_flag=1"])
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_the_server_answers_the_probes(container: dict[str, Any], server: KServeProcess) -> None:
     ports = {port["containerPort"] for port in container["ports"]}
     for name in ("startupProbe", "readinessProbe", "livenessProbe"):

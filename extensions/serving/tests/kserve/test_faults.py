@@ -37,7 +37,7 @@ MIXED = {
 }
 PASSING = {"503", "UNAVAILABLE", "RESOURCE_EXHAUSTED"}
 
-pytestmark = pytest.mark.nightly
+pytestmark = pytest.mark.slow
 
 
 class Load:

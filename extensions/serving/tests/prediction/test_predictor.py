@@ -327,7 +327,7 @@ def test_bytes_are_written_once_and_readable_by_the_owner_only(tmp_path: Path) -
     assert not [*folder.glob("*.tmp")]
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.usefixtures("own_cache")
 def test_damaged_bytes_are_written_again(tmp_path: Path) -> None:
     file = write_row_model(tmp_path / "model.tflite", 1)
@@ -362,7 +362,7 @@ def test_a_compiled_file_is_run_as_it_is(tmp_path: Path) -> None:
     assert predictor.prepare().model.is_light
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.usefixtures("own_cache")
 def test_a_damaged_compiled_file_is_made_anew(tmp_path: Path) -> None:
     file = write_row_model(tmp_path / "model.tflite", 1)
@@ -377,7 +377,7 @@ def test_a_damaged_compiled_file_is_made_anew(tmp_path: Path) -> None:
     assert compiled.read_bytes() != sound[:100]
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.usefixtures("own_cache")
 @pytest.mark.parametrize("kind", ["code", "constants"])
 def test_a_compiled_file_with_a_damaged_section_is_made_anew_once(
@@ -511,7 +511,7 @@ def test_threads_make_one_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert len(loads) == 2  # of the file, and of what was compiled of it
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.usefixtures("own_cache")
 def test_a_node_compiles_once(tmp_path: Path) -> None:
     file = write_row_model(tmp_path / "model.tflite", 1)
@@ -522,7 +522,7 @@ def test_a_node_compiles_once(tmp_path: Path) -> None:
     assert len([*folder.glob("*.armpy")]) == 1
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_no_row_is_lost_or_doubled_where_workers_are_killed(tmp_path: Path) -> None:
     file = write_row_model(tmp_path / "model.tflite", 1)
     count = effort(12, 200)

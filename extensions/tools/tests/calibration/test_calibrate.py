@@ -280,7 +280,7 @@ def test_declared_figures_are_kept(time: FakeTime, store: FiguresStore) -> None:
     assert overhead_s == pytest.approx(REFERENCE.overhead_s / 4, rel=1e-3)
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["execute", "create_workload_factory", "is_layer_supported"])
 def test_a_backend_that_fails_has_a_problem_and_no_record(
     time: FakeTime, store: FiguresStore, method: str

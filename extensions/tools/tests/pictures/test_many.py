@@ -54,7 +54,7 @@ def relu(shape: tuple[int | None, ...] = (1, 4, 4, 1)) -> Model:
     return Model(net)
 
 
-@pytest.mark.nightly
+@pytest.mark.slow
 def test_what_is_kept_does_not_grow_with_the_pictures(tmp_path: Path) -> None:
     paths = many(tmp_path)
     most = dict.fromkeys(KEPT, 0)
