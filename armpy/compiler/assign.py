@@ -161,9 +161,9 @@ class SupportOracle:
             and self._missing(backend, layer) is None
         ]
         try:
-            answers = ask_backend(
-                backend_id, tuple, lambda: tuple(map(_plain, ask_all(support, layers)))
-            )
+            question = lambda: tuple(map(_plain, ask_all(support, layers)))  # noqa: E731 - named
+            question.__name__ = "are_layers_supported"  # as in errors
+            answers = ask_backend(backend_id, tuple, question)
             if [type(answer) for answer in answers] != [Support] * len(layers):
                 text = f"the answers about {len(layers)} layers are {describe(answers)}"
                 raise BackendError(text, where=backend_id)
