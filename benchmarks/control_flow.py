@@ -1,27 +1,21 @@
-"""Measures control flow: microseconds per turn of loops and per choice, and recurrent models.
+"""Measures control flow of the core: microseconds per turn of loops and per choice.
 
 The turns run on CpuRef, where the core executes control flow, and on NumbaAcc, whose programs have
-the loops in them. Models (LSTMs written as loops, and files given) run on NumbaAcc and on LiteRT,
-one thread each, in turns; the ratio is the median of the pairs'.
+the loops in them. `benchmarks.loops` compares loops of model files with other engines.
 
 Usage::
 
-    python -m benchmarks.control_flow [--turns N] [MODEL.tflite...] [--pairs N]
+    python -m benchmarks.control_flow [--turns N]
 """
 
 from __future__ import annotations
 
 import argparse
-import statistics
-import tempfile
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
 
-from armpy.core.turns import take_turns
-from armpy.errors import BackendUnavailableError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph, Value
 from armpy.graph.network import Network
@@ -38,14 +32,6 @@ from armpy.ops import (
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from benchmarks.common import description, keep_to_cores
-from benchmarks.peers import ENGINES, example_inputs
-from tests.support.tflite_recurrent import Lstm
-
-LSTMS = {
-    "LSTM, last step of 40": Lstm(40, 32, 48, gives_sequences=False),
-    "LSTM, all of 40 steps": Lstm(40, 32, 48, gives_sequences=True),
-    "LSTM, all of 1000 steps": Lstm(1000, 64, 128, gives_sequences=True),
-}
 
 COUNTER = TensorInfo((1,), DataType.SIGNED32)
 VECTOR = TensorInfo((None,), DataType.FLOAT32)
@@ -100,41 +86,12 @@ def microseconds_per_turn(
         return 1e6 * (time.perf_counter() - started) / num_turns
 
 
-def compare(name: str, path: Path, num_pairs: int) -> None:
-    """Print the time of a model and its ratio to LiteRT's."""
-    inputs = example_inputs(path)
-    try:
-        turns = {each: ENGINES[each](path, inputs, 1).turn() for each in ("armpy", "LiteRT")}
-    except BackendUnavailableError as error:
-        print(f"{name}: {error}")
-        return
-    take_turns(turns, 0.0, least=3)
-    ours, theirs = take_turns(turns, 0.0, least=num_pairs).values()
-    ratio = statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
-    ours_us, theirs_us = (1e6 * statistics.median(times) for times in (ours, theirs))
-    print(f"{name}: {ours_us:.1f} us, LiteRT {theirs_us:.1f} us, ratio {ratio:.2f}")
-
-
 def main() -> None:
-    """Print one line per kind of loop, and per model."""
+    """Print one line per kind of loop and backend."""
     parser = argparse.ArgumentParser(description=description(__doc__))
     parser.add_argument("--turns", type=int, default=100_000)
-    parser.add_argument("models", nargs="*", type=Path)
-    parser.add_argument("--pairs", type=int, default=100)
-    arguments = parser.parse_args()
+    turns = parser.parse_args().turns
     keep_to_cores(1)
-    print_turns(arguments.turns)
-    with tempfile.TemporaryDirectory() as folder:
-        for number, (name, lstm) in enumerate(LSTMS.items()):
-            path = Path(folder, f"{number}.tflite")
-            path.write_bytes(lstm.model())
-            compare(name, path, arguments.pairs)
-    for path in arguments.models:
-        compare(path.stem, path, arguments.pairs)
-
-
-def print_turns(turns: int) -> None:
-    """Print one line per kind of loop and backend."""
     for name, body, infos, num_turns in (
         ("counting", _counting, [COUNTER], turns),
         ("with a choice", _choosing, [COUNTER], turns),

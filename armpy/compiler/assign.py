@@ -160,10 +160,12 @@ class SupportOracle:
             and not isinstance(layer.operation, ControlFlow)  # whose graphs are asked about, too
             and self._missing(backend, layer) is None
         ]
+
+        def are_layers_supported() -> tuple[object, ...]:  # as errors name it
+            return tuple(map(_plain, ask_all(support, layers)))
+
         try:
-            question = lambda: tuple(map(_plain, ask_all(support, layers)))  # noqa: E731 - named
-            question.__name__ = "are_layers_supported"  # as in errors
-            answers = ask_backend(backend_id, tuple, question)
+            answers = ask_backend(backend_id, tuple, are_layers_supported)
             if [type(answer) for answer in answers] != [Support] * len(layers):
                 text = f"the answers about {len(layers)} layers are {describe(answers)}"
                 raise BackendError(text, where=backend_id)
@@ -171,8 +173,7 @@ class SupportOracle:
         except ArmpyError as error:
             _log.warning("%s", error, exc_info=wants_traceback(_log))
         else:
-            keys = [(layer, backend_id, None) for layer in layers]
-            self._answers.update(zip(keys, answers, strict=True))
+            self._answers.update(zip(((x, backend_id, None) for x in layers), answers, strict=True))
 
     def _ask(self, backend: IBackendInternal, layer: Layer) -> Support:
         """Put the question to the backend."""

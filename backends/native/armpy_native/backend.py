@@ -90,10 +90,11 @@ class NativePrograms(IEnginePrograms):
         self._library = library
 
     def describe(self, options: Mapping[str, object]) -> dict[str, OptionValue]:
-        """The library, its version, and its options."""
+        """The library, its version, its contents, and its options."""
         return {
             "library": self._library.id,
             "version": self._library.version,
+            "contents": self._library.digest,
             "options": str(options.get("options", "{}")),
         }
 
@@ -198,10 +199,9 @@ class NativeBackend(IEngineBackend):
         CompilationPostponedError
             If the caller does not want to wait for compilation.
         """
-        options = {**self._runtime_options, **request.model_options}
-        if self.compiles_slowly(options):
+        if self.compiles_slowly({**self._runtime_options, **request.model_options}):
             postpone_compilation(self.get_id(), "the network", is_kept=False)
-        return NativeLayerSupport(device_of(self.library.path, str(options.get("options", "{}"))))
+        return NativeLayerSupport(self._device_for(request))
 
     def convert(self, view: SubgraphView) -> bytes:
         """A .tflite model of the subgraph."""
@@ -215,8 +215,7 @@ class NativeBackend(IEngineBackend):
         Constants stay where they are, if the library can use them there. What the library refuses,
         or fails at, goes to the next backend.
         """
-        options = {**self._runtime_options, **request.model_options}
-        device = device_of(self.library.path, str(options.get("options", "{}")))
+        device = self._device_for(request)
         if self.library.table.compile_shared:
             graph, constants = view_bytes_and_constants(view)
             program = NativeProgram(Program(device, aligned(graph), "compile_shared", constants))
@@ -226,6 +225,11 @@ class NativeBackend(IEngineBackend):
         shapes = tuple(value.info.known_shape for value in view.outputs)
         substitution = Substitution.by_operation(view, PreCompiled(program, shapes))
         return OptimizationViews([substitution])
+
+    def _device_for(self, request: PreparationRequest) -> Device:
+        """The open device for the options of the runtime and the network."""
+        options = {**self._runtime_options, **request.model_options}
+        return device_of(self.library.path, str(options.get("options", "{}")))
 
 
 def _zeros(value: Value) -> Array:

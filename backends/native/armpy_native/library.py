@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import json
 import logging
+import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -201,6 +203,9 @@ class Library:
     Attributes
     ----------
     id, version, vendor : str
+    digest : str
+        SHA-256 of the file, which distinguishes builds of one version; empty if the system's
+        loader finds the library by its name.
 
     Raises
     ------
@@ -219,6 +224,10 @@ class Library:
                 expected=f"a shared library that exports {SYMBOL}()",
                 fix="Build it with armpy_backend.h, for this machine",
             ) from error
+        self.digest = ""
+        if os.path.isfile(path):
+            with open(path, "rb") as file:
+                self.digest = hashlib.file_digest(file, "sha256").hexdigest()
         function.restype = c_void_p
         function.argtypes = ()
         address = function()

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from armpy import CompilationCaching, Model, Runtime, RuntimeOptions
+from armpy import Model, Runtime, RuntimeOptions
 from armpy.errors import ArmpyError, BackendUnavailableError
 from armpy.graph import SubgraphView
 from backends.native.tests.sample_library import build, expected, network, run_part, source
@@ -383,7 +383,6 @@ def test_an_isolated_execution_that_ends_its_process_loses_nothing(
         backends=["AcmeNpu", "CpuRef"],
         dynamic_backends_path=tmp_path,
         isolation={"AcmeNpu": "process"},
-        caching=CompilationCaching(enabled=False),  # a program is tried when it is compiled
     )
     x = np.ones((2, 8), np.float32)
     with Runtime(options) as runtime:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from armpy import Model, Network, Runtime, RuntimeOptions, TensorInfo, load
-from armpy.backend import PreparationRequest
+from armpy.backend import PreparationRequest, ProgramFit
 from armpy.errors import BackendUnavailableError, InvalidArgumentError, UnimplementedError
 from armpy.graph import Graph, SubgraphView
 from armpy.ops import (
@@ -282,6 +282,19 @@ def test_a_type_that_the_header_lacks_is_named(sample: Path) -> None:
     program = engine.compile(made.convert(part), engine.describe({}))
     with pytest.raises(UnimplementedError, match=r"armpy_backend\.h has no type complex64"):
         program.execute([np.ones((2, 8), np.complex64)], [np.empty((2, 4), np.float32)])
+
+
+def test_another_build_of_the_same_version_uses_no_kept_program(
+    sample: Path, tmp_path: Path
+) -> None:
+    other = build(tmp_path, source() + "int another_build(void) { return 1; }\n")
+    kept = open_library(str(sample))().get_engine().describe({})
+    programs = open_library(str(other))().get_engine()
+    assert programs.describe({})["version"] == kept["version"]
+    check = programs.check(kept, {})
+    assert check.fit is ProgramFit.REBUILD
+    assert "it was made for contents" in check.reason
+    assert programs.check(programs.describe({}), {}).fit is ProgramFit.ACCEPTED
 
 
 @pytest.mark.slow

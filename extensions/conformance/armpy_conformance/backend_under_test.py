@@ -114,7 +114,7 @@ class BackendUnderTest:
         """The backend's registry if it has CpuRef, else one of all that is installed."""
         if REFERENCE_BACKEND_ID in self.registry.backend_ids:
             return self.registry
-        return BackendRegistry.discover(self._given.plugin_options())
+        return BackendRegistry.discover()
 
     @property
     def is_isolated(self) -> bool:

@@ -18,8 +18,6 @@ from armpy.ops.operation import Array
 from armpy_onnx.structures.loops import OnnxLoop
 
 _SAME_ELEMENT = ("Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze")
-
-
 _MOST_STEPS = 8
 """Nodes that are looked through from a Slice back to the counter."""
 

@@ -139,14 +139,16 @@ def side_by_side(new: ReportFigures, old: ReportFigures, old_name: str) -> list[
         Bar(name, each.run_us[1], f"{each.run_us[1]:,.1f} us", interval=each.run_us[::2])
         for name, each in (("this page", new), (old_name, old))
     ]
+    rows = _layer_rows(new, old)
+    shown = "" if len(rows) <= _MOST_LAYERS else f" ({_MOST_LAYERS} of {len(rows)})"
     return [
         *notes,
         Bars("Median time of a run, with its quartiles", bars, "report", "time"),
         Table("Two reports side by side", ["", *times, "this by other>"], _whole_rows(new, old)),
         Table(
-            "Layers side by side in microseconds, the largest differences first",
+            f"Layers side by side in microseconds, the largest differences first{shown}",
             columns,
-            _layer_rows(new, old),
+            rows[:_MOST_LAYERS],
         ),
     ]
 
@@ -193,7 +195,7 @@ def _layer_rows(new: ReportFigures, old: ReportFigures) -> list[tuple[object, ..
         )
         rows.append((abs(difference_us), row))
     rows.sort(key=lambda pair: -pair[0])
-    return [row for _, row in rows[:_MOST_LAYERS]]
+    return [row for _, row in rows]
 
 
 def _layer_time(layer: LayerFigures) -> str:

@@ -117,24 +117,7 @@ def make_report(
             expected="a ReportSubject with `load`, which loads the model for a backend",
         )
     model = subject.model
-    profiler = model.profiler
-    if profiler is None:
-        raise InvalidArgumentError(
-            "the model was loaded without profiling",
-            where=subject.name,
-            fix="Load it with a Runtime of RuntimeOptions(profiling=True)",
-        )
-    on_progress("the first run")
-    arrays = dict(subject.arrays)
-    model.run(arrays)
-    profiler.clear()
-    load, began_s, own_s = MachineLoad(), time.perf_counter(), time.process_time()
-    load.begin()
-    for number in range(num_runs):
-        on_progress(f"run {number + 1} of {num_runs}")
-        model.run(arrays)
-    load.end(time.perf_counter() - began_s, time.process_time() - own_s)
-    summary = profiler.summary()
+    summary, busy = _profiled(subject, num_runs, on_progress)
     facts = describe_model(model, subject.outline, file_bytes=subject.file_bytes)
     known = LayerRows(facts)
     known.add_times(summary)
@@ -154,7 +137,6 @@ def make_report(
             accuracy_headline(accuracy),
         ]
     )
-    busy = busy_note(load.state)
     overview: list[Part] = [
         *([Text(busy, "note")] if busy else []),
         headlines,
@@ -174,6 +156,30 @@ def make_report(
         Section("Loading", loading_parts(summary)),
     ]
     return Report(sections, figures)
+
+
+def _profiled(
+    subject: ReportSubject, num_runs: int, on_progress: Callable[[str], None]
+) -> tuple[Summary, str]:
+    """Run the model: the profile, and a note if the machine was busy with something else."""
+    model, arrays = subject.model, dict(subject.arrays)
+    profiler = model.profiler
+    if profiler is None:
+        raise InvalidArgumentError(
+            "the model was loaded without profiling",
+            where=subject.name,
+            fix="Load it with a Runtime of RuntimeOptions(profiling=True)",
+        )
+    on_progress("the first run")
+    model.run(arrays)
+    profiler.clear()
+    load, began_s, own_s = MachineLoad(), time.perf_counter(), time.process_time()
+    load.begin()
+    for number in range(num_runs):
+        on_progress(f"run {number + 1} of {num_runs}")
+        model.run(arrays)
+    load.end(time.perf_counter() - began_s, time.process_time() - own_s)
+    return profiler.summary(), busy_note(load.state)
 
 
 def _figures(
