@@ -67,8 +67,8 @@ def test_a_model_with_prefixes_of_its_own_is_valid() -> None:
     ("description", "problem"),
     [
         (described(extensions={7: NAME, 8: NAME}), f"'{NAME}': an extension has two prefixes"),
-        (described(extensions={7: "records"}), "'records': this cannot be the name"),
-        (described(extensions={7: NAME, 8: ""}), "'': this cannot be the name"),
+        (described(extensions={7: "records"}), "'records': not a valid extension name"),
+        (described(extensions={7: NAME, 8: ""}), "'': not a valid extension name"),
         (described(extensions={7: NAME, 0: OTHER}), f"'{OTHER}': this cannot be the prefix.*got 0"),
         (described(extensions={7: NAME, -1: OTHER}), "this cannot be the prefix.*got -1"),
         (described(extensions={7: NAME, 0x8000: OTHER}), "cannot be the prefix.*got 32768"),
