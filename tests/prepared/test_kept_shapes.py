@@ -13,12 +13,12 @@ import pytest
 import armpy
 from armpy.errors import InvalidArgumentError, ParserError
 from armpy.model import model_files
-from armpy.model.archive import kept_models, model_cache
+from armpy.model.archive import kept_models
 from armpy.model.archive.model_cache import shapes_path
 from armpy.model.light_network import MOST_SHAPES
-from armpy.store.archive import checksum_cache as verified
 from armpy.store.archive.container import open_container, write_container
 from tests.support.networks import placement_of
+from tests.support.prepared_models import use_own_model_cache
 
 pytest.importorskip("numba", reason="Numba is not installed")
 pytest.importorskip("armpy_onnx")
@@ -28,10 +28,7 @@ onnx = pytest.importorskip("onnx")
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache of its own, switched on."""
-    monkeypatch.setenv("ARMPY_MODEL_CACHE", "on")
-    monkeypatch.setattr(model_cache, "cache_folder", lambda: str(tmp_path / "cache"))
-    monkeypatch.setattr(verified, "cache_folder", lambda: str(tmp_path / "cache"))
-    return tmp_path / "cache" / "models"
+    return use_own_model_cache(monkeypatch, tmp_path / "cache")
 
 
 def save_dense(path: Path, seed: int = 0) -> Path:

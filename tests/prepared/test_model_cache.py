@@ -26,6 +26,7 @@ from armpy.store.archive import checksum_cache as verified
 from tests.support.example_backends import DIGITS
 from tests.support.external_data import naming_itself
 from tests.support.networks import placement_of
+from tests.support.prepared_models import use_own_model_cache
 
 
 def changed(contents: bytes) -> bytes:
@@ -37,10 +38,7 @@ def changed(contents: bytes) -> bytes:
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache of its own, switched on."""
-    monkeypatch.setenv("ARMPY_MODEL_CACHE", "on")
-    monkeypatch.setattr(model_cache, "cache_folder", lambda: str(tmp_path / "cache"))
-    monkeypatch.setattr(verified, "cache_folder", lambda: str(tmp_path / "cache"))
-    return tmp_path / "cache" / "models"
+    return use_own_model_cache(monkeypatch, tmp_path / "cache")
 
 
 @pytest.fixture
@@ -262,6 +260,7 @@ def test_what_is_kept_is_the_users_own_whatever_the_umask(
     monkeypatch.setenv("ARMPY_CACHE_DIR", str(folder))
     for module in (model_cache, verified):
         monkeypatch.setattr(module, "cache_folder", places.cache_folder)
+    monkeypatch.setattr(places, "_CHOICES", "choices")
     digits.chmod(0o600)
     mark_choices()
     assert [armpy.load(digits).is_light for _ in range(2)] == [False, True]

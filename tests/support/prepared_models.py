@@ -5,15 +5,32 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from armpy import Model, Network, Quantization, Runtime, TensorInfo
+from armpy.core import file_ownership
 from armpy.graph import Graph
+from armpy.model.archive import model_cache
 from armpy.ops import FullyConnected, Softmax
+from armpy.store.archive import checksum_cache
 from armpy.types import DataType
 from tests.support.networks import ADD, RELU, f32
 
 BATCH = 2
 SHAPES = {"x": (BATCH, 4), "more": (BATCH, 3)}
+
+
+def use_own_model_cache(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Path:
+    """Switch the model cache on, in a folder of the test's own; return where models are kept.
+
+    Compiled kernels stay in the cache of the run. Its mark of new measurements does not count, as
+    tests in other processes set it while a model is loaded, which is not kept then.
+    """
+    monkeypatch.setenv("ARMPY_MODEL_CACHE", "on")
+    monkeypatch.setattr(file_ownership, "_CHOICES", str(folder / "choices"))
+    for module in (model_cache, checksum_cache):
+        monkeypatch.setattr(module, "cache_folder", lambda: str(folder))
+    return folder / "models"
 
 
 def two_inputs() -> Graph:
