@@ -35,6 +35,7 @@ _CASES: Mapping[str, str] = {
     "convolution_sums": "FullyConnected/by-hand-sums/qasymm_u8",
     "convolution_u8": "DepthwiseConvolution2d/one-element/qasymm_s8-qsymm_s8-signed32",
     "copy": "Reshape/by-hand-basic/float32",
+    "cumulate": "Cumulate/sum-exclusive/float32",
     "depthwise_f32": "DepthwiseConvolution2d/by-hand-channels-apart/float32",
     "depthwise_u8": "DepthwiseConvolution2d/basic/qasymm_u8-signed32",
     "elementwise": "ElementwiseBinary/by-hand-arm-nn-sample/float32",

@@ -56,6 +56,7 @@ from armpy_numba_acc.machine.calls.recurrent import (
 )
 from armpy_numba_acc.machine.calls.rows import (
     ArgExtreme as ArgExtreme,
+    Cumulate as Cumulate,
     InstanceNormalization as InstanceNormalization,
     L2Normalization as L2Normalization,
     L2NormalizationBytes as L2NormalizationBytes,

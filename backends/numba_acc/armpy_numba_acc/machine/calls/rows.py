@@ -72,6 +72,27 @@ class ArgExtreme(Call):
 
 
 @dataclass(frozen=True, slots=True)
+class Cumulate(Call):
+    """Add or multiply up the `count` elements along an axis, and write every result on the way.
+
+    `outers` stand in front of the axis, `inner` after it.
+    """
+
+    parameters = ("operation", "kind")
+
+    operation: str  # "sum" or "product"
+    kind: str
+    source: Pointer
+    target: Pointer
+    outers: int
+    count: int
+    inner: int
+    block: int  # those after the axis are taken so many at a time
+    is_exclusive: int  # whether an element's own number is left out
+    is_reversed: int  # whether to begin at the end
+
+
+@dataclass(frozen=True, slots=True)
 class WindowSums(Call):
     """Add up each float32 and its neighbours along an axis, or their squares."""
 
