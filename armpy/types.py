@@ -223,15 +223,17 @@ class Priority(enum.IntEnum):
 class Preference(enum.StrEnum):
     """Preference in deciding where and how a network runs.
 
-    ``ORDER`` goes by the order of the backends; the others weigh what the backends' devices cost:
-    time of one answer, power, or answers per second over a long time.
+    ``ORDER`` goes by the order of the backends, ``NPU`` by the same with accelerators first; the
+    others weigh what the devices cost: time of one answer, power, or answers per second over a
+    long time.
 
     References
     ----------
-    NNAPI ``PreferenceCode``, whose codes 1, 0 and 2 the last three are.
+    NNAPI ``PreferenceCode``: 1 is ``FASTEST``, 0 ``LEAST_POWER``, 2 ``SUSTAINED``.
     """
 
     ORDER = "preference"
+    NPU = "npu"
     FASTEST = "fastest"
-    LOW_POWER = "low_power"
+    LEAST_POWER = "least_power"
     SUSTAINED = "sustained"

@@ -53,7 +53,7 @@ NAME = "compiled parts"
 KEEPS_NOTHING = "the backend keeps nothing of it"
 """Why a part is not in files though all is well: `IPrograms.save` has answered None."""
 
-_PREFERENCE_CODES = {Preference.LOW_POWER: 0, Preference.SUSTAINED: 2}
+_PREFERENCE_CODES = {Preference.LEAST_POWER: 0, Preference.SUSTAINED: 2}
 """NNAPI's codes; 1, for one fast answer, is what counts where nothing else is said."""
 
 _KINDS = "model0", "data0"

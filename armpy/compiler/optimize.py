@@ -54,7 +54,7 @@ from armpy.graph import Graph, Layer, SubgraphView, select_subgraphs, verify_gra
 from armpy.ops.backend_internal import PreCompiled
 from armpy.plugins.proxy.guard import device_of, keeps_programs
 from armpy.profiling import phase
-from armpy.types import HOST, BackendId
+from armpy.types import HOST, BackendId, Preference
 
 FIRST_LEVEL_WITH_CACHING = 29
 """The feature level from which on devices keep what they compile: NNAPI 1.2."""
@@ -413,10 +413,11 @@ def _act_on_fallback(
     placement: Placement, backends: Sequence[IBackendInternal], options: OptimizerOptions
 ) -> None:
     """Warn or raise where layers do not run on the first preferred backend."""
-    if not placement.fallbacks or options.on_fallback == "allow":
+    if not placement.fallbacks:
         return
-    if options.on_fallback == "warn":
-        _log.warning("%s", placement)
+    if options.on_fallback != "error":
+        if options.on_fallback == "warn" or options.preference is Preference.NPU:
+            _log.warning("%s", placement)
         return
     raise BackendCapabilityError(
         f"{placement.fallbacks} layers do not run on {backends[0].get_id()}: "

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from armpy.backend import NO_OPTIONS, IMemoryOptimizerStrategy, OptionValues, PreparationRequest
-from armpy.core.arguments import check_positive
+from armpy.core.arguments import check_choice, check_instance, check_positive
 from armpy.errors import InvalidArgumentError
 from armpy.plugins.proxy.guard import device_of
 from armpy.store.settings import CompilationCaching
@@ -88,9 +88,10 @@ class OptimizerOptions:
         By layer name or pattern (``conv*``, as of `fnmatch`), the only backend that may run these
         layers; of several patterns, the first one that matches counts.
     preference : Preference
-        What decides where layers run: the order of the backends, or what the backends' devices
-        cost in time or power, copies between them included. Passed to backends when they prepare.
-        All but the order need a plugin that places layers, such as the package armpy-tools.
+        What decides where layers run: the order of the backends; the same with accelerators
+        first, an error without one and a warning for layers that run elsewhere (``NPU``); or what
+        devices cost in time or power, copies included, by a plugin such as armpy-tools. Passed to
+        backends when they prepare.
     decides_by_preference : bool
         False if `preference` is for the backends alone, and their order decides in any case.
     priority : Priority
@@ -139,8 +140,8 @@ class OptimizerOptions:
     affinity: Mapping[str, BackendId] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _check_choice("on_fallback", self.on_fallback, ON_FALLBACK)
-        _check_choice("shape_inference", self.shape_inference, SHAPE_INFERENCE)
+        check_choice(self.on_fallback, "on_fallback", ON_FALLBACK)
+        check_choice(self.shape_inference, "shape_inference", SHAPE_INFERENCE)
         if self.reduce_fp32_to_fp16 and self.reduce_fp32_to_bf16:
             raise InvalidArgumentError(
                 "float32 can be reduced to one type",
@@ -148,20 +149,14 @@ class OptimizerOptions:
                 expected="reduce_fp32_to_fp16 or reduce_fp32_to_bf16",
                 actual="both",
             )
-        _check_choice("preference", self.preference, tuple(Preference))
+        check_choice(self.preference, "preference", tuple(Preference))
         # Its text is equal to a member but not identical, and others ask by identity.
         object.__setattr__(self, "preference", Preference(self.preference))
-        _check_choice("priority", self.priority, tuple(Priority))
+        check_choice(self.priority, "priority", tuple(Priority))
         if self.preparation_timeout_s is not None:
             name = "preparation_timeout_s"
             check_positive(getattr(self, name), name, failed="the preparation has no time")
-        if not isinstance(self.passes, Mapping):
-            raise InvalidArgumentError(
-                "the option has the wrong type",
-                where="passes",
-                expected="a mapping from names of passes",
-                actual=type(self.passes).__name__,
-            )
+        check_instance(self.passes, "passes", Mapping)
         _check_passes(self.passes)
         if not isinstance(self.affinity, Mapping) or not all(
             isinstance(text, str) for text in (*self.affinity, *self.affinity.values())
@@ -216,7 +211,8 @@ class OptimizerOptions:
     @property
     def is_placed_by_cost(self) -> bool:
         """Return whether something else than the order of the backends decides where layers run."""
-        return self.decides_by_preference and self.preference is not Preference.ORDER
+        orders = Preference.ORDER, Preference.NPU
+        return self.decides_by_preference and self.preference not in orders
 
     def request_for(
         self, backend: IBackendInternal, deadline_s: float | None = None
@@ -236,17 +232,6 @@ class OptimizerOptions:
             Priority(self.priority),
             deadline_s,
             self.relaxed and knows_relaxed,
-        )
-
-
-def _check_choice(name: str, value: object, choices: tuple[str | int, ...]) -> None:
-    """Check an option that has few values."""
-    if value not in choices:
-        raise InvalidArgumentError(
-            "the option has no such value",
-            where=name,
-            expected=" or ".join(map(str, choices)),
-            actual=repr(value),
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import reprlib
+from collections.abc import Sequence
 from numbers import Integral, Real
 
 from armpy.errors import InvalidArgumentError
@@ -41,6 +42,17 @@ def check_instance(given: object, where: str, *kinds: type, fix: str = "") -> No
         actual=actual,
         fix=fix,
     )
+
+
+def check_choice(given: object, where: str, choices: Sequence[object]) -> None:
+    """Check an argument that has few values; raise InvalidArgumentError for any other one."""
+    if given not in choices:
+        raise InvalidArgumentError(
+            "the option has no such value",
+            where=where,
+            expected=" or ".join(map(str, choices)),
+            actual=repr(given),
+        )
 
 
 def check_whole(

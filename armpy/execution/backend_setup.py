@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING
 
 from armpy.backend import (
@@ -35,9 +34,10 @@ from armpy.execution.backend_contexts import BackendContexts
 from armpy.execution.options import RuntimeOptions, backend_preferences
 from armpy.plugins import BackendRegistry, CandidateStatus, preferred_backends
 from armpy.plugins.isolation.limits import is_isolated
+from armpy.plugins.proxy.facts import DEVICE_OPTION
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import read_backend
-from armpy.types import BackendId
+from armpy.types import BackendId, DeviceType, Preference
 
 if TYPE_CHECKING:
     from armpy.plugins.isolation.backend import IsolatedBackend
@@ -127,6 +127,28 @@ class BackendSetup:
             self.contexts.close()
             raise
 
+    def backends_for(self, preference: Preference) -> tuple[BackendProxy, ...]:
+        """Return the backends in the order of a preference: accelerators first for ``NPU``.
+
+        Raises
+        ------
+        BackendUnavailableError
+            If an NPU is preferred, and no backend has one.
+        """
+        if preference is not Preference.NPU:
+            return self.backends
+        types = {backend: backend.device.device_type for backend in self.backends}
+        if DeviceType.ACCELERATOR not in types.values():
+            raise BackendUnavailableError(
+                "no backend has an NPU",
+                where="preference='npu'",
+                expected=f"a device of type {DeviceType.ACCELERATOR.name}",
+                actual=", ".join(f"{one.get_id()}: {kind.name}" for one, kind in types.items()),
+                fix="Install its backend and driver, or leave the preference out; armpy devices "
+                "lists devices",
+            )
+        return tuple(sorted(types, key=lambda one: types[one] is not DeviceType.ACCELERATOR))
+
     def _set_up_all(self) -> tuple[BackendProxy, ...]:
         """Set up the backends that can be used."""
         named = backend_preferences(self._options.backends)
@@ -162,7 +184,7 @@ class BackendSetup:
         options, registry = self._options, self._registry
         if options.isolation is None:
             backends = _with_ids(registry, preferred_backends(registry, named))
-            return [(backend_id, partial(_same, backend)) for backend_id, backend in backends]
+            return [(backend_id, lambda one=backend: one) for backend_id, backend in backends]  # type: ignore[misc]
         from armpy.plugins.isolation.backend import (  # noqa: PLC0415 - few processes isolate
             check_isolated,
             choose,
@@ -210,11 +232,15 @@ class BackendSetup:
         return backend
 
     def _given_options(self, backend: BackendProxy) -> Mapping[str, object]:
-        """The caller's options for one backend; the number of threads where it has them."""
+        """The caller's options for one backend, with the number of threads and the NPU."""
         given = dict(self._options.backend_options.get(backend.get_id(), {}))
         has_threads = any(option.name == "num_threads" for option in backend.options)
         if self._options.num_threads is not None and has_threads:
             given.setdefault("num_threads", self._options.num_threads)
+        devices = backend.get_devices()
+        npus = [one.name for one in devices if one.device_type is DeviceType.ACCELERATOR]
+        if self._options.preference is Preference.NPU and npus and len(devices) > 1:
+            given.setdefault(DEVICE_OPTION, npus[0])
         return given
 
     def _set_allocator(self, backend: BackendProxy) -> None:
@@ -292,11 +318,6 @@ class BackendSetup:
             for backend_id in getattr(self._options, what):
                 if backend_id not in known:
                     _check_exists(registry, backend_id, what)
-
-
-def _same(backend: IBackendInternal) -> IBackendInternal:
-    """A backend that is there."""
-    return backend
 
 
 def _for_runtime(backend: BackendProxy, options: OptionValues) -> BackendProxy:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from armpy.compiler import Evaluator, OptimizedNetwork, optimize_graph, specialize
 from armpy.compiler.graph_dumps import dump
 from armpy.compiler.optimize import simplified
 from armpy.errors import InvalidArgumentError, UnimplementedError
-from armpy.execution.backend_setup import BackendSetup
 from armpy.execution.loaded_network import LoadedNetwork
 from armpy.execution.placement_policy import decide, reported
 from armpy.execution.programs.graph_split import is_shaped
 from armpy.execution.settings import NetworkSettings
 from armpy.graph import Graph, nested_graphs, verify_graph
 from armpy.graph.network import Network, chosen_shape
+from armpy.plugins.proxy.guard import BackendProxy
 from armpy.profiling import phase
 
 
@@ -38,13 +38,13 @@ def graph_of(network: object) -> Graph:
 
 
 def optimize_with(
-    setup: BackendSetup,
+    backends: Sequence[BackendProxy],
     evaluator: Evaluator | None,
     graph: Graph,
     settings: NetworkSettings,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
 ) -> OptimizedNetwork:
-    """Optimise a graph for a setup's backends; shapes and errors as for `armpy.optimize`."""
+    """Optimise a graph for these backends; shapes and errors as for `armpy.optimize`."""
     with phase("validate"):
         for part in (graph, *nested_graphs(graph)):
             verify_graph(part)
@@ -58,10 +58,10 @@ def optimize_with(
             fix="Load the network itself, which is optimised when it runs",
         )
     options = settings.optimizer
-    simple = simplified(known, setup.backends, options)
-    decision = decide(simple, setup.backends, evaluator, settings, LoadedNetwork)
+    simple = simplified(known, backends, options)
+    decision = decide(simple, backends, evaluator, settings, LoadedNetwork)
     wanted = None if decision is None else decision.backends
-    made = optimize_graph(simple, setup.backends, options, wanted=wanted)
+    made = optimize_graph(simple, backends, options, wanted=wanted)
     return reported(made, decision, options.preference)
 
 

@@ -172,22 +172,9 @@ class RuntimeOptions:
 
     def _check_entries(self, name: str, *kinds: type) -> None:
         """Check the types of what an option gives for each backend."""
-        entries = getattr(self, name)
-        if not isinstance(entries, Mapping):
-            raise InvalidArgumentError(
-                "the option has the wrong type",
-                where=name,
-                expected="a mapping from ids of backends",
-                actual=type(entries).__name__,
-            )
-        for backend_id, given in entries.items():
-            if not isinstance(given, kinds):
-                raise InvalidArgumentError(
-                    "the option has the wrong type",
-                    where=f"{name}['{backend_id}']",
-                    expected=" or ".join(kind.__name__ for kind in kinds),
-                    actual=type(given).__name__,
-                )
+        check_instance(getattr(self, name), name, Mapping)
+        for backend_id, given in getattr(self, name).items():
+            check_instance(given, f"{name}['{backend_id}']", *kinds)
 
     def optimizer_options(self) -> OptimizerOptions:
         """Return how networks are optimised that do not say it themselves."""

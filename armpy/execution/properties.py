@@ -8,9 +8,7 @@ from types import MappingProxyType
 
 from armpy.backend import MemorySource
 from armpy.compiler import OptimizerOptions
-from armpy.core.arguments import check_whole
-from armpy.errors import InvalidArgumentError
-from armpy.plugins.proxy.guarded_call import describe
+from armpy.core.arguments import check_choice, check_instance, check_whole
 from armpy.profiling import ProfilingDetails
 from armpy.types import BackendId
 
@@ -75,21 +73,15 @@ class NetworkProperties:
 
     def __post_init__(self) -> None:
         for name, kinds in _KINDS.items():
-            _check_type(name, getattr(self, name), *kinds)
+            check_instance(getattr(self, name), name, *kinds)
         for backend_id, given in self.model_options.items():
-            _check_type(f"model_options['{backend_id}']", given, Mapping)
+            check_instance(given, f"model_options['{backend_id}']", Mapping)
         for name, least in (("memory_limit_bytes", 0), ("max_executions", 1)):
             if getattr(self, name) is not None:
                 check_whole(
                     getattr(self, name), name, least=least, failed="the quota cannot be used"
                 )
-        if self.on_failure not in ON_FAILURE:
-            raise InvalidArgumentError(
-                "the property has no such value",
-                where="on_failure",
-                expected=" or ".join(ON_FAILURE),
-                actual=repr(self.on_failure),
-            )
+        check_choice(self.on_failure, "on_failure", ON_FAILURE)
 
     @classmethod
     def checked(cls, given: NetworkProperties | None) -> NetworkProperties:
@@ -102,7 +94,7 @@ class NetworkProperties:
         """
         if given is None:
             return cls()
-        _check_type("properties", given, cls)
+        check_instance(given, "properties", cls)
         return given
 
 
@@ -118,14 +110,3 @@ _KINDS: Mapping[str, tuple[type, ...]] = MappingProxyType(
         "on_failure": (str,),
     }
 )
-
-
-def _check_type(where: str, value: object, *kinds: type) -> None:
-    """Check the type of a property."""
-    if not isinstance(value, kinds):
-        raise InvalidArgumentError(
-            "the property has the wrong type",
-            where=where,
-            expected=" or ".join(kind.__name__.replace("NoneType", "None") for kind in kinds),
-            actual=describe(value),
-        )

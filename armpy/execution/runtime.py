@@ -228,8 +228,8 @@ class Runtime:
 
         Raises
         ------
-        BackendCapabilityError
-            If no backend takes a layer.
+        BackendCapabilityError, BackendUnavailableError
+            If no backend takes a layer; if an NPU is preferred, and no backend has one.
         InvalidArgumentError
             If the runtime is closed; if there is no network to share with, or a variable is
             another there; if a backend has no such option as the properties say.
@@ -246,9 +246,10 @@ class Runtime:
         same = None if original is None else self.get_network(original)
         name = network.name if isinstance(network, Network) else same.settings.name if same else ""
         settings = replace(settings, name=model_name() or name, saved=current_parts())
+        backends = self._setup.backends_for(settings.optimizer.preference)
         settings.optimizer.check_affinity(
             (layer.name for part in (graph, *nested_graphs(graph)) for layer in part.layers),
-            [backend.get_id() for backend in self._setup.backends],
+            [backend.get_id() for backend in backends],
         )
         shared = None
         if shares_state_with is not None:
@@ -262,7 +263,7 @@ class Runtime:
             with profiled_by(settings.profiler), phase("load"):
                 return LoadedNetwork(
                     graph,
-                    self._setup.backends,
+                    backends,
                     self._evaluator,
                     settings.watched_by(self._setup.contexts, network_id),
                     shared_state=shared,
@@ -285,7 +286,8 @@ class Runtime:
             raise InvalidArgumentError("the runtime is closed", fix="Make another one")
         options = options or self.options.optimizer_options()
         settings = self._network_settings(NetworkProperties(optimizer=options))
-        return optimize_with(self._setup, self._evaluator, graph_of(network), settings, shapes)
+        backends = self._setup.backends_for(options.preference)
+        return optimize_with(backends, self._evaluator, graph_of(network), settings, shapes)
 
     def _network_settings(
         self,

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, BinaryIO
 
 from armpy.errors import tells_of_memory
-from armpy.model.load_options import LoadOptions
+from armpy.model.load_options import OPTIONS, LoadOptions
 from armpy.model.load_request import LoadRequest, as_source, begins_prepared, file_state
 
 # This is the gate between the ways to load: a compiled model is loaded without what looks for kept
@@ -75,9 +75,9 @@ def load(
         Options that the front-end declares.
     properties : NetworkProperties, optional
         How the network is loaded, also that of the file's other signatures.
-    preference : {"preference", "fastest", "low_power", "sustained"}, optional
-        What decides where layers run: the order of the backends ("preference", if left out), or
-        what the backends' devices cost; see `armpy.Preference`.
+    preference : {"preference", "npu", "fastest", "least_power", "sustained"}, optional
+        What decides where layers run: the order of the backends ("preference", if left out), with
+        accelerators first ("npu"), or what the devices cost; see `armpy.Preference`.
     affinity : mapping of str to str, optional
         By layer name or pattern (``conv*``), the only backend that may run these layers.
     spread : bool, optional
@@ -120,7 +120,10 @@ def load(
 
 def _loaded(request: LoadRequest) -> Model:
     """The model that is asked for; errors as for `load`."""
-    request.options.check_compile()
+    if request.options.compile is not None:
+        from armpy.core.arguments import check_choice
+
+        check_choice(request.options.compile, "compile", OPTIONS["compile"].choices)
     if request.options.front_end is None and begins_prepared(request.source):
         from armpy.model.archive.light_loading import load_prepared
 

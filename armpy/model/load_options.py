@@ -113,7 +113,7 @@ class LoadOptions:
         choices=("allow", "warn", "error"),
     )
     preference: str | None = _option(
-        "Place layers by the backends' order, or by what their devices cost.",
+        "Place layers by the backends' order, with NPUs first, or by what devices cost.",
         cache="key",
         needs_network="another preference is wanted",
         usual="preference",
@@ -121,7 +121,7 @@ class LoadOptions:
         of_runtime=True,
         beside_runtime=False,
         flags=("--preference",),
-        choices=("preference", "fastest", "low_power", "sustained"),
+        choices=("preference", "npu", "fastest", "least_power", "sustained"),
     )
     affinity: Mapping[str, str] | None = _option(
         "The only backend that may run the layers of a name or pattern; may be repeated.",
@@ -190,23 +190,6 @@ class LoadOptions:
         """Return whether calls are answered before all is compiled."""
         return self.compile == "background"
 
-    def check_compile(self) -> None:
-        """Check whether to wait for what is compiled.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If it is said in other words.
-        """
-        choices = OPTIONS["compile"].choices
-        if self.compile is not None and self.compile not in choices:
-            raise InvalidArgumentError(
-                "the option has no such value",
-                where="compile",
-                expected=" or ".join(f"'{choice}'" for choice in choices),
-                actual=repr(self.compile),
-            )
-
     def given(self) -> dict[str, Any]:  # Any: as `armpy.load` takes them
         """The options that are not left out, by name."""
         return {name: value for name in OPTIONS if (value := getattr(self, name)) is not None}
@@ -223,6 +206,9 @@ class LoadOptions:
 
     def cache_key(self) -> tuple[object, ...] | None:
         """The values that decide what is compiled; None for a model that is not to be kept."""
+        # A kept model would not report a missing NPU, and layers that run elsewhere.
+        if self.preference == "npu":
+            return None
         for name, info in OPTIONS.items():
             if info.cache == "never" and not info.is_usual(getattr(self, name)):
                 return None

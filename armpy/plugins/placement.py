@@ -22,7 +22,7 @@ class Alternative:
     """Backend that gets all it takes, the others what is left; ``mixed`` for other ways."""
     layers_by_backend: dict[BackendId, int]
     estimated_us: float
-    """Estimated cost of one execution in microseconds; for low power, of one busy processor."""
+    """Estimated cost of one execution in microseconds; for least power, of one busy processor."""
     measured_us: float | None = None
     """Time of one execution on this machine; None if it was not tried."""
     is_chosen: bool = False

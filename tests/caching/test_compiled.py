@@ -106,7 +106,7 @@ def renamed() -> Graph:
 
 
 OTHERS: Mapping[str, Mapping[str, object]] = {
-    "preference": {"preference": Preference.LOW_POWER},
+    "preference": {"preference": Preference.LEAST_POWER},
     "priority": {"priority": Priority.HIGH},
     "graph": {"graph": renamed()},
 }

@@ -199,7 +199,7 @@ def test_without_a_plugin_a_preference_names_the_extension_that_has_one() -> Non
 @pytest.mark.usefixtures("no_extensions")
 def test_a_preference_can_be_for_the_backends_alone() -> None:
     backend = ScriptedBackend("A")
-    options = OptimizerOptions(preference=Preference.LOW_POWER, decides_by_preference=False)
+    options = OptimizerOptions(preference=Preference.LEAST_POWER, decides_by_preference=False)
     with Runtime(RuntimeOptions(["A"], registry=registry_with(None, backend))) as runtime:
         properties = NetworkProperties(optimizer=options)
         placement = runtime.get_network(runtime.load_network(chain(), properties)).placement

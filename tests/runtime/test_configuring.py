@@ -85,7 +85,7 @@ def test_unset_options_are_the_plugins() -> None:
 
 
 def test_a_plugin_may_say_what_placement_goes_by() -> None:
-    assert runtime({"preference": "low_power"}).options.preference is Preference.LOW_POWER
+    assert runtime({"preference": "least_power"}).options.preference is Preference.LEAST_POWER
     assert runtime({"preference": "quickest"}).options.preference is Preference.ORDER
 
 
@@ -323,7 +323,7 @@ def test_the_number_of_threads_may_be_a_models_option() -> None:
         ({"Recording": {"num_threads": True}}, "^Recording: the option 'num_threads'.*got True"),
         ({"CpuRef": {"x": 1}}, "^CpuRef: the backend has no option 'x'.*it has none"),
         ({"Npu": {}}, "^backend_options: there is no backend 'Npu'. Expected CpuRef, Recording"),
-        ({"Recording": None}, r"backend_options\['Recording'\]: .*Expected Mapping; got NoneType"),
+        ({"Recording": None}, r"backend_options\['Recording'\]: .*Expected Mapping; got None"),
     ],
 )
 def test_the_callers_mistakes_are_errors_also_where_backends_are_chosen_automatically(

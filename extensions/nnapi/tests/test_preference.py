@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from armpy.backend import DeviceFigures, PerformanceFigures
-from armpy.types import DataType
-from armpy_nnapi import Compilation, PreferenceCode
-from tests.support.nnapi_models import devices_of, sum_model
+from armpy.types import DataType, DeviceType
+from armpy_nnapi import Compilation, PreferenceCode, ResultCode
+from tests.support.nnapi_models import devices_of, fails, sum_model
 from tests.support.scripted_backend import ScriptedBackend, declaration
 
 
@@ -86,3 +86,24 @@ def test_without_figures_and_preference_the_order_decides() -> None:
     placement = compilation.network(()).placement
     assert placement is not None
     assert (set(placement.layers_by_backend), placement.preference) == ({"Vendor"}, "preference")
+
+
+@pytest.mark.parametrize("chosen", [True, False])
+def test_the_managers_preference_for_npus_holds_and_is_an_error_without_one(chosen: bool) -> None:
+    gpu, npu = (
+        ScriptedBackend(kind.name.title(), declared=declaration(device_type=kind))
+        for kind in (DeviceType.GPU, DeviceType.ACCELERATOR)
+    )
+    for devices in ([gpu, npu], [gpu]):
+        manager = devices_of(*devices, preference="npu")
+        model = sum_model(manager=manager)
+        found = manager.devices[: len(devices)]
+        compilation = Compilation.create_for_devices(model, found) if chosen else Compilation(model)
+        if npu not in devices:
+            with fails(ResultCode.UNAVAILABLE_DEVICE, "no backend has an NPU. .*; got Gpu: GPU"):
+                compilation.finish()
+            continue
+        compilation.finish()
+        placement = compilation.network(()).placement
+        assert placement is not None
+        assert set(placement.layers_by_backend) == {"Accelerator"}

@@ -55,7 +55,7 @@ _log = logging.getLogger("armpy_nnapi")
 
 PREFERENCES: Mapping[int, Preference] = MappingProxyType(
     {
-        PreferenceCode.LOW_POWER: Preference.LOW_POWER,
+        PreferenceCode.LOW_POWER: Preference.LEAST_POWER,
         PreferenceCode.FAST_SINGLE_ANSWER: Preference.FASTEST,
         PreferenceCode.SUSTAINED_SPEED: Preference.SUSTAINED,
     }

@@ -43,7 +43,7 @@ def costs_of(
     # CpuRef's are 1 by definition and say nothing of this machine.
     figures = None if is_reference else declared_figures(backend)
     if figures is not None:
-        reference = _reference_costs(store)
+        reference = reference_costs(store)
         measured = record.costs if record else None
         return _declared_costs(backend.get_id(), figures, reference, measured, shares_host_memory)
     if record is not None:
@@ -53,7 +53,16 @@ def costs_of(
     )
 
 
-def _reference_costs(store: FiguresStore) -> BackendCosts:
+def is_power_known(backend: IBackendInternal) -> bool:
+    """Return whether a backend declares figures, or works on the processor, whose power is 1.
+
+    What `armpy calibrate` measures of another device is the power of the processor beside it.
+    """
+    has_own_power = device_of(backend).device_type in (DeviceType.ACCELERATOR, DeviceType.GPU)
+    return not has_own_power or declared_figures(backend) is not None
+
+
+def reference_costs(store: FiguresStore) -> BackendCosts:
     """Return the costs of CpuRef's work; of whatever version, as declared figures name none."""
     record = store.read(REFERENCE_BACKEND_ID)
     if record is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from armpy.backend import IBackendInternal, MemorySource
@@ -11,7 +12,7 @@ from armpy.errors import ArmpyError
 from armpy.graph import Graph, Layer, Value, graphs_of
 from armpy.ops.control_flow import If
 from armpy.types import HOST, BackendId, Preference
-from armpy_tools.devices.backend_costs import costs_of
+from armpy_tools.devices.backend_costs import costs_of, is_power_known, reference_costs
 from armpy_tools.devices.costs import BackendCosts, transition_seconds
 from armpy_tools.devices.store import FiguresStore
 
@@ -45,7 +46,7 @@ class DeviceCosts:
     devices : mapping of str to BackendCosts
         By backend id.
     preference : Preference
-        LOW_POWER weighs energy, all others time.
+        LEAST_POWER weighs energy, all others time.
 
     Notes
     -----
@@ -80,7 +81,7 @@ class DeviceCosts:
     def _weighed(self, layer: Layer, backend_id: BackendId) -> float:
         """Time and energy of one layer as one number."""
         costs = self._devices[backend_id]
-        if self._preference is Preference.LOW_POWER:
+        if self._preference is Preference.LEAST_POWER:
             return 1e6 * costs.layer_energy(layer)
         return 1e6 * costs.layer_seconds(layer)
 
@@ -103,12 +104,23 @@ def device_costs(
     preference : Preference
     store : FiguresStore, optional
         Where measured figures are; this machine's if left out.
+
+    Notes
+    -----
+    For LEAST_POWER, a GPU or accelerator that declares no figures counts as CpuRef: a device is not
+    preferred for a power that nothing says.
     """
     store = store or FiguresStore()
     known = [
         costs_of(backend, store, shares_host_memory=_is_in_host_memory(backend))
         for backend in backends
     ]
+    if preference is Preference.LEAST_POWER:
+        rates = reference_costs(store).rates
+        known = [
+            costs if is_power_known(backend) else replace(costs, rates=rates)
+            for backend, costs in zip(backends, known, strict=True)
+        ]
     return DeviceCosts({costs.backend: costs for costs in known}, preference)
 
 

@@ -34,7 +34,7 @@ def first_layer() -> Layer:
     # Time; energy = time * power; time, as throughput is what a sustained speed is.
     [
         (Preference.FASTEST, 40.0, 10.0),
-        (Preference.LOW_POWER, 20.0, 50.0),
+        (Preference.LEAST_POWER, 20.0, 50.0),
         (Preference.SUSTAINED, 40.0, 10.0),
     ],
 )

@@ -18,7 +18,7 @@ from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.ops import Activation, ElementwiseBinary
-from armpy.types import DataType, Preference
+from armpy.types import DataType, DeviceType, Preference
 from tests.support.control_flow import BOOL, applied
 from tests.support.fake_backends import runtime_of
 from tests.support.networks import ADD, MUL, RELU, chain, diamond, f32, floats
@@ -82,7 +82,7 @@ def placement_of(runtime: Runtime, graph: Graph) -> Placement:
     # half of both. A sustained speed is a matter of time.
     [
         (Preference.ORDER, "Fast"),
-        (Preference.LOW_POWER, "Cool"),
+        (Preference.LEAST_POWER, "Cool"),
         (Preference.SUSTAINED, "Fast"),
     ],
 )
@@ -93,6 +93,26 @@ def test_figures_decide_as_the_preference_says(preference: Preference, backend_i
     assert placement.layers_by_backend == {backend_id: 3}
     assert placement.fallbacks == 0
     assert placement.preference == preference.value
+
+
+@pytest.mark.parametrize(
+    ("device_type", "declared", "backend_id"),
+    [
+        # Half of CpuRef's energy, against an energy that is not known.
+        (DeviceType.ACCELERATOR, 0.5, "Known"),
+        (DeviceType.GPU, 0.5, "Known"),
+        # An unknown one counts as CpuRef, which takes less than twice its energy.
+        (DeviceType.ACCELERATOR, 2.0, "Quiet"),
+        # Time by power of a processor is known: this kind takes a tenth of CpuRef's time.
+        (DeviceType.CPU_COMPILED, 0.5, "Quiet"),
+    ],
+)
+def test_least_power_takes_no_unknown_figure_for_a_low_one(
+    device_type: DeviceType, declared: float, backend_id: str
+) -> None:
+    unknown = ScriptedBackend("Quiet", declared=declaration(device_type=device_type))
+    with runtime_of(unknown, device("Known", 1.0, declared), preference="least_power") as runtime:
+        assert placement_of(runtime, chain()).layers_by_backend == {backend_id: 3}
 
 
 def test_by_default_the_order_decides_and_nothing_is_weighed_or_run() -> None:
@@ -220,19 +240,19 @@ def test_a_candidate_that_hangs_is_left_out(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_the_report_says_what_alternatives_would_have_cost_as_text_and_json() -> None:
     devices = device("Fast", 0.1, 10.0), device("Cool", 5.0, 0.25)
-    with runtime_of(*devices, preference="low_power") as runtime:
+    with runtime_of(*devices, preference="least_power") as runtime:
         placement = placement_of(runtime, chain())
     assert placement.alternatives[0].name == "Cool"
     costs = [one.estimated_us for one in placement.alternatives]
     assert costs == sorted(costs)
     first, *lines = placement.describe_alternatives().splitlines()
-    assert first == "low_power, estimated:"
+    assert first == "least_power, estimated:"
     words = [line.split()[:2] for line in lines]
     assert words == [["*", "Cool"], ["CpuRef", "estimated"], ["Fast", "estimated"]]
-    short = f"low_power, estimated: Cool {costs[0]:.0f} us estimated (chosen), CpuRef"
+    short = f"least_power, estimated: Cool {costs[0]:.0f} us estimated (chosen), CpuRef"
     assert short in str(placement)
     document = json.loads(placement.to_json())
-    assert (document["preference"], document["basis"]) == ("low_power", "estimated")
+    assert (document["preference"], document["basis"]) == ("least_power", "estimated")
     assert document["alternatives"][0] == {
         "name": "Cool",
         "layers_by_backend": {"Cool": 3},
@@ -245,16 +265,16 @@ def test_the_report_says_what_alternatives_would_have_cost_as_text_and_json() ->
 
 def test_what_is_cheaper_elsewhere_has_not_fallen_back_but_what_is_refused_has() -> None:
     hot, cool = device("Hot", 0.1, 10.0), device("Cool", 5.0, 0.25)
-    with runtime_of(hot, cool, preference="low_power", on_fallback="error") as runtime:
+    with runtime_of(hot, cool, preference="least_power", on_fallback="error") as runtime:
         assert placement_of(runtime, diamond()).fallbacks == 0
     hot = device("Hot", 0.1, 10.0, operations=[ElementwiseBinary])
-    with runtime_of(hot, cool, preference="low_power") as runtime:
+    with runtime_of(hot, cool, preference="least_power") as runtime:
         placement = placement_of(runtime, diamond())
         assert placement.fallbacks == 1
         (refusal,) = placement.refusals
         assert (refusal.layer, refusal.backend) == ("top", "Hot")
     with (
-        runtime_of(hot, cool, preference="low_power", on_fallback="error") as runtime,
+        runtime_of(hot, cool, preference="least_power", on_fallback="error") as runtime,
         pytest.raises(BackendCapabilityError, match="1 layers do not run on Hot"),
     ):
         runtime.load_network(diamond())
@@ -304,7 +324,7 @@ def test_graphs_that_control_flow_runs_go_by_the_figures() -> None:
 
 def test_one_network_may_have_a_preference_of_its_own_and_so_may_optimize() -> None:
     with runtime_of(device("Hot", 0.1, 10.0), device("Cool", 5.0, 0.25)) as runtime:
-        options = OptimizerOptions(preference=Preference.LOW_POWER)
+        options = OptimizerOptions(preference=Preference.LEAST_POWER)
         network_id = runtime.load_network(chain(), NetworkProperties(optimizer=options))
         own = runtime.get_network(network_id).placement
         assert own is not None
@@ -328,7 +348,7 @@ def test_a_network_optimised_for_speed_keeps_its_placement_when_it_is_saved(tmp_
 
 
 def test_a_preference_that_is_none_is_refused() -> None:
-    text = "preference: the option has no such value. Expected preference or fastest or"
+    text = "preference: the option has no such value. Expected preference or npu or"
     for make in (RuntimeOptions, OptimizerOptions):
         with pytest.raises(InvalidArgumentError, match=text):
             make(preference="quickest")  # type: ignore[arg-type]
