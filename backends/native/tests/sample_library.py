@@ -1,4 +1,4 @@
-"""The sample of ``armpy new-backend`` in C, built with changes, and a network that it runs."""
+"""The samples of ``armpy new-backend``, built with changes, and a network that they run."""
 
 from __future__ import annotations
 
@@ -33,22 +33,27 @@ from armpy_native.backend import device_of
 
 from armpy_conformance.cli import new_backend
 
-SAMPLE = Path(new_backend.__file__).parent / "templates" / "c" / "library.c.template"
+TEMPLATES = Path(new_backend.__file__).parent / "templates"
 STRICT = ["-pedantic", "-Wall", "-Wextra", "-Werror"]
 
 
-def source(backend_id: str = "AcmeNpu") -> str:
-    """The sample's source text."""
-    words = {"title": "Acme Npu", "vendor": "Acme", "backend_id": backend_id}
-    return Template(SAMPLE.read_text("utf-8")).substitute(words)
+def source(style: str = "c") -> str:
+    """The source text of a sample, in C or C++."""
+    words = {"title": "Acme Npu", "vendor": "Acme", "backend_id": "AcmeNpu"}
+    template = TEMPLATES / style / f"library.{style}.template"
+    return Template(template.read_text("utf-8")).substitute(words)
 
 
-def build(folder: Path, text: str, name: str = "libacme.so", *flags: str) -> Path:
-    """Compile a library."""
-    file = folder / f"{name}.c"
+def build(folder: Path, text: str, name: str = "libacme.so", *flags: str, style: str = "c") -> Path:
+    """Compile a library in C or C++."""
+    if style == "cpp" and shutil.which("c++") is None:
+        pytest.skip("there is no C++ compiler")
+    file = folder / f"{name}.{style}"
     file.write_text(text, "utf-8")
+    shutil.copy(TEMPLATES / "library" / "model.h.template", folder / "model.h")
     path = folder / name
-    command = ["cc", "-std=c99", *STRICT, *flags, "-O2", "-shared", "-fPIC"]
+    compiler = {"c": ["cc", "-std=c99"], "cpp": ["c++", "-std=c++17"]}[style]
+    command = [*compiler, *STRICT, *flags, "-O2", "-shared", "-fPIC", "-fvisibility=hidden"]
     command += [f"-I{HEADER.parent}", "-o", str(path), str(file)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -16,8 +16,9 @@ from armpy.backend import BACKEND_API_VERSION
 from armpy.errors import InvalidArgumentError
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 
-STYLES = ("workloads", "compiler", "c")
-"""A backend runs layers one by one, or compiles subgraphs, or is a library in C that does."""
+STYLES = ("workloads", "compiler", "c", "cpp")
+"""A backend runs layers one by one, or compiles subgraphs, or is a library in C or C++ that does.
+"""
 
 _NAME = re.compile(r"[a-zA-Z0-9]{1,30}")
 
@@ -36,17 +37,45 @@ _COMMON = {
 }
 """Paths in the project by name of the template."""
 
-_OF_C = ("gitignore", "py.typed", "test_conformance.py", "known_failures.txt")
-"""The common templates that a project in C has as well."""
+_LIBRARY = {
+    "pyproject.toml": "pyproject.toml",
+    "setup.py": "setup.py",
+    "README.md": "README.md",
+    "__init__.py": "src/$package/__init__.py",
+    "model.h": "src/$package/model.h",
+}
+"""The templates of a project with a library."""
+
+_COMMON_OF_LIBRARIES = ("gitignore", "py.typed", "test_conformance.py", "known_failures.txt")
+"""The common templates that a project with a library has as well."""
+
+_LANGUAGES = {
+    "c": {
+        "language": "C",
+        "source": "library.c",
+        "header": "armpy_backend.h",
+        "compiler": "CC",
+        "command": "cc",
+        "flags": "CFLAGS",
+        "standard": "c99",
+    },
+    "cpp": {
+        "language": "C++",
+        "source": "library.cpp",
+        "header": "armpy_backend.hpp",
+        "compiler": "CXX",
+        "command": "c++",
+        "flags": "CXXFLAGS",
+        "standard": "c++17",
+    },
+}
+"""Words of the templates by the style of a library."""
+
+_HEADERS = {"c": ("armpy_backend.h",), "cpp": ("armpy_backend.h", "armpy_backend.hpp")}
 
 _BY_STYLE = {
-    "c": {
-        "pyproject.toml": "pyproject.toml",
-        "setup.py": "setup.py",
-        "README.md": "README.md",
-        "__init__.py": "src/$package/__init__.py",
-        "library.c": "src/$package/library.c",
-    },
+    "c": {"library.c": "src/$package/library.c"},
+    "cpp": {"library.cpp": "src/$package/library.cpp"},
     "workloads": {
         "backend.py": "src/$package/backend.py",
         "workloads.py": "src/$package/workloads.py",
@@ -134,7 +163,7 @@ def write_project(name: BackendName, style: str, folder: Path) -> list[Path]:
 
     Parameters
     ----------
-    style : {"workloads", "compiler", "c"}
+    style : {"workloads", "compiler", "c", "cpp"}
     folder : Path
         Made if it is not there.
 
@@ -148,7 +177,7 @@ def write_project(name: BackendName, style: str, folder: Path) -> list[Path]:
     OSError
         If it cannot be written.
     InvalidArgumentError
-        If there is something already, or armpy-native, which has the header of C, is missing.
+        If there is something already, or armpy-native, which has the headers, is missing.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InvalidArgumentError(
@@ -165,14 +194,18 @@ def write_project(name: BackendName, style: str, folder: Path) -> list[Path]:
         "api_version": BACKEND_API_VERSION,
         "armpy_version": armpy.__version__,
         "vendor": name.vendor,
-        "files": "" if style == "c" else _template(style, "files.md").template.rstrip("\n"),
     }
     contents: dict[Path, str] = {}
-    common = _COMMON
-    if style == "c":
-        common = {template: _COMMON[template] for template in _OF_C}
-        contents[Path("src", name.package, "armpy_backend.h")] = _header()
-    for place, templates in (("common", common), (style, _BY_STYLE[style])):
+    places = {"common": _COMMON, style: _BY_STYLE[style]}
+    if style in _LANGUAGES:
+        words |= _LANGUAGES[style]
+        places["common"] = {template: _COMMON[template] for template in _COMMON_OF_LIBRARIES}
+        places["library"] = _LIBRARY
+        for header in _HEADERS[style]:
+            contents[Path("src", name.package, header)] = _header(header, style)
+    else:
+        words["files"] = _template(style, "files.md").template.rstrip("\n")
+    for place, templates in places.items():
         for template, path in templates.items():
             target = Path(Template(path).substitute(words))
             contents[target] = _template(place, template).substitute(words)
@@ -182,14 +215,14 @@ def write_project(name: BackendName, style: str, folder: Path) -> list[Path]:
     return sorted(contents)
 
 
-def _header() -> str:
-    """The header of armpy-native."""
+def _header(name: str, style: str) -> str:
+    """A header of armpy-native."""
     try:
-        return (resources.files("armpy_native") / "armpy_backend.h").read_text("utf-8")
+        return (resources.files("armpy_native") / name).read_text("utf-8")
     except ModuleNotFoundError as error:
         raise InvalidArgumentError(
-            "the header for backends in C is in a package that is not installed",
-            where="--style c",
+            f"the header {name} is in a package that is not installed",
+            where=f"--style {style}",
             fix="Install armpy-native",
         ) from error
 
