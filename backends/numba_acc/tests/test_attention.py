@@ -76,8 +76,11 @@ def one_attention(operation: ops.Attention, arrays: Sequence[Array]) -> tuple[Ar
     """What CpuRef and NumbaAcc compute."""
     network = Network()
     types = {"float32": F32, "bool": DataType.BOOLEAN}
+    types |= {"int32": DataType.SIGNED32, "int64": DataType.SIGNED64}
     infos = [TensorInfo(array.shape, types[array.dtype.name]) for array in arrays]
-    values = [network.input(f"x{number}", info) for number, info in enumerate(infos)]
+    inputs = [network.input(f"x{number}", info) for number, info in enumerate(infos)]
+    no_mask = [None] if infos[-1].rank == 1 else []  # in front of lengths
+    values = [*inputs[:3], *no_mask, *inputs[3:]]
     network.output("y", network.add_layer(operation, values).output)
     feeds = {f"x{number}": array for number, array in enumerate(arrays)}
     found = []
@@ -104,3 +107,16 @@ def test_scaled_products_overflow_before_the_scale() -> None:
     operation = ops.Attention(scale=0.25, scales_products=True)
     for output in one_attention(operation, [8 * ones, np.float32(1e38) * ones, ones]):
         assert np.isnan(output).all()
+
+
+@pytest.mark.parametrize(("queries", "window"), [(1, -1), (1, 3), (5, 20), (19, -1)])
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_each_sequence_has_its_number_of_keys(queries: int, window: int, dtype: type) -> None:
+    rng = np.random.default_rng(1)
+    shapes = [(4, 6, queries, 8), (4, 2, 150, 8), (4, 2, 150, 5)]
+    arrays = [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
+    arrays[2][:, :, 140:] = np.nan  # beyond all keys
+    lengths: Array = np.array([queries, 140, 129, queries - 1], dtype)
+    operation = ops.Attention(is_causal=True, left_window=window)
+    expected, found = one_attention(operation, [*arrays, lengths])
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=2e-6)

@@ -13,8 +13,9 @@ from armpy.ops.elementwise import (
     UnaryOperation,
 )
 from armpy.ops.generation import Fill, Range
+from armpy.ops.indexing import ScatterElements
 from armpy.ops.joining import Concat
-from armpy.ops.movement import Transpose
+from armpy.ops.movement import BroadcastTo, Transpose
 from armpy.ops.reduction import Reduce, ReduceOperation
 from armpy.ops.reshaping import Reshape
 from armpy.ops.slicing import Gather, Slice, Splitter
@@ -104,6 +105,12 @@ def taken(node: Node, value: Value, axis: int, begin: int, end: int) -> Value:
 def gathered(node: Node, value: Value, indices: Value, axis: int = 0) -> Value:
     """Return the elements at indices, which may be negative, along an axis."""
     return node.layer(Gather(axis, wraps_negative=True), value, indices)
+
+
+def written_at(node: Node, value: Value, places: Value, updates: Value, axis: int) -> Value:
+    """A value with updates at places along an axis, which broadcast to the updates' shape."""
+    wide = node.layer(BroadcastTo(updates.info.known_shape), places)
+    return node.layer(ScatterElements(axis), value, wide, updates)
 
 
 def reduced(

@@ -8,7 +8,7 @@ import numpy as np
 
 from armpy_numba_acc.llvm.arithmetic.reals import is_nan
 from armpy_numba_acc.llvm.calls import reader
-from armpy_numba_acc.llvm.pointers import load_f32, load_u8, store_f32
+from armpy_numba_acc.llvm.pointers import INTEGERS, load_f32, load_u8, store_f32
 from armpy_numba_acc.llvm.primitives import compiled
 from armpy_numba_acc.llvm.threads.sharing import share_items
 from armpy_numba_acc.machine.call import Pointer
@@ -24,7 +24,7 @@ from armpy_numba_acc.tiles.blocks import make_transpose_tile
 
 Transpose = Callable[[Pointer, int, Pointer, int, int, int], None]
 Products = Callable[[Pointer, int, Pointer, Pointer, int, int, Pointer], None]
-RunBlock = Callable[[Pointer, Pointer, Pointer, Pointer, Pointer, int, int, int], int]
+RunBlock = Callable[[Pointer, Pointer, Pointer, Pointer, Pointer, int, int, int, int], int]
 Rest = Callable[[Pointer, Pointer, Pointer, Pointer, Pointer, int, int, int], None]
 
 
@@ -106,7 +106,8 @@ def _make_add_rest(mask: str, block: int) -> Rest:
     @compiled
     def sees(args: Pointer, marks: Pointer, lane: int, distance: int) -> bool:
         call = read(args)
-        if distance - lane < call.low or distance - lane > call.high:
+        distance -= lane * call.advance
+        if distance < call.low or distance > call.high:
             return False
         place = 0 if is_of_keys else lane
         if is_truth:
@@ -168,19 +169,19 @@ def _make_block(isa: Isa, mask: str, vectors: int, is_bounded: int, is_capped: i
         key: Pointer,
         value: Pointer,
         marks: Pointer,
-        start: int,
+        position: int,
+        keys: int,
         count: int,
         is_careful: int,
     ) -> int:
-        """Compute the outputs of `count` queries from the first one's number on."""
+        """Compute the outputs of `count` queries, of which the first one's position is given."""
         call = read(args)
         state = packed + call.size * line
         outputs = state + 3 * line
         scores = outputs + call.value_size * line
         copy = scores + KEYS_AT_ONCE * line
         begin(state, outputs, call.value_size)
-        position = call.num_past + start
-        end = min(call.keys, position + count + call.high)
+        end = min(keys, position + 1 + (count - 1) * call.advance + call.high)
         for at in range(max(0, position + call.low), end, KEYS_AT_ONCE):
             here = min(KEYS_AT_ONCE, end - at)
             score(key + at * call.key_row, call.key_row, packed, scores, here, call.size, 0)
@@ -212,7 +213,7 @@ def _make_block(isa: Isa, mask: str, vectors: int, is_bounded: int, is_capped: i
 
 
 def make(
-    isa: Isa, mask: str, vectors: int, is_bounded: int, is_capped: int
+    isa: Isa, mask: str, vectors: int, is_bounded: int, is_capped: int, length_bytes: int
 ) -> Callable[[int, int, int], None]:
     """Make the kernel for the record's parameters; threads share blocks of queries."""
     block = vectors * isa.lanes
@@ -221,6 +222,7 @@ def make(
     transpose = _make_transpose(isa.lanes)
     multiply = scale_rows(isa, vectors)
     mask_bytes = {"": 0, "f32": 4, "bool": 1}.get(mask, 0)
+    load_length, _ = INTEGERS[length_bytes or 8]
     read = reader(Attention)
 
     def attention(args: int, thread: int, num_threads: int) -> None:
@@ -247,10 +249,16 @@ def make(
             transpose(packed, line, query, call.query_row, count, size)
             multiply(packed, size, call.query_scale)
             marks += start * mask_bytes
+            keys, position = call.keys, call.num_past
+            if length_bytes != 0:
+                length = load_length(call.lengths, batch)
+                position = length - 1 - (call.queries - 1) * call.advance
+                keys = min(keys, length)
+            position += start * call.advance
             # A value that is not finite makes NaN of what does not see it: that is found, and the
             # block computed again, rather than looked for in all values ahead.
-            if run_block(args, packed, key, value, marks, start, count, 0) != 0:
-                run_block(args, packed, key, value, marks, start, count, 1)
+            if run_block(args, packed, key, value, marks, position, keys, count, 0) != 0:
+                run_block(args, packed, key, value, marks, position, keys, count, 1)
             target += start * call.target_row
             transpose(target, call.target_row, outputs, line, value_size, count)
 

@@ -26,12 +26,10 @@ _ALL = 1 << 30
 
 
 def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
-    """float32, a mask of float32 or truth values, no lengths and no scores."""
+    """float32, a mask of float32 or truth values, no scores."""
     attention, operands = expect(operation, Attention), Operands(operation, inputs)
     if attention.scores is not AttentionScores.NONE:
         return "the scores as an output are not supported"
-    if len(inputs) > 4 and inputs[4] is not None:
-        return "lengths of keys are not supported"
     data = [operands[name] for name in ("query", "key", "value")]
     if reason := check_types((*data, *outputs), (DataType.FLOAT32,)):
         return reason
@@ -54,12 +52,20 @@ def lower(emit: Emitter, layer: Layer) -> None:
     values_at, value_pitches = _source(emit, value)
     target, target_pitches = _target(emit, layer.output)
     value_size = value.info.known_shape[3]
-    mask = layer.inputs[3] if len(layer.inputs) > 3 else None
+    mask, lengths = (*layer.inputs[3:], None, None)[:2]
     vectors = 1 if queries <= emit.isa.lanes else MOST_VECTORS
     kind, marks, mask_pitches = _mask(emit, mask, vectors, layer.name)
     low = -operation.left_window if operation.left_window >= 0 else -_ALL
     high = operation.right_window if operation.right_window >= 0 else _ALL
     high = min(high, 0) if operation.is_causal else high
+    of_group = heads // groups
+    is_single = 1 < of_group <= emit.isa.lanes and queries == 1 and mask_pitches[1] == 0
+    if is_single:  # the heads that share keys are queries at one position
+        heads, queries = groups, of_group
+        query_pitches, target_pitches = (
+            (batch, head * of_group, head) for batch, head, _ in (query_pitches, target_pitches)
+        )
+    is_bounded = not is_single and (low, high) != (-_ALL, _ALL)
     line = vectors * emit.isa.vector_bytes
     pitch = (size + value_size + 3 + KEYS_AT_ONCE) * line + KEYS_AT_ONCE * value_size * 4
     scale = float(operation.scale or size**-0.5)
@@ -67,12 +73,14 @@ def lower(emit: Emitter, layer: Layer) -> None:
     call = calls.Attention(
         kind,
         vectors,
-        int((low, high) != (-_ALL, _ALL)),
+        int(is_bounded),
         int(operation.softcap > 0),
+        0 if lengths is None else lengths.info.data_type.size_bytes,
         queries_at,
         keys_at,
         values_at,
         marks,
+        0 if lengths is None else emit.source(lengths),
         target,
         emit.scratch(pitch * emit.num_threads),
         pitch,
@@ -83,12 +91,13 @@ def lower(emit: Emitter, layer: Layer) -> None:
         *target_pitches,
         batches,
         heads,
-        heads // groups,
+        1 if is_single else of_group,
         queries,
         keys,
         size,
         value_size,
         operation.num_past,
+        int(not is_single),
         low,
         high,
         query_scale,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
+from math import prod
 from typing import TypeVar
 
 import numpy as np
@@ -21,6 +22,7 @@ from armpy.types import DataLayout
 from armpy_numba_acc.lowering.filling import emit_fill, stored_element
 from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
 from armpy_numba_acc.lowering.operands import anything, expect, needs
+from armpy_numba_acc.lowering.stand_ins import broadcast
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.registry import Lower, LoweringRule
 
@@ -49,8 +51,8 @@ def lower_fill(emit: Emitter, layer: Layer) -> None:
         element = stored_element(value.data, value.info)
         emit_fill(emit, emit.target(output), output.info.size_bytes, element, layer.name)
         return
-    source, target = stand_in(value.info), stand_in(output.info)
-    repeated = np.broadcast_to(source.reshape(()), target.shape)
+    source, target = stand_in(value.info, output.info), stand_in(output.info)
+    repeated = broadcast(source.reshape(()), target.shape)
     _move(emit, value, (source, repeated), output, (target, target), layer.name)
 
 
@@ -123,7 +125,7 @@ def _split(emit: Emitter, layer: Layer, axis: int, sizes: Sequence[int]) -> None
     for output, size in zip(layer.outputs, sizes, strict=True):
         part = whole[(slice(None),) * axis + (slice(start, start + size),)]
         start += size
-        if part.flags.c_contiguous:
+        if prod(whole.shape[:axis]) == 1:
             offset = Side(emit.source(value), whole, part).offset_bytes
             emit.place(output, emit.source(value).part(offset, output.info.size_bytes))
             continue
@@ -187,7 +189,7 @@ def _tiled(operation: Tile, source: Array, target: Array) -> tuple[Array, Array]
 
 def _broadcast(operation: BroadcastTo, source: Array, target: Array) -> tuple[Array, Array]:
     """Repeated as NumPy does."""
-    return np.broadcast_to(source, target.shape), target
+    return broadcast(source, target.shape), target
 
 
 # Between batch and space

@@ -149,6 +149,16 @@ def stand_in_of(shape: Sequence[int], itemsize: int, *others: int) -> Array:
     return np.empty(tuple(shape), f"V{itemsize}")
 
 
+def broadcast(part: Array, shape: Sequence[int]) -> Array:
+    """A part that is repeated as NumPy does."""
+    if not isinstance(part, Strided):
+        return np.broadcast_to(part, tuple(shape))
+    added = len(shape) - part.ndim
+    pairs = zip(part.shape, part.strides, shape[added:], strict=True)
+    strides = [stride if size == wanted else 0 for size, stride, wanted in pairs]
+    return replace(part, shape=tuple(shape), strides=(*[0] * added, *strides))
+
+
 def offset_within(part: Array, whole: Array) -> int:
     """Return the offset in bytes of a part's first element from the start of the whole."""
     if isinstance(part, Strided) and isinstance(whole, Strided):

@@ -7,13 +7,12 @@ from armpy.ops.cumulation import ReverseSequence
 from armpy.ops.elementwise import BinaryOperation, ElementwiseBinary
 from armpy.ops.indexing import GatherElements, ScatterElements, ScatterNd, ScatterReduction
 from armpy.ops.joining import Concat
-from armpy.ops.movement import BroadcastTo
 from armpy.ops.operation import Operation, require
 from armpy.ops.reshaping import Reshape
 from armpy.ops.searching import NonZero
 from armpy.ops.slicing import Gather, GatherNd, Slice
 from armpy.types import DataType
-from armpy_onnx.blocks import MOST_PLACES, counted, reshaped
+from armpy_onnx.blocks import MOST_PLACES, counted, reshaped, written_at
 from armpy_onnx.node import Node, Operator, OperatorTable
 
 
@@ -96,8 +95,7 @@ def _tensor_scatter(node: Node) -> Value:
     if mode == "circular":
         size = node.constant(cache[axis], DataType.SIGNED64)
         positions = node.layer(ElementwiseBinary(BinaryOperation.FLOOR_MOD), positions, size)
-    positions = node.layer(BroadcastTo(updates), positions)
-    return node.layer(ScatterElements(axis), node.value(0), positions, node.value(1))
+    return written_at(node, node.value(0), positions, node.value(1), axis)
 
 
 def _non_zero(node: Node) -> Value:

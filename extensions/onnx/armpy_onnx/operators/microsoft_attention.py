@@ -18,6 +18,7 @@ from armpy_onnx.blocks import (
     split,
     taken,
     transposed,
+    written_at,
 )
 from armpy_onnx.heads import apart, rotated, together, with_past
 from armpy_onnx.node import Node, Operator, OperatorTable
@@ -188,31 +189,28 @@ def _group_query_attention(node: Node) -> Sequence[Value]:
     query, key, value = _grouped(node, heads, groups)
     length, total = query.info.known_shape[2], node.whole_number(6)
     num_past = total - length
-    lengths = np.array(node.ints(5)) + 1
-    if num_past < 0 or (num_past > 0 and bool(np.any(lengths != total))):
-        raise node.error(
-            "sequences of several lengths are supported at their begin only",
-            expected=f"{total} keys",
-            actual=str(lengths.tolist()),
-        )
+    _check_past(node, num_past)
+    last = _last_keys(node, total) if num_past else None
+    if last is None:
+        places = reshaped(node, counted(node, length, num_past), (1, length))
+    else:
+        before = reshaped(node, counted(node, length, 1 - length), (1, length))
+        places = binary(node, BinaryOperation.ADD, reshaped(node, last, (-1, 1)), before)
     if node.flag("do_rotary"):
-        places = node.input(9)
-        if places is None:
-            places = reshaped(node, counted(node, length, num_past), (1, length))
         query, key = (
             rotated(
                 node,
                 part,
                 node.value(7),
                 node.value(8),
-                places,
+                node.input(9) or places,
                 node.flag("rotary_interleaved"),
                 _rotated_size(node),
             )
             for part in (query, key)
         )
-    key, value = (
-        with_past(node, _past(node, index, num_past), part)
+    present_key, present_value = (
+        _present(node, index, part, total, None if last is None else places)
         for index, part in ((3, key), (4, value))
     )
     window = node.integer("local_window_size", -1)
@@ -226,8 +224,10 @@ def _group_query_attention(node: Node) -> Sequence[Value]:
     bias = node.input(10)
     if bias is not None:
         bias = taken(node, node.cast(bias, query.info.data_type), 3, 0, total)
-    found = together(node, node.layer(operation, query, key, value, bias))
-    return found, _present(node, 3, key), _present(node, 4, value)
+    lengths = None if last is None else binary(node, BinaryOperation.ADD, last, 1)
+    keys, values = (taken(node, part, 2, 0, total) for part in (present_key, present_value))
+    found = together(node, node.layer(operation, query, keys, values, bias, lengths))
+    return found, present_key, present_value
 
 
 def _grouped(node: Node, heads: int, groups: int) -> tuple[Value, Value, Value]:
@@ -248,21 +248,48 @@ def _rotated_size(node: Node) -> int:
     return 2 * node.shape(7)[1]
 
 
-def _past(node: Node, index: int, length: int) -> Value | None:
-    """Return the filled part of a buffer of the past."""
-    past = node.input(index)
-    if past is None or not length:
+def _check_past(node: Node, num_past: int) -> None:
+    """Check that keys of earlier calls are there if there were such calls."""
+    lengths = [node.shape(index)[2] if node.has(index) else 0 for index in (3, 4)]
+    if num_past < 0 or min(lengths) < num_past:
+        raise node.error(
+            "the past does not fit the sizes", expected=f"{num_past} keys", actual=lengths
+        )
+
+
+def _last_keys(node: Node, total: int) -> Value | None:
+    """Position of each sequence's last key, int64 (batch); None if all are the last of `total`."""
+    last = node.value(5)
+    if last.data is not None and bool(np.all(last.data == total - 1)):
         return None
-    return taken(node, past, 2, 0, length)
+    return node.cast(reshaped(node, last, (-1,)), DataType.SIGNED64)
 
 
-def _present(node: Node, index: int, value: Value) -> Value:
-    """Keys or values for the next call: in a buffer of the past's size, if that is more."""
+def _present(node: Node, index: int, value: Value, total: int, places: Value | None) -> Value:
+    """Keys or values for the next call: in a buffer of the past's size, if that is more.
+
+    Parameters
+    ----------
+    value : Value, shape (batch, heads, sequence, size)
+        Of this call.
+    places : Value or None, shape (batch, sequence)
+        Where they are written; None to follow the first keys of the past.
+    """
     past = node.input(index)
-    size = value.info.known_shape[2]
-    if past is None or past.info.known_shape[2] <= size:
+    if past is None:
         return value
-    return joined(node, (value, taken(node, past, 2, size, past.info.known_shape[2])), 2)
+    size, length = past.info.known_shape[2], value.info.known_shape[2]
+    if places is None:
+        whole = with_past(node, taken(node, past, 2, 0, total - length), value)
+        return joined(node, (whole, *_rest(node, past, total)), 2)
+    whole = past if size >= total else taken(node, joined(node, (past, value), 2), 2, 0, total)
+    return written_at(node, whole, reshaped(node, places, (-1, 1, length, 1)), value, 2)
+
+
+def _rest(node: Node, past: Value, total: int) -> Sequence[Value]:
+    """Return what follows `total` keys in a buffer, if anything does."""
+    size = past.info.known_shape[2]
+    return (taken(node, past, 2, total, size),) if size > total else ()
 
 
 def _rotary_embedding(node: Node) -> Value:
@@ -302,6 +329,6 @@ def _refuse(node: Node, index: int, reason: str) -> None:
 OPERATORS: OperatorTable = {
     "com.microsoft.Attention": Operator(_attention),
     "com.microsoft.MultiHeadAttention": Operator(_multi_head_attention),
-    "com.microsoft.GroupQueryAttention": Operator(_group_query_attention, decides=(5, 6)),
+    "com.microsoft.GroupQueryAttention": Operator(_group_query_attention, decides=(6,)),
     "com.microsoft.RotaryEmbedding": Operator(_rotary_embedding),
 }

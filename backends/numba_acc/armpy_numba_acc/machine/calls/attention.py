@@ -17,7 +17,7 @@ MOST_VECTORS = 2
 class Attention(Call):
     """Attention of float32."""
 
-    parameters = ("mask_kind", "num_vectors", "is_bounded", "is_capped")
+    parameters = ("mask_kind", "num_vectors", "is_bounded", "is_capped", "length_bytes")
 
     # Elements of the mask, and whether all queries have the same ones. Otherwise those of a block
     # of queries lie side by side, and `mask_row` bytes after them those of the next key.
@@ -25,10 +25,12 @@ class Attention(Call):
     num_vectors: int  # vectors of queries in a block
     is_bounded: int  # whether a query sees only keys from `low` to `high` after its own position
     is_capped: int  # whether `cap` limits scores
+    length_bytes: int  # of a number of keys in `lengths`, one per batch; 0 if there are none
     query: Pointer
     key: Pointer
     value: Pointer
     mask: Pointer
+    lengths: Pointer
     target: Pointer
     # Room of each thread: for a block of queries their elements, those of the outputs, three rows,
     # and a row for each of `KEYS_AT_ONCE` keys; and the values of as many keys.
@@ -56,7 +58,8 @@ class Attention(Call):
     keys: int
     size: int
     value_size: int
-    num_past: int  # position of the first query
+    num_past: int  # position of the first query, unless lengths say it
+    advance: int  # from one query's position to the next one's: 1, or 0 for heads of one query
     low: int
     high: int
     query_scale: float  # factors of the queries before the product, and of the products
