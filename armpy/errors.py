@@ -220,9 +220,9 @@ def without_memory(error: BaseException) -> MemoryLimitError:
     """Make the error for a plain MemoryError, which is its cause."""
     if isinstance(error, MemoryLimitError):
         return error
-    made = MemoryLimitError("the process has no memory left for this", actual=str(error))
-    made.__cause__ = error
-    return made
+    memory_error = MemoryLimitError("the process has no memory left for this", actual=str(error))
+    memory_error.__cause__ = error
+    return memory_error
 
 
 def is_without_memory(error: BaseException) -> bool:

@@ -65,6 +65,6 @@ def has_capability(name: str, capabilities: Capabilities) -> bool:
 
 def has_matching_capability(name: str, value: OptionValue, capabilities: Capabilities) -> bool:
     """Say whether a capability is listed with this value, of this type."""
-    found = capabilities.get(name)
+    listed = capabilities.get(name)
     # The type as well: to Python, 1 equals True.
-    return type(found) is type(value) and found == value
+    return type(listed) is type(value) and listed == value

@@ -178,27 +178,27 @@ def check_extension_name(name: object) -> None:
         )
 
 
-def _checked(extension: str, what: str, kind: type[_Entry], entries: object) -> tuple[_Entry, ...]:
+def _checked(extension: str, noun: str, kind: type[_Entry], entries: object) -> tuple[_Entry, ...]:
     """The entries of an extension, if each is of its kind and has a number of its own."""
     # A copy, as an extension is frozen and a list could change under it.
-    given = tuple(entries) if isinstance(entries, Sequence) else ()
-    if not isinstance(entries, Sequence) or not all(isinstance(e, kind) for e in given):
+    items = tuple(entries) if isinstance(entries, Sequence) else ()
+    if not isinstance(entries, Sequence) or not all(isinstance(e, kind) for e in items):
         raise InvalidArgumentError(
-            f"the {what} have the wrong type",
+            f"the {noun} have the wrong type",
             where=extension,
             expected=f"a sequence of {kind.__name__}",
             actual=repr(entries),
         )
     names: dict[int, str] = {}
-    for entry in given:
+    for entry in items:
         if entry.id in names:
             raise InvalidArgumentError(
                 f"'{names[entry.id]}' and '{entry.name}' have the same number",
-                where=f"{extension} / {what}",
+                where=f"{extension} / {noun}",
                 actual=str(entry.id),
             )
         names[entry.id] = entry.name
-    return given
+    return items
 
 
 def _check_id(number: object, where: str) -> None:

@@ -172,4 +172,4 @@ def check_options(
         value = given.get(option.name, option.default)
         values[option.scope][option.name] = option.check(value, where)
     # Read-only, as several backends' methods are handed the same mapping.
-    return {scope: MappingProxyType(found) for scope, found in values.items()}
+    return {scope: MappingProxyType(checked) for scope, checked in values.items()}

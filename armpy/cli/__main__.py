@@ -46,9 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     settings = CommandSettings()
     try:
-        given = list(sys.argv[1:] if arguments is None else arguments)
+        words = list(sys.argv[1:] if arguments is None else arguments)
         with _seldom_collected():
-            code = _run(given, settings)
+            code = _run(words, settings)
         if sys.stdout is not None:
             sys.stdout.flush()
     except KeyboardInterrupt:

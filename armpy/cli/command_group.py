@@ -99,14 +99,14 @@ class CommandGroup(OnceGroup):
 
     def _plugins(self, context: click.Context) -> dict[str, click.Command]:
         """The commands of plugins by name; they are asked once for a command line."""
-        found: dict[str, click.Command] | None = context.meta.get(__name__)
-        if found is None:
+        plugins: dict[str, click.Command] | None = context.meta.get(__name__)
+        if plugins is None:
             with_own = not self._of_backends <= self._lines.keys()
-            found = context.meta[__name__] = _plugin_commands(self.own_names, with_own=with_own)
-        return found
+            plugins = context.meta[__name__] = _plugin_commands(self.own_names, with_own=with_own)
+        return plugins
 
 
-def _plugin_commands(taken: frozenset[str], *, with_own: bool) -> dict[str, click.Command]:
+def _plugin_commands(own_names: frozenset[str], *, with_own: bool) -> dict[str, click.Command]:
     """The commands of plugins by name.
 
     Where none is installed but armpy's own backends, for whose commands lines stand unless
@@ -126,7 +126,7 @@ def _plugin_commands(taken: frozenset[str], *, with_own: bool) -> dict[str, clic
         return {}
     from armpy.cli.plugin_commands import plugin_commands  # noqa: PLC0415
 
-    return plugin_commands(taken)
+    return plugin_commands(own_names)
 
 
 def imported_when_run(place: str) -> Callable[[Callable[[], None]], Callable[..., object]]:
@@ -162,10 +162,10 @@ def refuse_repeated(command: click.Command, parent: click.Context, arguments: li
     settings: dict[str, Any] = {**command.context_settings}
     context = command.context_class(command, info_name=command.name, parent=parent, **settings)
     try:
-        _, _, given = command.make_parser(context).parse_args([*arguments])
+        _, _, params = command.make_parser(context).parse_args([*arguments])
     except click.UsageError:
         return  # the command says it itself
-    for option, count in Counter(given).items():
+    for option, count in Counter(params).items():
         if not isinstance(option, click.Option) or option.multiple or option.count:
             continue
         if count > 1 and not option.is_flag:

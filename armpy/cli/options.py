@@ -60,16 +60,16 @@ def check_outputs(outputs: Mapping[str, str | None], inputs: Iterable[str | None
     click.UsageError
         If one does.
     """
-    taken = {_place(path): "is read from" for path in inputs if path is not None}
+    places = {_place(path): "is read from" for path in inputs if path is not None}
     for option, path in outputs.items():
         if path is None or (os.path.exists(path) and not os.path.isfile(path)):
             continue  # such as /dev/null
         place = _place(path)
-        if place in taken:
+        if place in places:
             raise click.UsageError(
-                f"{option} {path}: this file {taken[place]}; give another name to write to."
+                f"{option} {path}: this file {places[place]}; give another name to write to."
             )
-        taken[place] = f"is what {option} writes"
+        places[place] = f"is what {option} writes"
 
 
 def _place(path: str) -> str:
@@ -240,11 +240,11 @@ def request_of(
 ) -> CliLoadRequest:
     """Gather a command's options of loading, by their names."""
     # click has an empty tuple for what was not given.
-    given: dict[str, Any] = {n: None if value == () else value for n, value in options.items()}
-    if given.get("affinity") is not None:
-        given["affinity"] = _parse_affinity(given["affinity"])
+    values: dict[str, Any] = {n: None if value == () else value for n, value in options.items()}
+    if values.get("affinity") is not None:
+        values["affinity"] = _parse_affinity(values["affinity"])
     about = front_end_options, backend_options, dynamic_backends_path
-    return CliLoadRequest(model, LoadOptions(**given), *about)
+    return CliLoadRequest(model, LoadOptions(**values), *about)
 
 
 def _parse_affinity(texts: Sequence[str]) -> dict[str, str]:
@@ -279,12 +279,12 @@ def model_options(
     names = {*COMMAND_OPTIONS, "backend_options", "dynamic_backends_path"}
 
     @wraps(command)
-    def gathered(model: str | None, **given: Any) -> object:  # Any: whatever the command has
-        request = request_of(model or "", **{name: given.pop(name) for name in names})
+    def gathered(model: str | None, **arguments: Any) -> object:  # Any: whatever the command has
+        request = request_of(model or "", **{name: arguments.pop(name) for name in names})
         from armpy.cli.progress import progress_shown  # noqa: PLC0415  # --help is quick
 
         with progress_shown():
-            return command(request, **given)
+            return command(request, **arguments)
 
     gathered = _load_option("num_threads")(loading_options(gathered))
     flags = BACKENDS if takes_backend else BACKENDS[:1]

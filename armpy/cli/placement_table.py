@@ -57,5 +57,5 @@ class PlacementReport:
             placement.basis,
             hits,
             len(placement.cache_uses) - hits,
-            tuple(RefusedLayers(*what, count) for what, count in refused.most_common()),
+            tuple(RefusedLayers(*refusal, count) for refusal, count in refused.most_common()),
         )

@@ -37,7 +37,7 @@ def collect_commands(plugins: HookPlugins, taken: Set[str]) -> dict[str, click.C
 
     What cannot be used is left out with its reason.
     """
-    found: dict[str, click.Command] = {}
+    commands: dict[str, click.Command] = {}
 
     def add(candidate: Candidate, command: click.Command) -> None:
         name = command.name
@@ -45,17 +45,17 @@ def collect_commands(plugins: HookPlugins, taken: Set[str]) -> dict[str, click.C
             raise RejectionError(
                 f"its command is called {name!r}. Expected lower case with hyphens"
             )
-        if name in taken or name in found:
+        if name in taken or name in commands:
             raise RejectionError(f"the command name '{name}' is taken")
         guarded = _guarded(plugins, candidate, command)
         if not isinstance(guarded.hidden, bool):
             raise RejectionError(f"whether '{name}' is hidden is not said")
-        found[name] = guarded
+        commands[name] = guarded
 
     for answer in plugins.ask(_HOOK, click.Command):
         step = partial(add, answer.candidate, answer.value)
         plugins.contained(answer.candidate, _HOOK, step, default=None)
-    return found
+    return commands
 
 
 def _guarded(plugins: HookPlugins, candidate: Candidate, command: click.Command) -> click.Command:

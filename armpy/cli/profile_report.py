@@ -167,7 +167,7 @@ def print_profile(
         ("overhead", profile.overhead),
         ("waiting", profile.waiting),
     )
-    parts = [(kind, part) for kind, found in kinds for part in found]
+    parts = [(kind, part) for kind, part_list in kinds for part in part_list]
     shares = shown_shares([part.share for _, part in parts])
     rows: list[_Row] = [
         (share, *_quartile_cells(part), kind, part.backend or "armpy", part.name)
@@ -252,11 +252,11 @@ def _print_loading(printer: Printer, profile: ProfileReport) -> None:
 
 def _detail_cells(part: PartReport, runs: int) -> _Row:
     """Millions of operations and memory of one run, and how near to its limit a layer comes."""
-    found = part.details
-    roofline_us = found.get("roofline_us")
+    details = part.details
+    roofline_us = details.get("roofline_us")
     return (
-        f"{found['operations'] / runs / 1e6:.2f}" if "operations" in found else "",
-        f"{found['bytes'] / runs / _KIB:.0f}" if "bytes" in found else "",
+        f"{details['operations'] / runs / 1e6:.2f}" if "operations" in details else "",
+        f"{details['bytes'] / runs / _KIB:.0f}" if "bytes" in details else "",
         f"{roofline_us / part.total_us:.0%}" if roofline_us is not None and part.total_us else "",
     )
 

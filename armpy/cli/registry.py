@@ -45,7 +45,7 @@ def find_origin(request: CliLoadRequest, registry: BackendRegistry) -> ModelOrig
     if not request.front_end_options:
         return origin
     declared = {option.name: option for option in origin.front_end.front_end.options}
-    given: dict[str, object] = {}
+    options: dict[str, object] = {}
     for text in request.front_end_options:
         name, equals, value = text.partition("=")
         if not (name and equals):
@@ -56,10 +56,10 @@ def find_origin(request: CliLoadRequest, registry: BackendRegistry) -> ModelOrig
                 actual=f"'{text}'",
             )
         where = f"--front-end-option {name}"
-        if name in given:
+        if name in options:
             raise InvalidArgumentError("the option is given twice", where=where)
-        given[name] = declared[name].parse(value, where) if name in declared else value
-    return ModelOrigin.find(file, request.model, registry, front_end, given)
+        options[name] = declared[name].parse(value, where) if name in declared else value
+    return ModelOrigin.find(file, request.model, registry, front_end, options)
 
 
 def no_such_signature(name: str, known: Iterable[str]) -> InvalidArgumentError:
@@ -67,7 +67,7 @@ def no_such_signature(name: str, known: Iterable[str]) -> InvalidArgumentError:
     return InvalidArgumentError(
         "the model has no such signature",
         where="--signature",
-        expected=", ".join(f"'{each}'" for each in known) or "none, as it has no signatures",
+        expected=", ".join(f"'{other}'" for other in known) or "none, as it has no signatures",
         actual=f"'{name}'",
     )
 

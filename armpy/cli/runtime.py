@@ -52,11 +52,11 @@ def make_runtime(
     num_plans: int = 0,
 ) -> Runtime:
     """A runtime as the command line says."""
-    given = [split_option(text) for text in request.backend_options]
+    pairs = [split_option(text) for text in request.backend_options]
     return Runtime(
         RuntimeOptions(
             **request.options.of_runtime(),
-            backend_options=parse_backend_options(registry, given),
+            backend_options=parse_backend_options(registry, pairs),
             profiling=profiling,
             registry=registry,
             # It does not count beside a registry, but for another process that makes its own.

@@ -103,7 +103,7 @@ class SupportOracle:
         backends: tuple[IBackendInternal, ...] = self.backends
         assigned = self.assigned_backend(layer)
         if assigned is not None:
-            backends = tuple(one for one in backends if one.get_id() == assigned)
+            backends = tuple(backend for backend in backends if backend.get_id() == assigned)
         is_control_flow = isinstance(layer.operation, ControlFlow)
         # Last, as the core runs only the control flow that no backend takes.
         return (*backends, self._host) if is_control_flow else backends
@@ -184,17 +184,17 @@ class SupportOracle:
         support = self._support_of(backend)
         if isinstance(support, Support):
             return support
-        given = layer.operation, layer.input_infos, layer.output_infos
-        answer = self._answered(backend, layer, support, "is_layer_supported", *given)
+        operands = layer.operation, layer.input_infos, layer.output_infos
+        answer = self._answered(backend, layer, support, "is_layer_supported", *operands)
         return self._ask_about_graphs(backend, layer) if answer else answer
 
     def _answered(
-        self, backend: IBackendInternal, layer: Layer, support: object, name: str, *given: object
+        self, backend: IBackendInternal, layer: Layer, support: object, name: str, *operands: object
     ) -> Support:
         """A backend's answer about a layer; what it raises becomes a refusal."""
 
         def question() -> object:
-            return _plain(getattr(support, name)(*given))
+            return _plain(getattr(support, name)(*operands))
 
         question.__name__ = name  # errors name the method
         try:
@@ -358,7 +358,7 @@ def assign_backends(
         failure: ArmpyError | None = None
         if (wanted_id := wanted.get(layer.id)) is not None:
             # Sorting is stable, so that all others keep the caller's order.
-            candidates = tuple(sorted(preferred, key=lambda one: one.get_id() != wanted_id))
+            candidates = tuple(sorted(preferred, key=lambda backend: backend.get_id() != wanted_id))
             if candidates[0].get_id() != wanted_id:
                 absent = Support.no(ReasonCode.DEVICE, "the runtime does not use it")
                 refusals.append(refusal_of(layer, wanted_id, absent))

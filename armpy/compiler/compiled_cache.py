@@ -137,8 +137,8 @@ class CachedPart(NamedTuple):
             self._report(False, str(error))
             return offer(*self)
         # Without the lock at first: where all parts are cached, no process waits.
-        found = parts.look_up(key)
-        views, reason = self._loaded(found)
+        entry = parts.look_up(key)
+        views, reason = self._loaded(entry)
         if views is not None:
             self._report(True)
             return views
@@ -146,7 +146,7 @@ class CachedPart(NamedTuple):
         with parts.entries.making(f"{parts.prefix}part", key.name.hex(), self.request.deadline_s):
             # The last holder of the lock may have written it; a refused entry is not read twice.
             again = parts.look_up(key)
-            if again.making != found.making:
+            if again.making != entry.making:
                 views, _ = self._loaded(again)
             if views is not None:
                 self._report(True, "another process has just compiled it")
@@ -156,12 +156,12 @@ class CachedPart(NamedTuple):
         self._report(False, "; ".join(filter(None, (reason, problem))))
         return views
 
-    def _loaded(self, found: LookedUp) -> tuple[OptimizationViews | None, str]:
+    def _loaded(self, entry: LookedUp) -> tuple[OptimizationViews | None, str]:
         """Return the program that the backend loads from files; or the reason why there is none."""
-        if found.files is None:
-            return None, found.reason
+        if entry.files is None:
+            return None, entry.reason
         try:
-            views = views_of(found.files, self.backend, self.view, self.request)
+            views = views_of(entry.files, self.backend, self.view, self.request)
             where = f"{self.backend.get_id()} / load"
             return check_answer(self.graph, where, self.view, views), ""
         # A bad file costs a compilation and no network: the part is made anew.
@@ -358,29 +358,29 @@ class CompiledParts:
 
     def look_up(self, key: Key) -> LookedUp:
         """The files of a part, if both are there and can be believed."""
-        found: list[list[bytes]] = []
+        payloads: list[list[bytes]] = []
         makings: set[bytes] = set()
         missing: list[str] = []
         for kind in _KINDS:
-            one = self.entries.look_up(self.prefix + kind, key.name.hex())
-            if one.parts is None:
-                missing.append(one.reason)
+            entry = self.entries.look_up(self.prefix + kind, key.name.hex())
+            if entry.parts is None:
+                missing.append(entry.reason)
                 continue
-            if len(one.parts) < 2:
+            if len(entry.parts) < 2:
                 return LookedUp(None, "a file has another layout")
-            contents, making, *payload = map(bytes, one.parts)
+            contents, making, *payload = map(bytes, entry.parts)
             # The name may come from a token that the application uses for two models.
             if contents != key.contents:
                 return LookedUp(None, "it was made of something else, or for another machine")
             makings.add(making)
-            found.append(payload)
+            payloads.append(payload)
         if missing:
             whole = len(missing) == len(_KINDS)
             return LookedUp(None, missing[0] if whole else f"a file is missing: {missing[0]}")
         # Two processes may write the same part, and each have put one of its files last.
         if len(makings) != 1:
             return LookedUp(None, "its files were not written together")
-        return LookedUp(CompiledFiles(*found), making=makings.pop())
+        return LookedUp(CompiledFiles(*payloads), making=makings.pop())
 
     def keep(self, key: Key, files: CompiledFiles, description: str) -> bool:
         """Write the files of a part; whether both are kept now."""

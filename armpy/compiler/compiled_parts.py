@@ -138,9 +138,9 @@ class ArchivedParts:
         if self.problem:
             return None, self.problem
         pieces, left = _pieces(view, parts)
-        kept = self.kept.get(backend.get_id(), frozenset())
+        ids = self.kept.get(backend.get_id(), frozenset())
         # Layers that the backend left uncompiled when the file was written are not missing from it.
-        if not pieces or not all(layer.id in kept for layer in left):
+        if not pieces or not all(layer.id in ids for layer in left):
             return None, "it has no program of these layers"
         views = OptimizationViews()
         try:
@@ -177,17 +177,17 @@ def _pieces(view: SubgraphView, parts: Sequence[ArchivedPart]) -> tuple[_Pieces,
         # Ids are compared first: they cost nothing, and a digest reads every weight.
         if part.layers and by_id.keys() >= set(part.layers):
             candidates.setdefault(part.layers, []).append(part)
-    found: _Pieces = []
+    pieces: _Pieces = []
     for ids, of_layers in candidates.items():
         # A piece that was found before may have taken some of them.
         if by_id.keys() >= set(ids):
             piece = view.part([by_id[number] for number in ids])
             same = [part for part in of_layers if part.digest == part_digest(piece)]
             if same:
-                found.append((piece, same))
+                pieces.append((piece, same))
                 for number in ids:
                     del by_id[number]
-    return found, [layer for layer in view.layers if layer.id in by_id]
+    return pieces, [layer for layer in view.layers if layer.id in by_id]
 
 
 def _compiled(

@@ -42,9 +42,9 @@ def saved_program(
     """
     kinds: tuple[type[Any], ...] = (SavedProgram, type(None))  # Any: no common name
     asked = ("save", program) if target == HOST_TARGET else ("save_for", view, target)
-    method, *given = asked
+    method, *arguments = asked
     saved: SavedProgram | None = ask_method(
-        backend.get_id(), kinds, backend.get_programs(), method, *given, options
+        backend.get_id(), kinds, backend.get_programs(), method, *arguments, options
     )
     # While it is written: later, the faulty backend could not be identified.
     if saved is not None and (problem := _why_unkept(saved)):

@@ -105,7 +105,7 @@ def device_facts(backend: IBackendInternal, placers: Placers | None = None) -> D
         figures,
         source,
         device,
-        tuple(one.name for one in backend.get_devices() if one.name != device.name),
+        tuple(sibling.name for sibling in backend.get_devices() if sibling.name != device.name),
         backend.get_free_memory(device.name),
     )
 

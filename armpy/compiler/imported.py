@@ -48,17 +48,17 @@ class ImportedNetwork(OptimizedNetwork):
 def readers_of(network: OptimizedNetwork, source: Value) -> tuple[BackendId, ...]:
     """List the backends that read an input, the first reader first; the core if there is none."""
     copies = {source}
-    found: dict[BackendId, None] = {}
+    readers: dict[BackendId, None] = {}
     for layer in network.graph.layers:
         if not copies.isdisjoint(layer.inputs):
             if isinstance(layer.operation, MemCopy):
                 # A reader of a copy reads the same input, and may import it itself.
                 copies.update(layer.outputs)
             else:
-                found[network.backend_ids[layer.id]] = None
+                readers[network.backend_ids[layer.id]] = None
     if not copies.isdisjoint(network.graph.results):
-        found[HOST] = None
-    return tuple(found) or (HOST,)
+        readers[HOST] = None
+    return tuple(readers) or (HOST,)
 
 
 def writer_of(network: OptimizedNetwork, result: Value) -> tuple[Value, BackendId]:
@@ -120,7 +120,7 @@ class _ImportRewriter:
         graph = network.graph
         self._network = network
         self._factories = factories
-        self._inputs = {graph.inputs[index]: found for index, found in inputs.items()}
+        self._inputs = {graph.inputs[index]: importers for index, importers in inputs.items()}
         self._outputs = outputs
         self._roots: dict[Value, tuple[int, HandleFactoryProxy]] = {}
         written = _layers_by_output(graph)
@@ -265,9 +265,9 @@ class _ImportRewriter:
         layer = self._rewriter.insert(MemCopy(), [value], name, [value.info])
         self._ids[layer.id] = place
         self._copied_from[layer.id] = home
-        (made,) = layer.outputs
-        self._factory_ids[made] = self._factories[place][0].factory_id
-        return made
+        (copy,) = layer.outputs
+        self._factory_ids[copy] = self._factories[place][0].factory_id
+        return copy
 
     def _output(self, index: int, value: Value) -> Value:
         """Return the value that the caller receives for an output."""

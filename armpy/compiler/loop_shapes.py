@@ -46,8 +46,8 @@ def with_fixed_shapes(loop: While, inputs: Sequence[Value | None], specialize: S
     -----
     Errors in a graph are raised when it has to run.
     """
-    given = [value for value in inputs if value is not None]
-    infos = tuple(value.info for value in given)
+    values = [value for value in inputs if value is not None]
+    infos = tuple(value.info for value in values)
     if not all(info.is_fully_shaped for info in infos):
         return loop
     (_, condition), (_, body) = graphs_of(loop)
@@ -55,7 +55,7 @@ def with_fixed_shapes(loop: While, inputs: Sequence[Value | None], specialize: S
         bindable(value)
         if number >= len(body.outputs) or body.outputs[number] is body.inputs[number]
         else None
-        for number, value in enumerate(given)
+        for number, value in enumerate(values)
     ]
     is_done = _is_fixed(loop, infos) and not any(
         isinstance(layer.operation, Composite) for g in (condition, body) for layer in g.layers
@@ -102,10 +102,10 @@ def _is_fixed(loop: While, infos: Sequence[TensorInfo]) -> bool:
     graphs = (loop.condition_graph, loop.body_graph)
     if not all(isinstance(graph, Graph) and graph.is_fully_shaped for graph in graphs):
         return False
-    taken = [info.shape for info in infos]
-    return all([info.shape for info in graph.input_infos] == taken for graph in graphs) and all(
+    shapes = [info.shape for info in infos]
+    return all([info.shape for info in graph.input_infos] == shapes for graph in graphs) and all(
         after.shape == before
-        for before, after in zip(taken, loop.body_graph.output_infos, strict=False)
+        for before, after in zip(shapes, loop.body_graph.output_infos, strict=False)
     )
 
 
@@ -113,11 +113,11 @@ def _with_exchanges(body: Graph, turns: LoopCount) -> Graph:
     """A body that exchanges elements of lists instead of joining what is around them."""
     rewriter = Rewriter(body)
     for layer in body.layers:
-        found = _exchange(body, layer, turns)
-        if found is None:
+        exchange = _exchange(body, layer, turns)
+        if exchange is None:
             rewriter.keep(layer)
             continue
-        whole, element, index = map(rewriter.mapped, found)
+        whole, element, index = map(rewriter.mapped, exchange)
         length, rank = whole.info.known_shape[0], len(whole.info.known_shape)
         numbers: Array = np.arange(length, dtype=index.info.data_type.dtype)
         numbers = numbers.reshape(length, *(1,) * (rank - 1))
@@ -165,8 +165,8 @@ def _before(body: Graph, layer: Layer) -> Value | None:
     assert isinstance(operation, Slice)
     if operation.begin is None or any(operation.begin) or len(layer.inputs) < 3:
         return None
-    found = _first_of(body, layer.inputs[2], -1)
-    return found if found in body.inputs else None
+    value = _first_of(body, layer.inputs[2], -1)
+    return value if value in body.inputs else None
 
 
 def _begins_behind(body: Graph, layer: Layer, index: Value) -> bool:
@@ -175,8 +175,8 @@ def _begins_behind(body: Graph, layer: Layer, index: Value) -> bool:
     assert isinstance(operation, Slice)
     if operation.size is None or any(size != -1 for size in operation.size):
         return False
-    found = _first_of(body, layer.inputs[1], 0)
-    return found is not None and added_constant(body, found) == (index, 1)
+    value = _first_of(body, layer.inputs[1], 0)
+    return value is not None and added_constant(body, value) == (index, 1)
 
 
 def _first_of(body: Graph, value: Value | None, others: int) -> Value | None:
@@ -189,8 +189,8 @@ def _first_of(body: Graph, value: Value | None, others: int) -> Value | None:
     first, *rest = layer.inputs
     if any(v is None or v.data is None or (v.data != others).any() for v in rest):
         return None
-    made = _maker(body, first)
-    return _flattened(made) if made is not None else None
+    maker = _maker(body, first)
+    return _flattened(maker) if maker is not None else None
 
 
 def _flattened(layer: Layer) -> Value | None:

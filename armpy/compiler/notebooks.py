@@ -19,7 +19,7 @@ _MOST_ROWS = 40
 def placement_html(placement: Placement) -> str:
     """A placement report as a notebook shows it."""
     counts = [(name, str(count)) for name, count in placement.layers_by_backend.items()]
-    refusals = Counter((one.operation, one.backend, one.text) for one in placement.refusals)
+    refusals = Counter((entry.operation, entry.backend, entry.text) for entry in placement.refusals)
     parts = [f"<p>{escape(str(placement))}</p>", table("Layers", ("backend", "layers"), counts)]
     if refusals:
         rows = [(*key, str(count)) for key, count in refusals.items()]

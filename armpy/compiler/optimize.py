@@ -400,13 +400,13 @@ def working_memory(
     graph: Graph, backend_ids: Mapping[int, BackendId], memory: MemoryPlan
 ) -> dict[BackendId, int]:
     """Bytes that one execution needs, by backend: arenas, and programs' own memory."""
-    found = dict(memory.arena_bytes)
+    sizes = dict(memory.arena_bytes)
     for layer in graph.layers:
         operation = layer.operation
         if isinstance(operation, PreCompiled) and operation.working_bytes:
             backend_id = backend_ids[layer.id]
-            found[backend_id] = found.get(backend_id, 0) + operation.working_bytes
-    return found
+            sizes[backend_id] = sizes.get(backend_id, 0) + operation.working_bytes
+    return sizes
 
 
 def _act_on_fallback(

@@ -152,5 +152,5 @@ def _has_loop(operation: Operation) -> bool:
     """Return whether an operation is a While, or runs one at any depth."""
     if isinstance(operation, While):
         return True
-    graphs = (one for _, graph in graphs_of(operation) for one in (graph, *nested_graphs(graph)))
+    graphs = (body for _, graph in graphs_of(operation) for body in (graph, *nested_graphs(graph)))
     return any(isinstance(layer.operation, While) for graph in graphs for layer in graph.layers)

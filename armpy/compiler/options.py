@@ -243,8 +243,8 @@ def _check_passes(passes: Mapping[str, bool | OwnPass]) -> None:
     InvalidArgumentError
         If a name that stands for no pass is switched, or something else is in the place of one.
     """
-    for name, given in passes.items():
-        if isinstance(given, bool):
+    for name, choice in passes.items():
+        if isinstance(choice, bool):
             if name not in BUILT_IN_PASSES:
                 raise InvalidArgumentError(
                     f"there is no pass '{name}' to be switched",
@@ -252,10 +252,10 @@ def _check_passes(passes: Mapping[str, bool | OwnPass]) -> None:
                     expected=", ".join(BUILT_IN_PASSES),
                     fix="Give a function for a pass of your own",
                 )
-        elif not callable(given):
+        elif not callable(choice):
             raise InvalidArgumentError(
                 "a pass cannot be called",
                 where=f"passes['{name}']",
                 expected="True, False, or a function of a graph and a PassContext",
-                actual=repr(given),
+                actual=repr(choice),
             )

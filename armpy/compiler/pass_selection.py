@@ -98,7 +98,7 @@ _FIRST = frozenset(kind for trigger in _TRIGGERS for kind in trigger.first)
 
 def worthwhile(graph: Graph) -> set[str]:
     """Return the names of passes that may match; the others certainly do not."""
-    found: set[str] = set()
+    names: set[str] = set()
     # Which passes would match a reader of a value.
     open_for: dict[Value, set[_Trigger]] = {}
     read: set[tuple[str, Value | None]] = set()
@@ -107,27 +107,27 @@ def worthwhile(graph: Graph) -> set[str]:
         kind = kind_of(layer)
         # Most layers begin nothing, and this is all that they cost.
         if open_for or kind in _FIRST:
-            _follow(layer, kind, open_for, found)
+            _follow(layer, kind, open_for, names)
         if kind in MERGED:
             key = kind, layer.inputs[0]
             # A hint only: the pass itself compares attributes.
             if key in read:
-                found.add("merge_equal_siblings")
+                names.add("merge_equal_siblings")
             read.add(key)
             if kind == "Transpose":
                 if moves_nothing(layer):
-                    found.add("reshape_transposes")
+                    names.add("reshape_transposes")
                 if layer.inputs[0] in carried:
-                    found.add("cancel_transposes")
+                    names.add("cancel_transposes")
         if kind in CARRYING:
             carried.update(layer.outputs)
-    return found
+    return names
 
 
-def _follow(layer: Layer, kind: str, open_for: dict[Value, set[_Trigger]], found: set[str]) -> None:
+def _follow(layer: Layer, kind: str, open_for: dict[Value, set[_Trigger]], names: set[str]) -> None:
     """Look what a layer reads that others began, and begin what it is the first of."""
     begun = {trigger for value in layer.inputs if value for trigger in open_for.get(value, ())}
-    found.update(trigger.name for trigger in begun if kind in trigger.last)
+    names.update(trigger.name for trigger in begun if kind in trigger.last)
     going_on = {trigger for trigger in begun if kind in trigger.between}
     if kind in _FIRST:
         going_on.update(trigger for trigger in _TRIGGERS if kind in trigger.first)

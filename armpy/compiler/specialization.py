@@ -116,20 +116,20 @@ class _Specializer:
         """Expand one layer, fold it, leave it out, or add it."""
         inputs = self._rewriter.operands(layer)
         operation = layer.operation
-        made: Sequence[Value]
+        values: Sequence[Value]
         if isinstance(operation, Composite) and operation.is_ready(inputs):
             # Numbered in order of expansion, so that names are the same whenever it is expanded.
             build = OperatorBuilder(partial(self.add, layer), self.typed_constant, layer.name)
-            made = self._expanded(lambda: operation.expand(build, inputs))
+            values = self._expanded(lambda: operation.expand(build, inputs))
         elif isinstance(operation, If) and (branch := _chosen(operation, inputs)) is not None:
-            made = self._inlined(layer, branch, inputs[1:])
+            values = self._inlined(layer, branch, inputs[1:])
         else:
             declared = list(layer.output_infos)
             if not operation.has_data_dependent_outputs:  # else only the declaration is known
                 # The old shapes are those of other inputs, or open; the operation infers them anew.
                 declared = [info.with_shape(None) for info in declared]
-            made = self.add(layer, operation, inputs, declared)
-        for old, new in zip(layer.outputs, made, strict=True):
+            values = self.add(layer, operation, inputs, declared)
+        for old, new in zip(layer.outputs, values, strict=True):
             self._rewriter.alias(old, new)
 
     def _expanded(self, expand: Callable[[], Sequence[Value]]) -> Sequence[Value]:
@@ -139,12 +139,12 @@ class _Specializer:
         once their size in the network.
         """
         outer, self._unread = self._unread, {}
-        made = expand()
-        for value in made:
+        values = expand()
+        for value in values:
             self._unread.pop(value, None)
         self._allowed_bytes += sum(self._unread.values())
         self._unread = outer
-        return made
+        return values
 
     def add(
         self,
@@ -262,13 +262,13 @@ class _Specializer:
         smaller, slices = trimmed(operation, infos)
         if any(inputs[index].data is None for index in slices):  # type: ignore[union-attr]  # it is there
             return operation, inputs, infos  # what is computed would have to be cut
-        kept = list(inputs)
+        values = list(inputs)
         for index, part in slices.items():
-            value = kept[index]
+            value = values[index]
             assert value is not None
             assert value.data is not None
-            kept[index] = self.constant(value.data[part], value.info, value.name)
-        return smaller, kept, [None if value is None else value.info for value in kept]
+            values[index] = self.constant(value.data[part], value.info, value.name)
+        return smaller, values, [None if value is None else value.info for value in values]
 
     def typed_constant(
         self, data: Array, data_type: DataType | None, quantization: Quantization | None
@@ -288,7 +288,7 @@ def absorb_constants(
     operation: Operation, inputs: Sequence[Value | None]
 ) -> tuple[Operation, list[Value | None]]:
     """Turn constant operands into attributes where the operation says so."""
-    kept = list(inputs)
+    remaining = list(inputs)
     attributes: dict[str, object] = {}
     for index, value in enumerate(inputs):
         becomes = operation.input_operand(index).becomes if operation.inputs else ""
@@ -296,10 +296,10 @@ def absorb_constants(
             sizes = value.sizes if isinstance(value, SizesValue) else value.data
             attributes[becomes] = as_attribute(sizes)  # type: ignore[arg-type]  # it is there
             # The place stays, as later operands are identified by their positions.
-            kept[index] = None
-    while kept and kept[-1] is None:
-        kept.pop()
-    return (operation.with_attributes(**attributes) if attributes else operation), kept
+            remaining[index] = None
+    while remaining and remaining[-1] is None:
+        remaining.pop()
+    return (operation.with_attributes(**attributes) if attributes else operation), remaining
 
 
 Specialize: TypeAlias = Callable[[Graph, Sequence[tuple[int, ...]], Sequence[Array | None]], Graph]
@@ -330,11 +330,11 @@ def _with_known_shapes(operation: If, inputs: Sequence[Value | None], specialize
     -----
     Errors in a branch are raised when it has to run.
     """
-    given = inputs[1:]
-    if not all(value is not None and value.info.is_fully_shaped for value in given):
+    arguments = inputs[1:]
+    if not all(value is not None and value.info.is_fully_shaped for value in arguments):
         return operation
-    shapes = [value.info.known_shape for value in given if value is not None]
-    values = [value.data for value in given if value is not None]
+    shapes = [value.info.known_shape for value in arguments if value is not None]
+    values = [value.data for value in arguments if value is not None]
     (_, then), (_, other) = graphs_of(operation)
     if all(graph.is_fully_shaped for graph in (then, other)):
         return operation

@@ -224,7 +224,7 @@ def _expand(
 
     for layer in replacement.layers:
         # Inferred when the backend's answer was checked.
-        made = rewriter.append(
+        new_layer = rewriter.append(
             layer.operation,
             [None if value is None else mapped(value) for value in layer.inputs],
             layer.name,
@@ -232,8 +232,8 @@ def _expand(
             [value.name for value in layer.outputs],
             _origins(layer, view),
         )
-        origins[made.id] = tuple(replaced.id for replaced in view.layers)
-        inner.update(zip(layer.outputs, made.outputs, strict=True))
+        origins[new_layer.id] = tuple(replaced.id for replaced in view.layers)
+        inner.update(zip(layer.outputs, new_layer.outputs, strict=True))
     for old, new in zip(view.outputs, replacement.outputs, strict=True):
         rewriter.alias(old, mapped(new))
 

@@ -176,24 +176,24 @@ def why_exposed(path: str, opened: os.stat_result) -> str:
     trusted = trusted_owners()
     try:
         for place, info in steps_to(path):
-            what = f"{kind_of(info)} {place}"
-            if reason := why_foreign(info, what, trusted):
+            subject = f"{kind_of(info)} {place}"
+            if reason := why_foreign(info, subject, trusted):
                 return reason
-            if not stat.S_ISLNK(info.st_mode) and (reason := _why_shared(info, what)):
+            if not stat.S_ISLNK(info.st_mode) and (reason := _why_shared(info, subject)):
                 return reason
     except OSError as error:
         return f"the way to it cannot be followed: {error.strerror}"
     if not os.path.samestat(info, opened):
         return "another file has taken its place since it was opened"
     # It may have been another's, and given away, since its descriptor was asked.
-    what = f"file {path}"
-    return why_foreign(opened, what, trusted) or _why_shared(opened, what)
+    subject = f"file {path}"
+    return why_foreign(opened, subject, trusted) or _why_shared(opened, subject)
 
 
-def _why_shared(info: os.stat_result, what: str) -> str:
+def _why_shared(info: os.stat_result, subject: str) -> str:
     # In a directory with this bit, as /tmp, others add files and cannot replace any.
     spared = stat.S_ISVTX if stat.S_ISDIR(info.st_mode) else 0
-    reason = why_writable(info, what, spared)
+    reason = why_writable(info, subject, spared)
     if reason and not info.st_mode & stat.S_IWOTH and is_private_group(info.st_gid):
         return ""
     return reason

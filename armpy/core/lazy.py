@@ -52,9 +52,9 @@ def offer(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]
 
     def find(name: str) -> object:
         """Import what is asked for; from then on it is there."""
-        found = sorted(known().names()) if name == "__all__" else known().find(name)
-        contents[name] = found
-        return found
+        part = sorted(known().names()) if name == "__all__" else known().find(name)
+        contents[name] = part
+        return part
 
     def names() -> list[str]:
         """Every name that the stub exports."""
@@ -177,9 +177,9 @@ class ModuleTables:
 
     def _imported(self, module: str) -> Iterator[ModuleType]:
         """Import a module; nothing if it has no table after all."""
-        found = import_module(f"{self._package}.{module}")
-        if hasattr(found, self._table):
-            yield found
+        imported = import_module(f"{self._package}.{module}")
+        if hasattr(imported, self._table):
+            yield imported
 
     @cached_property
     def _words(self) -> dict[str, frozenset[bytes] | None]:
@@ -188,17 +188,17 @@ class ModuleTables:
         import_module(self._package)
         names = _modules_of(self._package) if self._modules is None else sorted(self._modules)
         start = b"\n" + self._table.encode()
-        found: dict[str, frozenset[bytes] | None] = {}
+        words: dict[str, frozenset[bytes] | None] = {}
         for name in names:
             try:
                 text = package_file(self._package, f"{name}.py")
             except OSError:
-                found[name] = None
+                words[name] = None
                 continue
             if (position := text.find(start)) >= 0:
                 table = text[position:].partition(b"\n\n")[0]
-                found[name] = frozenset(re.findall(rb"\w+", table))
-        return found
+                words[name] = frozenset(re.findall(rb"\w+", table))
+        return words
 
 
 def package_file(package: str, name: str) -> bytes:

@@ -26,7 +26,7 @@ def neighbours(lifetimes: Sequence[Lifetime]) -> list[list[int]] | None:
         each lifetime. What places things has to do with `place_in_order` then.
     """
     allowed = max(FEW_PAIRS, FEW_PAIRS_EACH * len(lifetimes))
-    found: list[list[int]] = [[] for _ in lifetimes]
+    pairs: list[list[int]] = [[] for _ in lifetimes]
     # A heap of ends: those that are over stand in front.
     living: list[tuple[int, int]] = []
     for number in sorted(range(len(lifetimes)), key=lambda n: lifetimes[n][0]):
@@ -37,10 +37,10 @@ def neighbours(lifetimes: Sequence[Lifetime]) -> list[list[int]] | None:
         if allowed < 0:
             return None
         for _, other in living:
-            found[number].append(other)
-            found[other].append(number)
+            pairs[number].append(other)
+            pairs[other].append(number)
         heappush(living, (end, number))
-    return found
+    return pairs
 
 
 def place_in_order(lifetimes: Sequence[Lifetime], sizes: Sequence[int]) -> list[int]:

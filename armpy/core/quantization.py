@@ -45,9 +45,9 @@ class Scaling(NamedTuple):
         return np.asarray(real, np.float32)
 
 
-def _numbers(given: npt.ArrayLike, kinds: str, expected: str) -> npt.NDArray[Any]:
+def _numbers(numbers: npt.ArrayLike, kinds: str, expected: str) -> npt.NDArray[Any]:
     try:
-        array = np.asarray(given)
+        array = np.asarray(numbers)
     except ValueError as error:
         raise InvalidArgumentError(
             f"the value cannot be made an array: {error}", where="Quantization", expected=expected

@@ -65,21 +65,21 @@ class SymbolicTrace:
     def step(self, function: Function, *operands: object) -> Size:
         """Apply a function to some sizes and plain numbers."""
         key = function, tuple([self._number(operand) for operand in operands])
-        made = self._steps.get(key)
+        size = self._steps.get(key)
         # Each step is made once, so that equal sizes have one number.
-        if made is None:
+        if size is None:
             now = function(*map(_now, operands))
-            made = self._steps[key] = Size(self, len(self._numbers), now)
+            size = self._steps[key] = Size(self, len(self._numbers), now)
             self._numbers.append(0)
-        return made
+        return size
 
     def test(self, name: str, left: object, right: object) -> bool:
         """Return the result of a comparison, which becomes a condition."""
-        one, other = self._number(left), self._number(right)
+        first, other = self._number(left), self._number(right)
         result = _TESTS[name](_now(left), _now(right))
         # What is compared with itself is no condition.
-        if one != other:
-            self._conditions[name, one, other] = result
+        if first != other:
+            self._conditions[name, first, other] = result
         return result
 
     def fix(self, size: Size) -> Number:
@@ -101,16 +101,16 @@ class SymbolicTrace:
     def formula(self, wanted: Iterable[object]) -> Formula:
         """Return the function from the first sizes to some others; plain numbers are left out."""
         conditions = [
-            (_TESTS[name], one, other, expected)
-            for (name, one, other), expected in self._conditions.items()
+            (_TESTS[name], first, other, expected)
+            for (name, first, other), expected in self._conditions.items()
         ]
         needed = {size.number for size in wanted if isinstance(size, Size)}
-        needed.update(one for _, one, _, _ in conditions)
+        needed.update(first for _, first, _, _ in conditions)
         needed.update(other for _, _, other, _ in conditions)
         steps: list[_Step] = []
-        for (function, operands), made in reversed(self._steps.items()):
-            if made.number in needed:
-                steps.append((made.number, function, operands))
+        for (function, operands), step_size in reversed(self._steps.items()):
+            if step_size.number in needed:
+                steps.append((step_size.number, function, operands))
                 needed.update(operands)
         return Formula(len(self.given), self._numbers, steps[::-1], conditions)
 
@@ -162,8 +162,8 @@ class Formula:
 
     def _needed(self, condition: _Condition) -> Sequence[_Step]:
         """Return the values that one condition depends on."""
-        _, one, other, _ = condition
-        needed, steps = {one, other}, []
+        _, first, other, _ = condition
+        needed, steps = {first, other}, []
         for step in reversed(self._steps):
             if step[0] in needed:
                 steps.append(step)
@@ -173,16 +173,16 @@ class Formula:
     def _compute(self, steps: Sequence[_Step], numbers: list[Number]) -> None:
         for number, function, operands in steps:
             if len(operands) == 2:  # nearly all are
-                one, other = operands
-                numbers[number] = function(numbers[one], numbers[other])
+                first, other = operands
+                numbers[number] = function(numbers[first], numbers[other])
             else:
                 numbers[number] = function(*[numbers[operand] for operand in operands])
 
 
 def _is_met(condition: _Condition, numbers: Sequence[Number]) -> bool:
     """Return whether a comparison gives what it has to."""
-    test, one, other, expected = condition
-    return test(numbers[one], numbers[other]) is expected
+    test, first, other, expected = condition
+    return test(numbers[first], numbers[other]) is expected
 
 
 def computed(function: Function, *operands: int | float | Size) -> int:

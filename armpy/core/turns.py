@@ -42,14 +42,14 @@ def take_turns(
     dict of str to list
         What each has found in its turns, round by round.
     """
-    found: dict[Name, list[Found]] = {name: [] for name in turns}
+    results: dict[Name, list[Found]] = {name: [] for name in turns}
     until = clock() + seconds
     for number, order in enumerate(orders(list(turns))):
         if not turns or number >= most or (number >= least and clock() >= until):
             break
         for name in order:
-            found[name].append(turns[name]())
-    return found
+            results[name].append(turns[name]())
+    return results
 
 
 def orders(names: Sequence[Name], source: random.Random | None = None) -> Iterator[list[Name]]:

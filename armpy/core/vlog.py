@@ -101,7 +101,7 @@ def set_vlog(tags: str) -> None:
             # Not WARNING: the level that the application has set above counts then.
             log.setLevel(logging.DEBUG if tag in wanted else logging.NOTSET)
         above = logging.getLogger("armpy.core.vlog")
-        if wanted and not any(isinstance(one, _Unheard) for one in above.handlers):
+        if wanted and not any(isinstance(handler, _Unheard) for handler in above.handlers):
             above.addHandler(_Unheard())
 
 

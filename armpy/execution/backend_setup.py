@@ -213,9 +213,9 @@ class BackendSetup:
                     expected=repr(backend_id),
                     actual=repr(backend.get_id()),
                 )
-        given = self._given_options(backend)
-        scopes = check_options(backend.options, given, backend_id)
-        _check_effect(backend, given)
+        values = self._given_options(backend)
+        scopes = check_options(backend.options, values, backend_id)
+        _check_effect(backend, values)
         strategy = self._strategy_for(backend)
         with _refusals():
             backend = _for_runtime(backend, scopes[OptionScope.RUNTIME])
@@ -227,21 +227,21 @@ class BackendSetup:
             self.isolated[backend_id] = plugin  # type: ignore[assignment]  # as `choose` made it
         if strategy is not None:
             self.memory_strategies[backend_id] = strategy
-        if any(o.name in given for o in backend.options if o.scope is OptionScope.MODEL):
+        if any(o.name in values for o in backend.options if o.scope is OptionScope.MODEL):
             self.model_options[backend_id] = scopes[OptionScope.MODEL]
         return backend
 
     def _given_options(self, backend: BackendProxy) -> Mapping[str, object]:
         """The caller's options for one backend, with the number of threads and the NPU."""
-        given = dict(self._options.backend_options.get(backend.get_id(), {}))
+        values = dict(self._options.backend_options.get(backend.get_id(), {}))
         has_threads = any(option.name == "num_threads" for option in backend.options)
         if self._options.num_threads is not None and has_threads:
-            given.setdefault("num_threads", self._options.num_threads)
+            values.setdefault("num_threads", self._options.num_threads)
         devices = backend.get_devices()
         npus = [one.name for one in devices if one.device_type is DeviceType.ACCELERATOR]
         if self._options.preference is Preference.NPU and npus and len(devices) > 1:
-            given.setdefault(DEVICE_OPTION, npus[0])
-        return given
+            values.setdefault(DEVICE_OPTION, npus[0])
+        return values
 
     def _set_allocator(self, backend: BackendProxy) -> None:
         """Let a backend use the application's allocator; check protected mode's conditions."""
@@ -300,7 +300,7 @@ class BackendSetup:
             if isinstance(chosen, str):
                 get_memory_strategy(chosen)
         used = {backend.get_id() for backend in self.backends} | set(self.left_out)
-        for backend_id, given in self._options.backend_options.items():
+        for backend_id, values in self._options.backend_options.items():
             if backend_id in used:
                 continue
             try:
@@ -309,31 +309,31 @@ class BackendSetup:
                 # Only logged, so that one set of options serves several machines.
                 _log.info("the options of backend '%s' are not checked: %s", backend_id, error)
                 continue
-            check_options(backend.options, given, backend_id)
+            check_options(backend.options, values, backend_id)
 
     def _check_known(self, registry: BackendRegistry) -> None:
         """Check that options name backends that exist."""
         known = {backend.get_id() for backend in self.backends} | set(registry.backend_ids)
-        for what in ("backend_options", "custom_allocators", "memory_strategies"):
-            for backend_id in getattr(self._options, what):
+        for option in ("backend_options", "custom_allocators", "memory_strategies"):
+            for backend_id in getattr(self._options, option):
                 if backend_id not in known:
-                    _check_exists(registry, backend_id, what)
+                    _check_exists(registry, backend_id, option)
 
 
 def _for_runtime(backend: BackendProxy, options: OptionValues) -> BackendProxy:
     """Make a backend with the options of one runtime."""
-    made = backend.for_runtime(options)
-    if made.get_id() != backend.get_id():
+    proxy = backend.for_runtime(options)
+    if proxy.get_id() != backend.get_id():
         raise BackendError(
             "the backend for one runtime calls itself otherwise",
             where=f"{backend.get_id()} / for_runtime",
             expected=repr(backend.get_id()),
-            actual=repr(made.get_id()),
+            actual=repr(proxy.get_id()),
         )
-    return made
+    return proxy
 
 
-def _check_effect(backend: BackendProxy, given: Mapping[str, object]) -> None:
+def _check_effect(backend: BackendProxy, values: Mapping[str, object]) -> None:
     """Check that a backend takes the runtime's options that it is given.
 
     Raises
@@ -343,7 +343,7 @@ def _check_effect(backend: BackendProxy, given: Mapping[str, object]) -> None:
     """
     names = "for_runtime", "create_backend_context"
     for option in backend.options:
-        is_given = option.scope is OptionScope.RUNTIME and option.name in given
+        is_given = option.scope is OptionScope.RUNTIME and option.name in values
         if is_given and not any(map(backend.overrides, names)):
             raise BackendError(
                 f"the option '{option.name}' has no effect: the backend never asks for it",
@@ -353,14 +353,14 @@ def _check_effect(backend: BackendProxy, given: Mapping[str, object]) -> None:
             )
 
 
-def _check_exists(registry: BackendRegistry, backend_id: BackendId, what: str) -> None:
+def _check_exists(registry: BackendRegistry, backend_id: BackendId, option: str) -> None:
     """Check that a backend can be found; modules in directories are loaded for their ids."""
     try:
         registry.get(backend_id)
     except BackendUnavailableError as error:
         raise InvalidArgumentError(
             f"there is no backend '{backend_id}'",
-            where=what,
+            where=option,
             expected=", ".join(registry.backend_ids),
             fix=error.fix,
         ) from error

@@ -23,15 +23,15 @@ def targets_of(backend: BackendProxy) -> tuple[str, ...]:
     if programs is None:
         return ()
     kinds = (tuple, list)
-    found: Sequence[object] = read_backend(backend.get_id(), programs, "targets", kinds)
-    if not all(isinstance(name, str) for name in found):
+    targets: Sequence[object] = read_backend(backend.get_id(), programs, "targets", kinds)
+    if not all(isinstance(name, str) for name in targets):
         raise BackendError(
             "an entry has the wrong type",
             where=f"{backend.get_id()} / targets",
             expected="str",
-            actual=describe(found),
+            actual=describe(targets),
         )
-    return tuple(map(str, found))
+    return tuple(map(str, targets))
 
 
 def known_targets(backends: Iterable[BackendProxy]) -> dict[str, list[BackendId]]:

@@ -31,5 +31,5 @@ def blamed(backend_id: BackendId, error: ArmpyError, *, is_memory: bool = False)
 
 def backend_of(error: ArmpyError) -> BackendId:
     """Return the backend that caused an error; empty if none did."""
-    found = vars(error).get(_NAME)  # not what a vendor's class makes of the attribute
-    return found if isinstance(found, str) else ""
+    name = vars(error).get(_NAME)  # not what a vendor's class makes of the attribute
+    return name if isinstance(name, str) else ""

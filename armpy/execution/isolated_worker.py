@@ -101,8 +101,8 @@ class BackendServer:
     def answer(self, request: Any, descriptors: Sequence[int]) -> Mapping[str, object]:
         """Do what is asked for."""  # Any: a tuple of the kind and what belongs to it
         kind, *arguments = request
-        taken = (descriptors,) if kind in (PREPARE, OPEN) else ()
-        return self._does[kind](*taken, *arguments)
+        leading = (descriptors,) if kind in (PREPARE, OPEN) else ()
+        return self._does[kind](*leading, *arguments)
 
     def _load(self, source: BackendSource) -> Mapping[str, object]:
         self._registry, backend = source.load()

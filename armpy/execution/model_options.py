@@ -39,7 +39,7 @@ def merged_model_options(
     """
     by_id = {backend.get_id(): backend for backend in backends}
     merged = dict(of_runtime)
-    for backend_id, given in of_network.items():
+    for backend_id, values in of_network.items():
         if backend_id not in by_id:
             raise InvalidArgumentError(
                 f"the runtime does not use a backend '{backend_id}'",
@@ -47,9 +47,9 @@ def merged_model_options(
                 expected=", ".join(by_id),
             )
         backend = by_id[backend_id]
-        _check_scopes(backend, given)
-        if given:
-            both = {**merged.get(backend_id, {}), **given}
+        _check_scopes(backend, values)
+        if values:
+            both = {**merged.get(backend_id, {}), **values}
             scopes = check_options(backend.options, both, backend_id)
             merged[backend_id] = scopes[OptionScope.MODEL]
     return merged
@@ -69,10 +69,10 @@ def with_defaults(
     return merged
 
 
-def _check_scopes(backend: BackendProxy, given: Mapping[str, object]) -> None:
+def _check_scopes(backend: BackendProxy, values: Mapping[str, object]) -> None:
     """Check that nothing is said for one network that holds for the whole runtime."""
     for option in backend.options:
-        if option.name in given and option.scope is not OptionScope.MODEL:
+        if option.name in values and option.scope is not OptionScope.MODEL:
             raise InvalidArgumentError(
                 f"the option '{option.name}' is the runtime's, not one network's",
                 where=backend.get_id(),

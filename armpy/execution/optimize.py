@@ -77,8 +77,8 @@ def _options(backends: Sequence[str | IBackendInternal] | None) -> RuntimeOption
     """A runtime's options for backends by id, or for these objects."""
     if backends is None or isinstance(backends, str):
         return RuntimeOptions(backends=backends)  # which refuses the latter
-    ids = [one for one in backends if isinstance(one, str)]
-    objects = [one for one in backends if isinstance(one, IBackendInternal)]
+    ids = [backend for backend in backends if isinstance(backend, str)]
+    objects = [backend for backend in backends if isinstance(backend, IBackendInternal)]
     if len(ids) == len(backends):
         return RuntimeOptions(backends=ids)
     if len(objects) < len(backends):
@@ -86,12 +86,12 @@ def _options(backends: Sequence[str | IBackendInternal] | None) -> RuntimeOption
             "these are not backends, or given in several ways",
             where="backends",
             expected="ids, or backends",
-            actual=", ".join(type(one).__name__ for one in backends),
+            actual=", ".join(type(backend).__name__ for backend in backends),
         )
     registry = BackendRegistry()
-    names = [BackendProxy(one).get_id() for one in objects]
-    for name, one in zip(names, objects, strict=True):
-        registry.register(name, partial(_given, one))
+    names = [BackendProxy(backend).get_id() for backend in objects]
+    for name, backend in zip(names, objects, strict=True):
+        registry.register(name, partial(_given, backend))
     return RuntimeOptions(backends=names, registry=registry)
 
 

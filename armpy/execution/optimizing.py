@@ -61,14 +61,14 @@ def optimize_with(
     simple = simplified(known, backends, options)
     decision = decide(simple, backends, evaluator, settings, LoadedNetwork)
     wanted = None if decision is None else decision.backends
-    made = optimize_graph(simple, backends, options, wanted=wanted)
-    return reported(made, decision, options.preference)
+    optimized = optimize_graph(simple, backends, options, wanted=wanted)
+    return reported(optimized, decision, options.preference)
 
 
-def _chosen_shapes(graph: Graph, given: Mapping[str, tuple[int, ...]]) -> list[tuple[int, ...]]:
+def _chosen_shapes(graph: Graph, by_name: Mapping[str, tuple[int, ...]]) -> list[tuple[int, ...]]:
     """The shape of each input: as given, as known, or the file's default."""
     names = [value.name for value in graph.inputs]
-    if unknown := [name for name in given if name not in names]:
+    if unknown := [name for name in by_name if name not in names]:
         raise InvalidArgumentError(
             "the network has no such input",
             where="shapes",
@@ -78,7 +78,7 @@ def _chosen_shapes(graph: Graph, given: Mapping[str, tuple[int, ...]]) -> list[t
     chosen = []
     for value, default in zip(graph.inputs, graph.default_shapes, strict=True):
         known = value.info.known_shape if value.info.is_fully_shaped else default
-        shape = given.get(value.name, known)
+        shape = by_name.get(value.name, known)
         if shape is None:
             raise InvalidArgumentError(
                 "an input has no shape yet",

@@ -173,8 +173,8 @@ class RuntimeOptions:
     def _check_entries(self, name: str, *kinds: type) -> None:
         """Check the types of what an option gives for each backend."""
         check_instance(getattr(self, name), name, Mapping)
-        for backend_id, given in getattr(self, name).items():
-            check_instance(given, f"{name}['{backend_id}']", *kinds)
+        for backend_id, entry in getattr(self, name).items():
+            check_instance(entry, f"{name}['{backend_id}']", *kinds)
 
     def optimizer_options(self) -> OptimizerOptions:
         """Return how networks are optimised that do not say it themselves."""

@@ -101,7 +101,7 @@ def choices_of(
     graph: Graph, oracle: SupportOracle, excluded: Exclusions
 ) -> dict[int, tuple[BackendId, ...]]:
     """The backends that take each layer, most preferred first."""
-    taken = {
+    takers = {
         layer.id: tuple(
             backend.get_id()
             for backend in oracle.candidates(layer)
@@ -113,6 +113,6 @@ def choices_of(
         name, capabilities = backend.get_id(), backend.get_capabilities()
         # Known here, or the optimiser would take such a backend out after the decision.
         wants_all = has_matching_capability(Capability.ALL_OR_NOTHING, True, capabilities)
-        if wants_all and not all(name in ids for ids in taken.values()):
-            taken = {key: tuple(i for i in ids if i != name) for key, ids in taken.items()}
-    return taken
+        if wants_all and not all(name in ids for ids in takers.values()):
+            takers = {key: tuple(i for i in ids if i != name) for key, ids in takers.items()}
+    return takers

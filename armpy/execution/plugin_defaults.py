@@ -90,17 +90,17 @@ def _completed(
     """Options, with a plugin's values for those that are not set."""
 
     def complete() -> RuntimeOptions:
-        given: dict[Any, object] = {  # Any: until names are checked
+        by_name: dict[Any, object] = {  # Any: until names are checked
             exact(name): _plain(value) for name, value in answer.value.items()
         }
-        for name in given:
+        for name in by_name:
             if name not in CONFIGURABLE:
                 raise InvalidArgumentError(
                     "this option is none that plugins answer",
                     where=str(name),
                     expected="one of " + ", ".join(CONFIGURABLE),
                 )
-        values = {name: _merged(options, name, value) for name, value in given.items()}
+        values = {name: _merged(options, name, value) for name, value in by_name.items()}
         # Unchanged, the options stay the same object, by which `configured_setup` knows it.
         changed = {n: v for n, v in values.items() if v != getattr(options, n)}
         return replace(options, **changed) if changed else options

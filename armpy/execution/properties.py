@@ -74,8 +74,8 @@ class NetworkProperties:
     def __post_init__(self) -> None:
         for name, kinds in _KINDS.items():
             check_instance(getattr(self, name), name, *kinds)
-        for backend_id, given in self.model_options.items():
-            check_instance(given, f"model_options['{backend_id}']", Mapping)
+        for backend_id, values in self.model_options.items():
+            check_instance(values, f"model_options['{backend_id}']", Mapping)
         for name, least in (("memory_limit_bytes", 0), ("max_executions", 1)):
             if getattr(self, name) is not None:
                 check_whole(

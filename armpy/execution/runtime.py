@@ -191,8 +191,8 @@ class Runtime:
         from armpy.compiler.devices import device_facts  # noqa: PLC0415 - few processes ask
 
         placers, isolated = self._placers(), self._setup.isolated
-        found = [device_facts(backend, placers) for backend in self._setup.backends]
-        return tuple([replace(facts, is_isolated=facts.backend in isolated) for facts in found])
+        devices = [device_facts(backend, placers) for backend in self._setup.backends]
+        return tuple([replace(facts, is_isolated=facts.backend in isolated) for facts in devices])
 
     @tells_of_memory
     def load_network(
@@ -236,13 +236,13 @@ class Runtime:
         MemoryLimitError
             If an execution would need more memory than the options allow.
         """
-        given = NetworkProperties.checked(properties)
+        checked = NetworkProperties.checked(properties)
         wanted = None
         if isinstance(network, OptimizedNetwork):
             graph, wanted = network.source, network.assignment
-            settings = self._network_settings(given, network.model_options)
+            settings = self._network_settings(checked, network.model_options)
         else:
-            graph, settings = graph_of(network), self._network_settings(given)
+            graph, settings = graph_of(network), self._network_settings(checked)
         same = None if original is None else self.get_network(original)
         name = network.name if isinstance(network, Network) else same.settings.name if same else ""
         settings = replace(settings, name=model_name() or name, saved=current_parts())
@@ -297,9 +297,9 @@ class Runtime:
         """Return the settings of one more network by options and properties."""
         options, setup = self.options, self._setup
         optimizer = properties.optimizer or options.optimizer_options()
-        given = {**optimizer.model_options, **properties.model_options}
-        given = with_defaults(given, of_optimized or {}, setup.backends)
-        model_options = merged_model_options(setup.backends, setup.model_options, given)
+        merged = {**optimizer.model_options, **properties.model_options}
+        merged = with_defaults(merged, of_optimized or {}, setup.backends)
+        model_options = merged_model_options(setup.backends, setup.model_options, merged)
         profiling = options.profiling if properties.profiling is None else properties.profiling
         place = None
         if optimizer.is_placed_by_cost:

@@ -90,19 +90,19 @@ class Spread:
             "imported outputs": properties.output_source,
             "working memory of the application": properties.external_memory,
         }
-        found = [name for name, is_there in obstacles.items() if is_there]
-        if found:
+        reasons = [name for name, is_there in obstacles.items() if is_there]
+        if reasons:
             raise InvalidArgumentError(
                 "the network's executions cannot be spread over backends",
                 where="spread",
-                actual=f"it has {', '.join(found)}",
+                actual=f"it has {', '.join(reasons)}",
                 fix="Leave spread out",
             )
         self._lock = threading.Lock()
         self.backends: list[SpreadBackend] = []
         errors: list[ArmpyError] = []
         for backend in network.backends:
-            others = [one for one in network.backends if one is not backend]
+            others = [other for other in network.backends if other is not backend]
             try:
                 own = network.on([backend, *others])
             except ArmpyError as error:
@@ -192,7 +192,7 @@ class Spread:
 
     def _all_failed(self) -> ArmpyError:
         """The error of an execution that no backend is left for."""
-        return next(one.error for one in reversed(self.backends) if one.error is not None)
+        return next(member.error for member in reversed(self.backends) if member.error is not None)
 
 
 class SpreadProgram(BoundProgram):

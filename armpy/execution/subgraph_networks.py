@@ -128,8 +128,8 @@ class SubgraphNetworks(Generic[NetworkT]):
         # Of several executions that fail at the same time, one makes the plans anew for all.
         is_first = self.fail(backend_id, error)
         if is_first:
-            for one in (network, *self.networks):
-                one.forget_plans()
+            for owner in (network, *self.networks):
+                owner.forget_plans()
         try:
             yield
         except BaseException:

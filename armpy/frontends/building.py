@@ -59,8 +59,8 @@ class Layers:
         # Floats beyond a narrower type are infinite.
         with np.errstate(over="ignore"):
             array = np.asarray(data, None if data_type is None else data_type.dtype)
-        made: Value = self._build.constant(array, data_type, quantization)
-        return made
+        value: Value = self._build.constant(array, data_type, quantization)
+        return value
 
     def like(self, value: Value, data: object) -> Value:
         """Add a constant of the type of another value.
@@ -90,8 +90,8 @@ class Layers:
         Where the operation does not take elements of these types, it is computed with the next
         wider ones that it takes, and the output cast back.
         """
-        (made,) = self.layers(operation, inputs, (output,))
-        return made
+        (value,) = self.layers(operation, inputs, (output,))
+        return value
 
     def layers(
         self,
@@ -108,15 +108,15 @@ class Layers:
             None if value is None else self.cast(value, wide.get(value.info.data_type))
             for value in inputs
         ]
-        made = self._build.add_layer(operation, cast, ())
-        return tuple(self.cast(value, back.get(value.info.data_type)) for value in made)
+        values = self._build.add_layer(operation, cast, ())
+        return tuple(self.cast(value, back.get(value.info.data_type)) for value in values)
 
     def cast(self, value: Value, data_type: DataType | None) -> Value:
         """A value with its elements converted; itself if it is of that type, or None is given."""
         if data_type is None or value.info.data_type is data_type:
             return value
-        (made,) = self._build.add_layer(Cast(), (value,), (TensorInfo(None, data_type),))
-        return made  # type: ignore[no-any-return]  # the builder's values are the graph's
+        (converted,) = self._build.add_layer(Cast(), (value,), (TensorInfo(None, data_type),))
+        return converted  # type: ignore[no-any-return]  # the builder's values are the graph's
 
 
 def _wide_types(

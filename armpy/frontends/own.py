@@ -58,9 +58,9 @@ def armpy_register_custom_operators() -> list[CustomOperator]:
     ]
 
 
-def _call(module: str, function: str, *given: object) -> Any:  # Any: what the function returns
+def _call(module: str, function: str, *arguments: object) -> Any:  # Any: what the function returns
     """Call a function of this package; its module is imported when there is a file for it."""
-    return getattr(import_module(f"armpy.frontends.{module}"), function)(*given)
+    return getattr(import_module(f"armpy.frontends.{module}"), function)(*arguments)
 
 
 def _parse_tflite(file: ModelFile, settings: ParseSettings) -> Network:
@@ -74,6 +74,6 @@ def _parse_tflite(file: ModelFile, settings: ParseSettings) -> Network:
 def _tflite_signatures(file: ModelFile) -> list[ModelSignature]:
     """The signatures of a .tflite file."""
     return [
-        ModelSignature(found.name, tuple(found.inputs), tuple(found.outputs), found.is_main)
-        for found in _call("tflite.parser", "file_signatures", file).values()
+        ModelSignature(entry.name, tuple(entry.inputs), tuple(entry.outputs), entry.is_main)
+        for entry in _call("tflite.parser", "file_signatures", file).values()
     ]

@@ -68,8 +68,8 @@ class SizesValue(Value):
     sizes: Array
 
     def __init__(self, id: int, info: TensorInfo, name: str, sizes: Array) -> None:
-        for field, given in (("id", id), ("info", info), ("name", name), ("sizes", sizes)):
-            object.__setattr__(self, field, given)
+        for field, content in (("id", id), ("info", info), ("name", name), ("sizes", sizes)):
+            object.__setattr__(self, field, content)
 
     @property
     def data(self) -> Array:
@@ -171,12 +171,12 @@ class Variable:
 
 def consumers_of(layers: Iterable[Layer]) -> Mapping[Value, tuple[Layer, ...]]:
     """The layers that read each value, each of them once, in order."""
-    found: dict[Value, list[Layer]] = {}
+    by_value: dict[Value, list[Layer]] = {}
     for layer in layers:
         for value in dict.fromkeys(layer.inputs):
             if value is not None:
-                found.setdefault(value, []).append(layer)
-    return {value: tuple(readers) for value, readers in found.items()}
+                by_value.setdefault(value, []).append(layer)
+    return {value: tuple(readers) for value, readers in by_value.items()}
 
 
 @dataclass(frozen=True, eq=False, repr=False)

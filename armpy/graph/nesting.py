@@ -26,7 +26,7 @@ def graphs_of(operation: Operation, where: str = "") -> tuple[tuple[str, Graph],
     """
     if not isinstance(operation, ControlFlow):
         return ()
-    found = []
+    graphs = []
     for name, graph in operation.graphs:
         if not isinstance(graph, Graph):
             raise GraphValidationError(
@@ -42,8 +42,8 @@ def graphs_of(operation: Operation, where: str = "") -> tuple[tuple[str, Graph],
                 actual=", ".join(variable.value.name for variable in graph.variables),
                 fix="Keep the state in the outer graph and hand it in and out",
             )
-        found.append((name, graph))
-    return tuple(found)
+        graphs.append((name, graph))
+    return tuple(graphs)
 
 
 def nested_graphs(graph: Graph) -> tuple[Graph, ...]:
@@ -60,9 +60,9 @@ def nested_graphs(graph: Graph) -> tuple[Graph, ...]:
     while stack:
         top = stack[-1]
         inner = [
-            found for layer in top.layers for _, found in graphs_of(layer.operation, layer.where)
+            nested for layer in top.layers for _, nested in graphs_of(layer.operation, layer.where)
         ]
-        waiting = [found for found in inner if found not in depths]
+        waiting = [nested for nested in inner if nested not in depths]
         if waiting:
             if top in opened:  # all that it runs has been looked at since, but what it is in
                 raise GraphValidationError("control flow runs a graph that it is in", where="graph")
@@ -70,11 +70,11 @@ def nested_graphs(graph: Graph) -> tuple[Graph, ...]:
             stack += waiting
             continue
         stack.pop()
-        depths[top] = 1 + max((depths[found] for found in inner), default=-1)
+        depths[top] = 1 + max((depths[nested] for nested in inner), default=-1)
     if depths[graph] > MAX_NESTING:
         raise GraphValidationError(
             "control flow lies too deep in control flow",
             expected=f"at most {MAX_NESTING} levels",
             actual=str(depths[graph]),
         )
-    return tuple(found for found in depths if found is not graph)
+    return tuple(nested for nested in depths if nested is not graph)

@@ -133,8 +133,8 @@ class Network:
         InvalidArgumentError
             If no data type fits the array.
         """
-        made = constant_value(self._num_values, data, name, data_type, quantization)
-        return self._counted(made)
+        value = constant_value(self._num_values, data, name, data_type, quantization)
+        return self._counted(value)
 
     def variable(
         self,
@@ -280,8 +280,8 @@ class Network:
         names = output_names or [
             name if len(infos) == 1 else f"{name}:{i}" for i in range(len(infos))
         ]
-        made = tuple(self._new_value(info, n) for info, n in zip(infos, names, strict=True))
-        layer = Layer(layer_id, name, operation, tuple(trimmed), made, origins)
+        results = tuple(self._new_value(info, n) for info, n in zip(infos, names, strict=True))
+        layer = Layer(layer_id, name, operation, tuple(trimmed), results, origins)
         self._layers.append(layer)
         return layer
 

@@ -79,8 +79,8 @@ class Rewriter:
             return self._owned(constant_value(self._next_value, data, name))
         if data.dtype != object:  # which are strings or traced sizes
             data = np.asarray(data, info.data_type.dtype)
-        made = constant_value(self._next_value, data, name, info.data_type, info.quantization)
-        return self._owned(made)
+        value = constant_value(self._next_value, data, name, info.data_type, info.quantization)
+        return self._owned(value)
 
     def keep(self, layer: Layer, inputs: Inputs | None = None) -> Layer:
         """Add a layer with its operation; it reads `inputs`, else what stands for its operands."""
@@ -131,25 +131,25 @@ class Rewriter:
         origins: tuple[str, ...] = (),
     ) -> Layer:
         """Add a layer as `replace` does; its outputs are inferred already."""
-        made = tuple(
+        results = tuple(
             # The same value where possible, or every layer after it would be made anew.
             old
             if same_shape(info.shape, old.info.shape) and info == old.info and old in self._own
             else self.value(info, old.name)
             for info, old in zip(outputs, layer.outputs, strict=True)
         )
-        self._known.update(zip(layer.outputs, made, strict=True))
+        self._known.update(zip(layer.outputs, results, strict=True))
         if (
             operation is layer.operation
             and not origins
             and len(inputs) == len(layer.inputs)
             and all(map(is_, inputs, layer.inputs))
-            and all(map(is_, made, layer.outputs))
+            and all(map(is_, results, layer.outputs))
         ):
             self._layers.append(layer)
         else:
             origins = origins or layer.origins
-            made_layer = Layer(layer.id, layer.name, operation, tuple(inputs), made, origins)
+            made_layer = Layer(layer.id, layer.name, operation, tuple(inputs), results, origins)
             self._layers.append(made_layer)
         return self._layers[-1]
 
@@ -176,8 +176,8 @@ class Rewriter:
         origins: tuple[str, ...],
     ) -> Layer:
         """Add a layer as `insert` does; its outputs are inferred already."""
-        made = tuple(map(self.value, outputs, output_names))
-        layer = Layer(self.new_id(), name, operation, tuple(inputs), made, origins)
+        results = tuple(map(self.value, outputs, output_names))
+        layer = Layer(self.new_id(), name, operation, tuple(inputs), results, origins)
         self._layers.append(layer)
         return layer
 
@@ -222,7 +222,7 @@ class Rewriter:
                 check_assigned(variable.value, value)
                 variable = replace(variable, next_value=value)  # noqa: PLW2901 - the same one
             variables.append(variable)
-        made = replace(
+        rewritten = replace(
             graph,
             layers=tuple(self._layers),
             inputs=graph.inputs if inputs is None else tuple(inputs),
@@ -232,7 +232,7 @@ class Rewriter:
             if default_shapes is None
             else tuple(default_shapes),
         )
-        return remove_dead(made) if drop_dead else made
+        return remove_dead(rewritten) if drop_dead else rewritten
 
     def _owned(self, value: Value) -> Value:
         self._next_value += 1
@@ -253,7 +253,7 @@ def _inferred(
 
 def _names(layers: Iterable[Layer]) -> tuple[str, ...]:
     """The layers of the model that some layers were made from."""
-    return tuple(dict.fromkeys(name for one in layers for name in one.origins or (one.name,)))
+    return tuple(dict.fromkeys(name for layer in layers for name in layer.origins or (layer.name,)))
 
 
 def rewrite(

@@ -68,12 +68,12 @@ class SubgraphView:
         cls, layers: tuple[Layer, ...], is_read_outside: Callable[[Value], bool]
     ) -> SubgraphView:
         """The view of layers in order."""
-        made = {value for layer in layers for value in layer.outputs}
+        written = {value for layer in layers for value in layer.outputs}
         inputs = dict.fromkeys(
             value
             for layer in layers
             for value in layer.inputs
-            if value is not None and value.data is None and value not in made
+            if value is not None and value.data is None and value not in written
         )
         outputs = filter(is_read_outside, (v for layer in layers for v in layer.outputs))
         return cls(layers, tuple(inputs), tuple(outputs))
@@ -132,12 +132,12 @@ def select_subgraphs(graph: Graph, key: Callable[[Layer], Hashable | None]) -> l
             if value is not None and value in graph.producers
         }
         members[layer] = groups.place(key(layer), {groups.find(p) for p in parents})
-    found: dict[int, list[Layer]] = {}
+    by_group: dict[int, list[Layer]] = {}
     for layer, group in members.items():
-        found.setdefault(groups.find(group), []).append(layer)
+        by_group.setdefault(groups.find(group), []).append(layer)
     return [
         SubgraphView.of(graph, layers)
-        for group, layers in found.items()
+        for group, layers in by_group.items()
         if groups.keys[group] is not None
     ]
 

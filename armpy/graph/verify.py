@@ -69,11 +69,11 @@ def verify_graph(graph: Graph) -> None:
         _verify_constant(value)
 
 
-def _verify_unique(items: Iterable[Hashable], what: str) -> None:
+def _verify_unique(items: Iterable[Hashable], noun: str) -> None:
     """Check that nothing occurs twice."""
     repeated = sorted(str(item) for item, count in Counter(items).items() if count > 1)
     if repeated:
-        raise GraphValidationError(f"{what} repeat: {', '.join(repeated)}", where="graph")
+        raise GraphValidationError(f"{noun} repeat: {', '.join(repeated)}", where="graph")
 
 
 def _verify_constant(value: Value) -> None:

@@ -43,7 +43,7 @@ def describe_model(
     """
     network = model.runtime.get_network(model.network_id)
     loaded = [network, *getattr(network, "inner_networks", ())]
-    optimized = [one.optimized for one in loaded if one.optimized is not None]
+    optimized = [network.optimized for network in loaded if network.optimized is not None]
     return describe_network(
         model.graph,
         model.placement,
@@ -105,9 +105,9 @@ def describe_file(outline: FileOutline, problem: ParserError, *, file_bytes: int
         unsupported = dict(problem.operators)
     flat = flatten(outline)
     missing = {name.removesuffix(" in control flow") for name in unsupported}
-    for one in flat.operators:
-        if one.operator.kind in missing:
-            one.status = LayerStatus.UNSUPPORTED
+    for entry in flat.operators:
+        if entry.operator.kind in missing:
+            entry.status = LayerStatus.UNSUPPORTED
     return _facts(flat, file_bytes, unsupported, str(problem))
 
 
@@ -126,8 +126,8 @@ def _facts(
         if tensor.is_parameter and (readers := flat.consumers.get(index)):
             owned[readers[0]].append(tensor)
     layers = tuple(
-        _layer(flat, index, one, owned[index], is_loaded=not problem)
-        for index, one in enumerate(flat.operators)
+        _layer(flat, index, entry, owned[index], is_loaded=not problem)
+        for index, entry in enumerate(flat.operators)
     )
     learnt = [tensor for tensor, _ in flat.tensors if tensor.is_parameter]
     return ModelFacts(
@@ -149,25 +149,25 @@ def _facts(
 
 
 def _layer(
-    flat: Flat, index: int, one: FlatOperator, learnt: Sequence[FileTensor], *, is_loaded: bool
+    flat: Flat, index: int, entry: FlatOperator, learnt: Sequence[FileTensor], *, is_loaded: bool
 ) -> LayerFacts:
-    first = next((tensor for tensor in one.outputs if tensor != LEFT_OUT), None)
+    first = next((tensor for tensor in entry.outputs if tensor != LEFT_OUT), None)
     if is_loaded:
-        macs, operations = _work(one)
+        macs, operations = _work(entry)
     else:
         inputs, outputs = (
             [None if place == LEFT_OUT else flat.tensors[place][0] for place in places]
-            for places in (one.inputs, one.outputs)
+            for places in (entry.inputs, entry.outputs)
         )
-        macs, operations = estimate_macs(one.operator.kind, inputs, outputs), 0
-    places = [place for place in (*one.inputs, *one.outputs) if place != LEFT_OUT]
+        macs, operations = estimate_macs(entry.operator.kind, inputs, outputs), 0
+    places = [place for place in (*entry.inputs, *entry.outputs) if place != LEFT_OUT]
     return LayerFacts(
         index=index,
-        operator=one.operator.kind,
-        name=one.operator.name,
-        inside=one.inside,
-        inputs=one.inputs,
-        outputs=one.outputs,
+        operator=entry.operator.kind,
+        name=entry.operator.name,
+        inside=entry.inside,
+        inputs=entry.inputs,
+        outputs=entry.outputs,
         shape=None if first is None else _shape(flat, first),
         type="" if first is None else flat.tensors[first][0].type,
         parameters=sum(tensor.num_elements for tensor in learnt),
@@ -175,19 +175,19 @@ def _layer(
         macs=macs,
         operations=operations or 2 * macs,
         bytes_moved=sum(_size(flat, place) or 0 for place in places),
-        status=one.status,
-        backends=tuple(one.backends),
-        programs=tuple(one.programs),
-        into="" if one.into is None else flat.operators[one.into].operator.name,
-        refusals=tuple(one.refusals),
-        layer_names=tuple(one.names),
+        status=entry.status,
+        backends=tuple(entry.backends),
+        programs=tuple(entry.programs),
+        into="" if entry.into is None else flat.operators[entry.into].operator.name,
+        refusals=tuple(entry.refusals),
+        layer_names=tuple(entry.names),
     )
 
 
-def _work(one: FlatOperator) -> tuple[int, int]:
+def _work(entry: FlatOperator) -> tuple[int, int]:
     """Multiplications of an operator's layers that are added up, and all of their operations."""
     macs, flops = 0, 0.0
-    for layer in one.layers:
+    for layer in entry.layers:
         work = work_of(layer.operation, layer.input_infos, layer.output_infos)
         flops += work.flops
         if family_of(layer.operation.name) == "products":

@@ -80,16 +80,16 @@ def flatten(outline: FileOutline) -> Flat:
             inputs, outputs = _moved(operator.inputs, first), _moved(operator.outputs, first)
             operators.append(FlatOperator(operator, inputs, outputs, inside, parent))
     readers: dict[int, list[int]] = defaultdict(list)
-    for index, one in enumerate(operators):
-        for tensor in dict.fromkeys(one.inputs):
+    for index, entry in enumerate(operators):
+        for tensor in dict.fromkeys(entry.inputs):
             readers[tensor].append(index)
     return Flat(
         tuple(operators),
         tuple(tensors),
         outline.graphs[0].inputs,
         outline.graphs[0].outputs,
-        {t: i for i, one in enumerate(operators) for t in one.outputs if t != LEFT_OUT},
-        {tensor: tuple(found) for tensor, found in readers.items()},
+        {t: i for i, entry in enumerate(operators) for t in entry.outputs if t != LEFT_OUT},
+        {tensor: tuple(places) for tensor, places in readers.items()},
         Linker([(o.inside, o.operator.name, o.operator.layer_names) for o in operators]),
     )
 
@@ -104,13 +104,13 @@ def outline_of_graph(graph: Graph) -> FileOutline:
     graphs: list[FileGraph | None] = []
     places: dict[Graph, int] = {}
 
-    def add(one: Graph) -> int:
-        place = places[one] = len(graphs)
+    def add(part: Graph) -> int:
+        place = places[part] = len(graphs)
         graphs.append(None)
-        values = list(one.values())
+        values = list(part.values())
         numbers = {value: number for number, value in enumerate(values)}
         operators = []
-        for layer in one.layers:
+        for layer in part.layers:
             runs = tuple(
                 (name, places[inner] if inner in places else add(inner))
                 for name, inner in graphs_of(layer.operation)
@@ -123,13 +123,13 @@ def outline_of_graph(graph: Graph) -> FileOutline:
             "",
             tuple(_tensor(value) for value in values),
             tuple(operators),
-            tuple(numbers[value] for value in one.inputs),
-            tuple(numbers[value] for value in one.outputs),
+            tuple(numbers[value] for value in part.inputs),
+            tuple(numbers[value] for value in part.outputs),
         )
         return place
 
     add(graph)
-    return FileOutline(tuple(made for made in graphs if made is not None))
+    return FileOutline(tuple(outline for outline in graphs if outline is not None))
 
 
 def _tensor(value: Value) -> FileTensor:

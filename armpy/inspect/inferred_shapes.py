@@ -42,11 +42,11 @@ def _bound(graph: Graph, shapes: dict[str, tuple[int, ...]], evaluator: Evaluato
     """A graph with the shapes of its inputs; as it is where these do not go together."""
     if graph.is_fully_shaped:
         return graph
-    given = [shapes.get(value.name) for value in graph.inputs]
-    if not any(given):
-        given = list(graph.default_shapes)
+    input_shapes = [shapes.get(value.name) for value in graph.inputs]
+    if not any(input_shapes):
+        input_shapes = list(graph.default_shapes)
     try:
-        return specialize(graph, given, (), evaluator)
+        return specialize(graph, input_shapes, (), evaluator)
     except ArmpyError:  # running it raises the error; here shapes stay open
         return graph
 
@@ -54,8 +54,8 @@ def _bound(graph: Graph, shapes: dict[str, tuple[int, ...]], evaluator: Evaluato
 def _walk(graph: Graph, flat: Flat, inside: str, place: str) -> None:
     """Link a graph's layers, and those of graphs that they run."""
     for layer in graph.layers:
-        found = flat.linker.find(layer.name, inside)
-        operator = None if found is None else flat.operators[found]
+        index = flat.linker.find(layer.name, inside)
+        operator = None if index is None else flat.operators[index]
         for role, inner in graphs_of(layer.operation):
             here = f"{place}{layer.name}/{role}"
             if here not in flat.insides:

@@ -44,20 +44,20 @@ def _placed(flat: Flat, index: int, layer: LayerPlacement, origins: Origins) -> 
         alike = [
             place
             for place in places
-            if any(each.operation.name == operation for each in flat.operators[place].layers)
+            if any(member.operation.name == operation for member in flat.operators[place].layers)
         ]
         if operation and alike and main not in alike:
             main = alike[0]
         members.update(dict.fromkeys(places))
         for place in places:
-            one = flat.operators[place]
-            one.backends.setdefault(layer.backend)
-            one.programs.setdefault(index)
+            entry = flat.operators[place]
+            entry.backends.setdefault(layer.backend)
+            entry.programs.setdefault(index)
             if place == main or main is None:
-                one.status, one.into = LayerStatus.RUNS, None
-                one.names.setdefault(name)
-            elif one.status is not LayerStatus.RUNS:  # a part of another one's layer
-                one.status, one.into = LayerStatus.FUSED, main
+                entry.status, entry.into = LayerStatus.RUNS, None
+                entry.names.setdefault(name)
+            elif entry.status is not LayerStatus.RUNS:  # a part of another one's layer
+                entry.status, entry.into = LayerStatus.FUSED, main
     title = f"{layer.inside}/{layer.layer}" if layer.inside else layer.layer
     layers = tuple(sorted(members))
     return ProgramFacts(index, layer.operation, title, layer.backend, layer.partition, layers)
@@ -76,84 +76,84 @@ def _parts(layer: LayerPlacement, origins: Origins) -> Iterator[tuple[str, str, 
 
 def _inherit(flat: Flat) -> None:
     """Operators of a graph that a backend runs with the layer around it run there, too."""
-    for one in flat.operators:
-        if one.parent is None or one.status is not LayerStatus.UNPLACED:
+    for entry in flat.operators:
+        if entry.parent is None or entry.status is not LayerStatus.UNPLACED:
             continue
-        outer = flat.operators[one.parent]
+        outer = flat.operators[entry.parent]
         if outer.operator.kind == "CALL_ONCE":
-            one.status = LayerStatus.CONSTANT
+            entry.status = LayerStatus.CONSTANT
         elif outer.status is LayerStatus.RUNS and not any(
             # Layers of the graph are placed one by one.
-            each.programs and each.names and each.inside == one.inside
-            for each in flat.operators
+            member.programs and member.names and member.inside == entry.inside
+            for member in flat.operators
         ):
-            one.status = LayerStatus.RUNS
-            one.backends, one.programs = dict(outer.backends), dict(outer.programs)
+            entry.status = LayerStatus.RUNS
+            entry.backends, entry.programs = dict(outer.backends), dict(outer.programs)
 
 
 def _explain(flat: Flat) -> None:
     """Say of those that run nowhere why they need not."""
     constants = _constants(flat)
-    for index, one in enumerate(flat.operators):
-        if one.status is not LayerStatus.UNPLACED:
+    for index, entry in enumerate(flat.operators):
+        if entry.status is not LayerStatus.UNPLACED:
             continue
-        if one.operator.kind in _STATE:
-            one.status = LayerStatus.STATE
+        if entry.operator.kind in _STATE:
+            entry.status = LayerStatus.STATE
         elif index in constants:
-            one.status = LayerStatus.CONSTANT
-        elif (other := _converted_with(flat, one)) is not None:
-            one.status, one.into = LayerStatus.FUSED, other
+            entry.status = LayerStatus.CONSTANT
+        elif (other := _converted_with(flat, entry)) is not None:
+            entry.status, entry.into = LayerStatus.FUSED, other
         else:
-            one.status = LayerStatus.DROPPED
+            entry.status = LayerStatus.DROPPED
 
 
 def _constants(flat: Flat) -> set[int]:
     """The unplaced operators that read nothing but what is known when the model is loaded."""
     known = {i for i, (tensor, _) in enumerate(flat.tensors) if tensor.is_constant}
-    found = set()
-    for index, one in enumerate(flat.operators):
-        if one.operator.kind in _STATE or one.status is not LayerStatus.UNPLACED:
+    known_places = set()
+    for index, entry in enumerate(flat.operators):
+        if entry.operator.kind in _STATE or entry.status is not LayerStatus.UNPLACED:
             continue
-        reads = [tensor for tensor in one.inputs if tensor != LEFT_OUT]
-        if one.operator.kind in _SHAPES or all(tensor in known for tensor in reads):
-            found.add(index)
-            known.update(one.outputs)
-    return found
+        reads = [tensor for tensor in entry.inputs if tensor != LEFT_OUT]
+        if entry.operator.kind in _SHAPES or all(tensor in known for tensor in reads):
+            known_places.add(index)
+            known.update(entry.outputs)
+    return known_places
 
 
-def _converted_with(flat: Flat, one: FlatOperator) -> int | None:
+def _converted_with(flat: Flat, entry: FlatOperator) -> int | None:
     """The operator that one was joined with for quantisation: the nearest that runs."""
-    readers = [r for tensor in one.outputs for r in flat.consumers.get(tensor, ())]
-    ends = [each for r in readers if (each := flat.operators[r]).operator.kind in _CONVERSIONS]
-    if one.operator.kind not in _CONVERSIONS and not any(
-        each.status is LayerStatus.UNPLACED or each.into is not None for each in ends
+    readers = [r for tensor in entry.outputs for r in flat.consumers.get(tensor, ())]
+    ends = [end for r in readers if (end := flat.operators[r]).operator.kind in _CONVERSIONS]
+    if entry.operator.kind not in _CONVERSIONS and not any(
+        end.status is LayerStatus.UNPLACED or end.into is not None for end in ends
     ):
         return None
-    writers = [flat.producers[t] for t in one.inputs if t in flat.producers]
-    reads_first = one.operator.kind in ("DequantizeLinear", "DEQUANTIZE")
+    writers = [flat.producers[t] for t in entry.inputs if t in flat.producers]
+    reads_first = entry.operator.kind in ("DequantizeLinear", "DEQUANTIZE")
     near = [*readers, *writers] if reads_first else [*writers, *readers]
-    found = _first_running(flat, near)
-    return _first_running(flat, _beyond(flat, near)) if found is None else found
+    nearest = _first_running(flat, near)
+    return _first_running(flat, _beyond(flat, near)) if nearest is None else nearest
 
 
 def _first_running(flat: Flat, places: Iterable[int]) -> int | None:
     """The first of some operators that has layers of its own, or what one of them is in."""
     for place in places:
-        one = flat.operators[place]
-        if one.status is LayerStatus.RUNS:
+        entry = flat.operators[place]
+        if entry.status is LayerStatus.RUNS:
             return place
-        if one.into is not None:
-            return one.into
+        if entry.into is not None:
+            return entry.into
     return None
 
 
 def _beyond(flat: Flat, places: Collection[int]) -> list[int]:
     """Return the operators that write what some operators read, and that read what they write."""
-    found = dict.fromkeys(places)
+    beyond = dict.fromkeys(places)
     for place in places:
-        one = flat.operators[place]
-        written = (flat.producers[tensor] for tensor in one.inputs if tensor in flat.producers)
-        found.update(dict.fromkeys(written))
-        for tensor in one.outputs:
-            found.update(dict.fromkeys(flat.consumers.get(tensor, ())))
-    return list(found)
+        entry = flat.operators[place]
+        written = (flat.producers[tensor] for tensor in entry.inputs if tensor in flat.producers)
+        beyond.update(dict.fromkeys(written))
+        for tensor in entry.outputs:
+            beyond.update(dict.fromkeys(flat.consumers.get(tensor, ())))
+    return list(beyond)

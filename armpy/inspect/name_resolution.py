@@ -32,9 +32,9 @@ class Linker:
         self._places: dict[tuple[str, str], int] = {}
         self._anywhere: dict[str, int] = {}
         for place, (inside, name, others) in enumerate(names):
-            for one in others or (name,):
-                self._places.setdefault((inside, one), place)
-                self._anywhere.setdefault(one, place)
+            for alias in others or (name,):
+                self._places.setdefault((inside, alias), place)
+                self._anywhere.setdefault(alias, place)
 
     def find(self, name: str, inside: str = "") -> int | None:
         """The file's layer that a layer of the network belongs to; None if there is none.
@@ -56,8 +56,8 @@ class Linker:
 
     def find_all(self, names: Iterable[str], inside: str = "") -> tuple[int, ...]:
         """The file's layers that some names stand for, each once, in the file's order."""
-        found = {self.find(name, inside) for name in names}
-        return tuple(sorted(place for place in found if place is not None))
+        places = {self.find(name, inside) for name in names}
+        return tuple(sorted(place for place in places if place is not None))
 
 
 def _beginnings(name: str) -> Iterator[str]:

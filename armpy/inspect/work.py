@@ -36,11 +36,11 @@ def work_of(operation: Operation, inputs: OperandInfos, outputs: Sequence[Tensor
     -----
     Control flow counts what it moves itself, not the graphs that it runs.
     """
-    given = [info for info in inputs if info is not None]
-    size_bytes = sum(_elements(i) * i.data_type.size_bytes for i in (*given, *outputs))
+    infos = [info for info in inputs if info is not None]
+    size_bytes = sum(_elements(i) * i.data_type.size_bytes for i in (*infos, *outputs))
     # A vendor's operation has no count, and looks at each element at least.
     count = _COUNTS.get(operation.name, _element_by_element)
-    return Work(float(count(operation, given, outputs)), float(size_bytes))
+    return Work(float(count(operation, infos, outputs)), float(size_bytes))
 
 
 def family_of(name: str) -> str:

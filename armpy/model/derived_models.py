@@ -52,18 +52,18 @@ def _derived(
         shares_state_with=model.handle if shares_state else None,
         again=again(derivation),
     )
-    made: ModelT = type(model)(
+    derived: ModelT = type(model)(
         handle,
         quantize_inputs=model.quantize_inputs,
         dequantize_outputs=model.dequantize_outputs,
         provenance=Provenance(derivation=derivation, read_metadata=model.provenance.read_metadata),
     )
-    return made
+    return derived
 
 
 def again(derivation: Derivation) -> Callable[[], object] | None:
     """Return a function that derives the model again in another process that compiles it."""
-    model, method, given = derivation
+    model, method, arguments = derivation
     if not model.handle.in_background:
         return None
     # Weak: the network has it, and would keep the runtime, whose end is the network's.
@@ -73,6 +73,6 @@ def again(derivation: Derivation) -> Callable[[], object] | None:
         model = reference()
         if model is None:
             raise InvalidArgumentError("the model that this one was made of is gone")
-        return waiting(derived_recipe(Derivation(model, method, given)))
+        return waiting(derived_recipe(Derivation(model, method, arguments)))
 
     return recipe

@@ -57,8 +57,8 @@ class TensorRole:
 
 def single_user(roles: Sequence[TensorRole]) -> BackendId | None:
     """The one backend that all roles are of; None if there are several, or it is the core."""
-    found = {backend_id for role in roles for backend_id in role.backends or (HOST,)}
-    return found.pop() if len(found) == 1 and HOST not in found else None
+    users = {backend_id for role in roles for backend_id in role.backends or (HOST,)}
+    return users.pop() if len(users) == 1 and HOST not in users else None
 
 
 def allocate_device_memory(
@@ -94,7 +94,7 @@ def allocate_device_memory(
     )
     # Backends of one id may be other objects in other runtimes: what one of them makes, the
     # others import or not.
-    backend = next(one for one in roles[0].network.backends if one.get_id() == user)
+    backend = next(backend for backend in roles[0].network.backends if backend.get_id() == user)
     try:
         return backend.allocate_device_memory(request)
     # A refusal is no error: the caller takes host memory, and the log says why it is slower.
@@ -109,7 +109,7 @@ def works_in_host_memory(roles: Sequence[TensorRole]) -> bool:
     user = single_user(roles)
     if user is None:
         return False
-    backend = next(one for one in roles[0].network.backends if one.get_id() == user)
+    backend = next(backend for backend in roles[0].network.backends if backend.get_id() == user)
     factories, _ = handle_factories(backend)
     return bool(MemorySource.MALLOC & factories[0].export_sources)
 
@@ -143,7 +143,7 @@ def allocate_memory(
     >>> y = first.import_outputs({"y": memory})                    # doctest: +SKIP
     >>> x = second.import_inputs({"x": memory})                    # doctest: +SKIP
     """
-    wanted = [(*one, False) for one in inputs] + [(*one, True) for one in outputs]
+    wanted = [(*role, False) for role in inputs] + [(*role, True) for role in outputs]
     roles = [_role(model, name, is_output=is_output) for model, name, is_output in wanted]
     if not roles:
         raise InvalidArgumentError("the memory is for nothing", expected="an input or output")

@@ -214,11 +214,11 @@ class ArchivedNetwork:
         outputs = tuple([OutputSlot(value.name, info) for value, info in named])
         plan: Any = program  # Any: only its `run` is used
         inputs = self._slots(program.shapes)
-        made = BoundProgram(program.shapes, plan, plan.run, _bind, True, inputs, outputs)
-        self._prepared[program.shapes] = made
+        bound = BoundProgram(program.shapes, plan, plan.run, _bind, True, inputs, outputs)
+        self._prepared[program.shapes] = bound
         if len(self._prepared) > MOST_SHAPES:
             self._prepared.popitem(last=False)
-        return made
+        return bound
 
     def invoke(self, asked: Invocation) -> dict[str, Array]:
         """Execute once; as of `LoadedNetwork`, which is loaded for what takes more than arrays."""
@@ -286,8 +286,8 @@ class ArchivedNetwork:
         if prepared is not None:
             self._prepared.move_to_end(shapes)
             return prepared
-        found = None if self._find is None else self._find(shapes)
-        return None if found is None else self._keep(found)
+        archived = None if self._find is None else self._find(shapes)
+        return None if archived is None else self._keep(archived)
 
     @property
     def placement(self) -> Placement | None:

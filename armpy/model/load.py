@@ -109,9 +109,9 @@ def load(
     >>> model = armpy.load("model.tflite")                          # doctest: +SKIP
     >>> outputs = model(image)                                      # doctest: +SKIP
     """
-    given = dict(locals())  # the parameters, as there is nothing else yet: none is forgotten
-    source = as_source(given.pop("source"))
-    request = LoadRequest(source, LoadOptions(**given))
+    arguments = dict(locals())  # the parameters, as there is nothing else yet: none is forgotten
+    source = as_source(arguments.pop("source"))
+    request = LoadRequest(source, LoadOptions(**arguments))
     state = file_state(source)
     model = _loaded(request)
     model.provenance.complete(request.settled(), state, load)
@@ -137,9 +137,9 @@ def _loaded(request: LoadRequest) -> Model:
 
         settled = request.settled()
         again = partial(_from_file, settled)
-        found = load_cached(settled, path, again, lambda: cached_path(settled.settled()) == path)
-        if found is not None:
-            return found
+        cached = load_cached(settled, path, again, lambda: cached_path(settled.settled()) == path)
+        if cached is not None:
+            return cached
     model = _from_file(request)
     # What is compiled in the background is kept by the process that compiles.
     if path is not None and not model.handle.is_compiling:

@@ -267,7 +267,7 @@ class LoadOptions:
 
 def options_to_save(options: LoadOptions | RuntimeOptions) -> dict[str, object]:
     """Options that a compiled model says it was made with, as its file has them."""
-    return {name: _plain(getattr(options, name)) for name, one in OPTIONS.items() if one.is_saved}
+    return {name: _plain(getattr(options, name)) for name, item in OPTIONS.items() if item.is_saved}
 
 
 def differing_options(

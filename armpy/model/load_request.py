@@ -84,9 +84,9 @@ def _contents(file: Any) -> bytes:  # Any: whatever can be read
     return bytes(read)
 
 
-def _no_source(failed: str, given: object, fix: str = "") -> InvalidArgumentError:
+def _no_source(failed: str, source: object, fix: str = "") -> InvalidArgumentError:
     """The error for what cannot be loaded."""
-    kind = type(given).__qualname__
+    kind = type(source).__qualname__
     fixes = {
         "Network": "Make a model of it with armpy.Model(network)",
         "Graph": "Make a model of it with armpy.Model(graph)",
@@ -97,7 +97,7 @@ def _no_source(failed: str, given: object, fix: str = "") -> InvalidArgumentErro
         failed,
         where="load",
         expected="a path, the bytes of a model file, or a file opened with open(path, 'rb')",
-        actual=repr(given) if isinstance(given, str) or given is None else kind,
+        actual=repr(source) if isinstance(source, str) or source is None else kind,
         fix=fix or fixes.get(kind, ""),
     )
 

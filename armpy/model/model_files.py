@@ -71,10 +71,10 @@ def load_file(request: LoadRequest, load: Callable[..., object]) -> Model:
     del file  # the network keeps of it what it needs
     # Without the runtime: the network has it, whose end is the runtime's.
     settled = replace(request.settled(), options=replace(asked, runtime=None))
-    given = None if is_own else options
+    front_end_options = None if is_own else options
 
     def recipe() -> object:
-        return waiting(loaded_recipe(load, settled, files, given))
+        return waiting(loaded_recipe(load, settled, files, front_end_options))
 
     if runtime is None:
         runtime = Runtime(options, found=registry)
@@ -141,9 +141,9 @@ class ModelOrigin:
         ParserError if none takes the file.
         """
         chosen = FrontEnds(registry.plugins).choose(file, front_end)
-        given = chosen.check_options(options or {})
+        checked = chosen.check_options(options or {})
         custom = partial(custom_operators, registry.plugins)
-        return cls(source, chosen, given, memory_limit_bytes, custom)
+        return cls(source, chosen, checked, memory_limit_bytes, custom)
 
     def parse(self, file: ModelFile, signature: str | None) -> Network | Graph:
         """The network of the file, or of one of its signatures."""
@@ -188,7 +188,7 @@ class ModelOrigin:
 
     def signature_names(self) -> tuple[str, ...]:
         """Names of the file's signatures."""
-        return tuple(found.name for found in self.signatures())
+        return tuple(signature.name for signature in self.signatures())
 
     def open_signature(
         self, state: FileState, name: str, signatures: Signatures[Model], first: Model

@@ -140,11 +140,11 @@ class NetworkHandle:
         with self._lock:
             if isinstance(self.current, ArchivedNetwork):  # no other thread was faster
                 assert self._load_whole is not None
-                made = self._load_whole()
-                self._runtime, self._network_id = made._runtime, made._network_id
-                self._properties, self._closes_runtime = made._properties, made._closes_runtime
-                self._read_source = made._read_source
-                self.current = made.current  # last: a thread that sees it may use the others
+                whole = self._load_whole()
+                self._runtime, self._network_id = whole._runtime, whole._network_id
+                self._properties, self._closes_runtime = whole._properties, whole._closes_runtime
+                self._read_source = whole._read_source
+                self.current = whole.current  # last: a thread that sees it may use the others
             self.check_open()
             return self.current  # type: ignore[return-value]  # a whole one by now
 

@@ -80,8 +80,8 @@ class ModelRecipe:
     def __call__(self) -> Any:
         """Make it."""
         model = self.first.make()
-        for method, given in self.steps:
-            model = getattr(model, method)(given)
+        for method, arguments in self.steps:
+            model = getattr(model, method)(arguments)
         return model
 
 

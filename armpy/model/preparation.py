@@ -23,9 +23,9 @@ def input_shapes(
     shapes : mapping of str to tuple of int, optional
         Those that differ from the default.
     """
-    given = shapes or {}
+    by_name = shapes or {}
     names = [value.name for value in graph.inputs]
-    unknown = [name for name in given if name not in names]
+    unknown = [name for name in by_name if name not in names]
     if unknown:
         raise InvalidArgumentError(
             "the network has no such input",
@@ -34,7 +34,7 @@ def input_shapes(
         )
     chosen = []
     for value, default in zip(graph.inputs, graph.default_shapes, strict=True):
-        shape = given.get(value.name)
+        shape = by_name.get(value.name)
         if shape is None:
             shape = value.info.known_shape if value.info.is_fully_shaped else default
         if shape is None:

@@ -52,13 +52,13 @@ class Signatures(Generic[ModelT]):
             first = self._first = self._first or asked  # there are no others before the first asks
             if name == self.first_name:
                 return first
-            found = self._others.get(name)
-            if found is None or found.is_closed:
+            model = self._others.get(name)
+            if model is None or model.is_closed:
                 names = self.names
                 if self._open_model is None or name not in names:
                     raise no_signature(name, names)
-                found = self._others[name] = self._open_model(name, self, first)
-            return found
+                model = self._others[name] = self._open_model(name, self, first)
+            return model
 
     def close(self, model: object) -> None:
         """Close what was opened besides the first model, if that is the one that is closed."""
@@ -93,15 +93,15 @@ class OutputSubsets(Generic[ModelT]):
     def get(self, key: Hashable, make: Callable[[], ModelT]) -> ModelT:
         """The model of a key, made if there is none."""
         with self._lock:
-            found = self._kept.pop(key, None)
-            if found is None or found.is_closed:
-                found = make()
+            model = self._kept.pop(key, None)
+            if model is None or model.is_closed:
+                model = make()
                 # Not at exit: by then backends may be gone, and the process gives all back.
-                weakref.finalize(found, _unload, found.runtime, found.network_id).atexit = False
-            self._kept[key] = found
+                weakref.finalize(model, _unload, model.runtime, model.network_id).atexit = False
+            self._kept[key] = model
             while len(self._kept) > MOST_KEPT:
                 del self._kept[next(iter(self._kept))]
-            return found
+            return model
 
     def close(self) -> None:
         """Close all of them."""

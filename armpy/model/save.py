@@ -114,20 +114,20 @@ def save_model(
     signatures: list[dict[str, object]] = []
     # The model's own network first: the file's first section is what it is loaded as.
     for name, named in ((contents.signature, network), *contents.others):
-        one = named.original or named
-        section = sections_of.setdefault(one, f"{MODEL}/{len(sections_of)}" if records else MODEL)
+        whole = named.original or named
+        section = sections_of.setdefault(whole, f"{MODEL}/{len(sections_of)}" if records else MODEL)
         signatures.append({"name": name, "section": section})
-        if one is not named:
+        if whole is not named:
             inputs = [value.name for value in named.graph.inputs]
             signatures[-1] |= {"inputs": inputs, "outputs": named.graph.output_names}
         if section in records:
             continue
-        for inner in (one, *one.subgraphs.networks):
+        for inner in (whole, *whole.subgraphs.networks):
             for plan in compiled_programs([*inner.plan_cache.plans.values()]):
-                programs.add(plan, one.backends)
-        latest = _compiled(one.latest)
+                programs.add(plan, whole.backends)
+        latest = _compiled(whole.latest)
         optimized = None if latest is None else latest.network
-        records[section] = NetworkWriter(arrays).record(one.graph, optimized)
+        records[section] = NetworkWriter(arrays).record(whole.graph, optimized)
     # After all programs are known, and before any text is written: a constant may lie in any of
     # them, and the texts say where.
     if shares:
@@ -393,7 +393,7 @@ class _Programs:
             "target": target,
             "layers": len(view.layers),
             "first": view.layers[0].name,
-            "layer_ids": [one.id for one in view.layers],
+            "layer_ids": [layer.id for layer in view.layers],
             "shapes": [list(shape) for shape in operation.output_shapes],
             "working_bytes": operation.working_bytes,
             "about": dict(saved.about),
@@ -407,7 +407,7 @@ class _Programs:
 def _view(network: OptimizedNetwork, layer: Layer) -> SubgraphView:
     """The layers that a compiled one stands for."""
     ids = set(network.origins.get(layer.id, ()))
-    layers = [one for one in network.source.layers if one.id in ids]
+    layers = [layer for layer in network.source.layers if layer.id in ids]
     return SubgraphView.of(network.source, layers)
 
 

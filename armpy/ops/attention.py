@@ -156,11 +156,11 @@ class Attention(Operation):
         return 2 * size * batch * heads * queries * key.known_shape[2]
 
 
-def _require_equal(one: Dimension, other: Dimension, what: str) -> None:
+def _require_equal(dim: Dimension, other: Dimension, noun: str) -> None:
     """Check that two dimensions do not differ."""
     require(
-        one is None or other is None or one == other,
-        f"the {what} differ",
-        expected=str(one),
+        dim is None or other is None or dim == other,
+        f"the {noun} differ",
+        expected=str(dim),
         actual=other,
     )

@@ -192,11 +192,11 @@ def _times(size: Dimension, factor: int) -> Dimension:
     return None if size is None else size * factor
 
 
-def _over(size: Dimension, divisor: int, what: str) -> Dimension:
+def _over(size: Dimension, divisor: int, noun: str) -> Dimension:
     """A size divided by a number that must divide it; None if not known."""
     require(
         size is None or size % divisor == 0,
-        f"the {what} do not split into blocks",
+        f"the {noun} do not split into blocks",
         expected=f"a multiple of {divisor}",
         actual=size,
     )

@@ -60,11 +60,11 @@ class ControlFlow(Operation):
             If the operands or graphs do not go together.
         """
         known = self._known_outputs(inputs)
-        given = [declared[i] if i < len(declared) else None for i in range(len(known))]
-        for number, (info, own) in enumerate(zip(given, known, strict=True)):
+        infos = [declared[i] if i < len(declared) else None for i in range(len(known))]
+        for number, (info, own) in enumerate(zip(infos, known, strict=True)):
             if info is not None:
                 _require_same_type(f"output {number}", info, own, "the layer", "its graphs")
-        pairs = zip(given, known, strict=True)
+        pairs = zip(infos, known, strict=True)
         # What the graphs say is known even where an input's rank is not.
         return super().infer(inputs, [i if i and i.shape is not None else own for i, own in pairs])
 
@@ -121,9 +121,9 @@ class If(ControlFlow):
             actual=f"{len(outputs[1])} (else)",
         )
         pairs = list(zip(*outputs, strict=True))
-        for number, (one, other) in enumerate(pairs):
-            _require_same_type(f"output {number}", one, other, "then", "else")
-        return tuple(_common_info(one, other) for one, other in pairs)
+        for number, (info, other) in enumerate(pairs):
+            _require_same_type(f"output {number}", info, other, "then", "else")
+        return tuple(_common_info(info, other) for info, other in pairs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,13 +186,13 @@ class While(ControlFlow):
         return tuple(_common_info(before, after) for before, after in pairs)
 
 
-def _require_condition(info: TensorInfo | None, what: str) -> None:
+def _require_condition(info: TensorInfo | None, noun: str) -> None:
     """Check that a tensor is one truth value."""
     require(
         info is not None
         and info.data_type is DataType.BOOLEAN
         and not any(dim not in (1, None) for dim in info.shape or ()),
-        f"{what} is not one truth value",
+        f"{noun} is not one truth value",
         expected="BOOLEAN of one element",
         actual=str(info),
     )
@@ -207,36 +207,36 @@ def _require_inputs(name: str, graph: Subgraph, inputs: OperandInfos) -> None:
         expected=str(len(wanted)),
         actual=str(len(inputs)),
     )
-    for number, (info, given) in enumerate(zip(wanted, inputs, strict=True)):
-        if given is None:
+    for number, (info, actual) in enumerate(zip(wanted, inputs, strict=True)):
+        if actual is None:
             continue
-        _require_same_type(f"input {number}", info, given, f"the {name} graph", "the layer")
+        _require_same_type(f"input {number}", info, actual, f"the {name} graph", "the layer")
         require(
-            shapes_agree(info.shape, given.shape),
+            shapes_agree(info.shape, actual.shape),
             f"input {number} of the {name} graph has another shape than the layer's",
             expected=format_shape(info.shape),
-            actual=format_shape(given.shape),
+            actual=format_shape(actual.shape),
         )
 
 
 def _require_same_type(
-    what: str, one: TensorInfo, other: TensorInfo, one_side: str, other_side: str
+    noun: str, info: TensorInfo, other: TensorInfo, one_side: str, other_side: str
 ) -> None:
     """Check that two tensors have the same type and quantisation."""
-    if one.data_type is other.data_type and one.quantization == other.quantization:
+    if info.data_type is other.data_type and info.quantization == other.quantization:
         return  # before texts are made: graphs may have many inputs
     require(
         False,
-        f"{what} has different types for {one_side} and for {other_side}",
-        expected=str(one.with_shape(None)),
+        f"{noun} has different types for {one_side} and for {other_side}",
+        expected=str(info.with_shape(None)),
         actual=str(other.with_shape(None)),
     )
 
 
-def _common_info(one: TensorInfo, other: TensorInfo) -> TensorInfo:
+def _common_info(info: TensorInfo, other: TensorInfo) -> TensorInfo:
     """Info of a tensor that is the one or the other; None for dimensions that differ."""
     shape: Shape | None = None
-    if one.shape is not None and other.shape is not None and len(one.shape) == len(other.shape):
-        pairs = zip(one.shape, other.shape, strict=True)
+    if info.shape is not None and other.shape is not None and len(info.shape) == len(other.shape):
+        pairs = zip(info.shape, other.shape, strict=True)
         shape = tuple(a if a == b else None for a, b in pairs)
-    return TensorInfo(shape, one.data_type, one.quantization)
+    return TensorInfo(shape, info.data_type, info.quantization)

@@ -314,13 +314,13 @@ def check_volume(operation: WindowedConvolution) -> None:
         actual=operation.data_layout.name,
     )
     check_padding(operation.padding, 3)
-    for what in ("stride", "dilation"):
-        steps: tuple[int, ...] = getattr(operation, what)
+    for name in ("stride", "dilation"):
+        steps: tuple[int, ...] = getattr(operation, name)
         require(
             len(steps) == 3 and min(steps) >= 1,
-            f"the {what} cannot be used",
+            f"the {name} cannot be used",
             expected="3 numbers of 1 or more",
             actual=steps,
         )
         for step in steps:
-            check_step(what, step)
+            check_step(name, step)

@@ -27,11 +27,11 @@ _BOXES = DataType.QASYMM_U16
 _BOX_LENGTH = 4
 
 
-def _require_boxes_per(count: Dimension, coordinates: Dimension, what: str) -> None:
+def _require_boxes_per(count: Dimension, coordinates: Dimension, noun: str) -> None:
     """Check that there is one box for each of what is counted."""
     require(
         count is None or coordinates is None or coordinates == _BOX_LENGTH * count,
-        f"there is not one box per {what}",
+        f"there is not one box per {noun}",
         expected=f"{_BOX_LENGTH} numbers for each of {count}",
         actual=coordinates,
     )

@@ -173,10 +173,10 @@ def _normalized_shape(
     (shape, *others) = (info.shape for info in inputs if info is not None)
     distinct_axes(axes, len(shape or ()))
     for other in others:
-        found = broadcast_shapes(shape, other) or ()
-        fits = len(found) == len(shape or ()) and all(
+        result = broadcast_shapes(shape, other) or ()
+        fits = len(result) == len(shape or ()) and all(
             dim is None or size is None or dim == size
-            for dim, size in zip(found, shape or (), strict=True)
+            for dim, size in zip(result, shape or (), strict=True)
         )
         require(
             fits,

@@ -178,11 +178,11 @@ class MaxPoolWithIndices(Operation):
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
         """(n, ..., c) twice; sizes as in `window_output`."""
         shape = inputs[0].shape or ()
-        for what in ("pool_size", "stride", "dilation"):
-            numbers: tuple[int, ...] = getattr(self, what)
+        for name in ("pool_size", "stride", "dilation"):
+            numbers: tuple[int, ...] = getattr(self, name)
             require(
                 len(numbers) == len(shape) - 2,
-                f"the {what} does not fit the input",
+                f"the {name} does not fit the input",
                 expected=f"{len(shape) - 2} numbers",
                 actual=numbers,
             )

@@ -147,12 +147,12 @@ class RecurrentSequence(Operation):
         """Functions and their parameters; operands that only an LSTM has."""
         count = len(self.cell.functions)
         expected = (count, count, count) if self.functions else (0, 0, 0)
-        found = len(self.functions), len(self.alphas), len(self.betas)
+        counts = len(self.functions), len(self.alphas), len(self.betas)
         require(
-            found == expected,
+            counts == expected,
             "the numbers of functions and parameters do not fit the cell",
             expected=f"{count} functions, alphas and betas, or none",
-            actual=str(found),
+            actual=str(counts),
         )
         require(
             self.clip >= 0 and not math.isnan(self.clip),

@@ -94,10 +94,10 @@ class StridedSlice(DataMovement):
             elif self._bit(self.shrink_axis_mask, entry):
                 result.append(self._element(entry, dim))
             else:
-                taken = range(*self._range(entry, dim))
+                span = range(*self._range(entry, dim))
                 # A stop of -1 is in front of the first element here, never the last one.
-                stop = None if taken.stop < 0 else taken.stop
-                result.append(slice(taken.start, stop, taken.step) if taken else slice(0, 0))
+                stop = None if span.stop < 0 else span.stop
+                result.append(slice(span.start, stop, span.step) if span else slice(0, 0))
         return tuple(result)
 
     def _entry_count(self, inputs: Sequence[TensorInfo]) -> Dimension:

@@ -118,12 +118,12 @@ def compare(
     if not count:
         return _biased(expected, actual, tolerance)
     index = tuple(int(i) for i in np.unravel_index(int(np.argmax(excess)), excess.shape))
-    wanted, given = expected[index].item(), actual[index].item()
+    wanted, got = expected[index].item(), actual[index].item()
     text = (
         f"{count} of {excess.size} elements are wrong, worst at index {index}. "
-        f"Expected {_shown(wanted)} {tolerance}; got {_shown(given)}"
+        f"Expected {_shown(wanted)} {tolerance}; got {_shown(got)}"
     )
-    return Difference(text, index, float(wanted), float(given), count, excess.size)
+    return Difference(text, index, float(wanted), float(got), count, excess.size)
 
 
 def are_same(expected: Array, actual: Array) -> bool:
@@ -173,11 +173,11 @@ def _excess(expected: Array, actual: Array, tolerance: Tolerance) -> npt.NDArray
         with np.errstate(invalid="ignore", over="ignore"):
             distance = np.abs(expected.astype(np.float64) - actual.astype(np.float64))
         return np.where(differs, np.nan_to_num(distance, nan=np.inf) + 1, 0.0)
-    wide, given = expected.astype(np.float64), actual.astype(np.float64)
+    wide, answers = expected.astype(np.float64), actual.astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
         allowed = tolerance.absolute + tolerance.relative * np.abs(wide)
-        excess = np.asarray(np.abs(wide - given) - allowed)  # 0-d results are plain numbers
-    same = (wide == given) | (np.isnan(wide) & np.isnan(given))
+        excess = np.asarray(np.abs(wide - answers) - allowed)  # 0-d results are plain numbers
+    same = (wide == answers) | (np.isnan(wide) & np.isnan(answers))
     excess[same] = 0.0
     # What is left of NaN and infinities stands against a number or another infinity.
     excess[~same & ~np.isfinite(excess)] = np.inf

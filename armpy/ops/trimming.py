@@ -55,8 +55,8 @@ class _Axis:
         stride = self.stride
         if self.count == 1:
             stride = max(1, self.size + before + after - reach + 1)
-        made = _Axis(self.size, before, after, kernel, stride, dilation, first)
-        return made if before >= 0 and made.count == self.count else self
+        smaller = _Axis(self.size, before, after, kernel, stride, dilation, first)
+        return smaller if before >= 0 and smaller.count == self.count else self
 
 
 def trimmed(
@@ -90,18 +90,18 @@ def trimmed(
         axes = _axes(operation, inputs, weights.known_shape[1:3], operation.dilation)
     else:
         return operation, {}
-    made = [axis.trimmed() for axis in axes]
-    if all(new.kernel == old.kernel for new, old in zip(made, axes, strict=True)):
+    smaller = [axis.trimmed() for axis in axes]
+    if all(new.kernel == old.kernel for new, old in zip(smaller, axes, strict=True)):
         return operation, {}
-    padding = tuple((axis.before, axis.after) for axis in made)
-    stride = made[0].stride, made[1].stride
+    padding = tuple((axis.before, axis.after) for axis in smaller)
+    stride = smaller[0].stride, smaller[1].stride
     if isinstance(operation, Pooling2d):
-        size = made[0].kernel, made[1].kernel
+        size = smaller[0].kernel, smaller[1].kernel
         if any(max(pair) >= kernel for pair, kernel in zip(padding, size, strict=True)):
             return operation, {}
         return replace(operation, pool_size=size, stride=stride, padding=padding), {}
-    dilation = made[0].dilation, made[1].dilation
-    inside = tuple(slice(axis.first, axis.first + axis.kernel) for axis in made)
+    dilation = smaller[0].dilation, smaller[1].dilation
+    inside = tuple(slice(axis.first, axis.first + axis.kernel) for axis in smaller)
     changed = replace(operation, stride=stride, padding=padding, dilation=dilation)
     return changed, {1: (slice(None), *inside)}
 

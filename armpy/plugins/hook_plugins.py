@@ -161,11 +161,11 @@ class HookPlugins:
         self.load(hook, own_alone=own_alone)
         others = [plugin for name, plugin in self._manager.list_name_plugin() if name != OWN[0]]
         asked = self._manager.subset_hook_caller(hook, others if own_alone else [])
-        given: list[Answer[object]] = asked(**arguments)
+        answers: list[Answer[object]] = asked(**arguments)
         # pluggy calls the plugin that was registered last first.
-        given.sort(key=lambda answer: self._position(answer.candidate))
+        answers.sort(key=lambda answer: self._position(answer.candidate))
         right: list[Answer[T]] = []
-        for answer in given:
+        for answer in answers:
             # Any: until it is checked
             items: list[Any] = answer.value if isinstance(answer.value, list) else [answer.value]
             for item in items:

@@ -164,8 +164,8 @@ def describe_failure(error: BaseException, private_name: str = "", name: str = "
         if isinstance(cause, ModuleNotFoundError) and isinstance(cause.name, str):
             missing_module = public(cause.name)
             is_absolute = missing_module == cause.name
-        if isinstance(cause, OSError | ImportError) and (found := _LIBRARY.search(_text(cause))):
-            missing_library = found[1]
+        if isinstance(cause, OSError | ImportError) and (match := _LIBRARY.search(_text(cause))):
+            missing_library = match[1]
     reason = public(_text(error))
     common = missing_module.partition(".")[0]
     if is_absolute and is_common(common) and name.startswith(common.removesuffix("common")):

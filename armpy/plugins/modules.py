@@ -147,8 +147,8 @@ def _open_c_library(path: str, pinned: PinnedCode) -> OpenedCandidate:
     ArmpyError
         What the package raises.
     """
-    entries = (one for one in installed().entry_points if one.group == LIBRARIES_GROUP)
-    reference = next((one.value for one in entries if one.name == C_INTERFACE), "")
+    entries = (entry for entry in installed().entry_points if entry.group == LIBRARIES_GROUP)
+    reference = next((entry.value for entry in entries if entry.name == C_INTERFACE), "")
     if not reference:
         raise RejectionError(
             f"its library {path} is a backend in C, and no installed package opens it. Install "
@@ -213,8 +213,8 @@ class _PrivateFinder:
             return _spec(place, fullname, is_extension=init_file(place).endswith(_EXTENSIONS))
         kinds = (_LibraryLoader, EXTENSION_SUFFIXES), (SnapshotSourceLoader, SOURCE_SUFFIXES)
         # A new finder each time: a kept one answers from its listing, which may be out of date.
-        found = (FileFinder(location, *kinds).find_spec(fullname, target) for location in path)
-        return next(filter(None, found), None)
+        specs = (FileFinder(location, *kinds).find_spec(fullname, target) for location in path)
+        return next(filter(None, specs), None)
 
 
 _mapped: dict[str, tuple[int, ...]] = {}

@@ -71,22 +71,22 @@ class Placers:
 
     def caches(self) -> list[IBackendCache]:
         """Return the caches that placers keep on disk."""
-        made = self._answers(lambda placer: placer.cache and placer.cache())
-        return [cache for cache in made if isinstance(cache, IBackendCache)]
+        caches = self._answers(lambda placer: placer.cache and placer.cache())
+        return [cache for cache in caches if isinstance(cache, IBackendCache)]
 
     def _answers(self, ask: Callable[[Placer], T | None]) -> Iterator[T]:
         for answer in self._found:
             placer, contained = answer.value, self._registry.plugins.contained
-            given = contained(answer.candidate, _HOOK, lambda: ask(placer), default=None)  # noqa: B023 - called at once
-            if given is not None:
-                yield given
+            result = contained(answer.candidate, _HOOK, lambda: ask(placer), default=None)  # noqa: B023 - called at once
+            if result is not None:
+                yield result
 
 
 def _registered(registry: BackendRegistry) -> list[Answer[Placer]]:
     if not registry.has_plugins(_HOOK):
         return []
-    found = registry.plugins.ask(_HOOK, Placer, exactly=True)
-    return sorted(found, key=lambda answer: answer.candidate.distribution == PLACEMENT)
+    answers = registry.plugins.ask(_HOOK, Placer, exactly=True)
+    return sorted(answers, key=lambda answer: answer.candidate.distribution == PLACEMENT)
 
 
 def _checked(decision: object, question: PlacementQuestion) -> PlacementDecision | None:
@@ -100,6 +100,6 @@ def _checked(decision: object, question: PlacementQuestion) -> PlacementDecision
         if (chosen := backends.get(layer.id)) not in question.choices[layer.id]:
             possible = " or ".join(question.choices[layer.id])
             raise RejectionError(f"{layer.where} is placed on {chosen!r}. Expected {possible}")
-    if not all(type(each) is Alternative for each in decision.alternatives):
+    if not all(type(option) is Alternative for option in decision.alternatives):
         raise RejectionError(f"its alternatives are {describe(decision.alternatives)}")
     return PlacementDecision(backends, str(decision.basis), tuple(decision.alternatives))

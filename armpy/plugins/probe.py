@@ -118,7 +118,7 @@ def result_from(given: object) -> ProbeResult | None:
         result = ProbeResult(**(given | {"outcome": outcome, "details": details}))
     except (KeyError, TypeError, ValueError):
         return None
-    texts = [getattr(result, each.name) for each in fields(result) if each.default == ""]
+    texts = [getattr(result, member.name) for member in fields(result) if member.default == ""]
     numbers = result.exit_code, result.duration_s
     # From a process in which the candidate's code ran, which may say anything.
     is_sound = (
@@ -296,8 +296,8 @@ def recall(candidate: Candidate, state: str) -> ProbeResult | None:
     # Other users could have a deadly backend pass.
     if contents is None or why_insecure(str(path)):
         return None
-    kept = json.loads(contents)
-    result = result_from(kept["result"]) if kept["fingerprint"] == state else None
+    record = json.loads(contents)
+    result = result_from(record["result"]) if record["fingerprint"] == state else None
     return replace(result, remembered=True) if result else None
 
 
@@ -305,8 +305,8 @@ def remember(candidate: Candidate, state: str, result: ProbeResult) -> None:
     """Keep a result for the next time, if that can be done and is worth it."""
     # What a candidate raises is often cured by installing something else, and quick to ask.
     if state and result.outcome in (ProbeOutcome.OK, ProbeOutcome.CRASHED, ProbeOutcome.HUNG):
-        kept = {"fingerprint": state, "result": result.as_fields()}
-        write_checked(_cache_file(candidate), json.dumps(kept).encode())
+        record = {"fingerprint": state, "result": result.as_fields()}
+        write_checked(_cache_file(candidate), json.dumps(record).encode())
 
 
 def _identity(candidate: Candidate) -> list[object]:

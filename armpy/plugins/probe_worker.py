@@ -52,9 +52,9 @@ def load_and_describe(candidate: Candidate, examine: str) -> ProbeResult:
     private = private_name(candidate)
     outcome, fields = ProbeOutcome.OK, dict[str, Any]()  # Any: of ProbeResult
     try:
-        made = _make(candidate, private)
+        backend = _make(candidate, private)
         examiner: Any = load_reference(examine) if examine else None  # Any: the caller's function
-        fields["details"] = examiner(made) if examine else {}
+        fields["details"] = examiner(backend) if examine else {}
         # Tried here, so that what cannot be sent is this candidate's failure.
         json.dumps(fields)
     except RejectionError as error:

@@ -41,15 +41,15 @@ def announced_programs(
 def _loaded(backend_id: str, reference: str) -> IPrograms:
     try:
         module, _, name = reference.partition(":")
-        made = getattr(import_module(module), name)()
+        loader = getattr(import_module(module), name)()
     except Exception as error:  # plugin boundary: whatever its import raises
         raise BackendUnavailableError(
             f"the loader of its programs cannot be imported: {error!r}", where=backend_id
         ) from error
-    if not isinstance(made, IPrograms):
+    if not isinstance(loader, IPrograms):
         failed = "the loader of its programs is not an IPrograms"
         raise BackendUnavailableError(failed, where=backend_id)
-    return made
+    return loader
 
 
 def has_plugins(announced: Sequence[InstalledEntryPoint]) -> bool:

@@ -233,10 +233,10 @@ class BackendRegistry:
         """
         with self._lock:
             self._check_open()
-            found = self._loader.load_all(without)
+            backends = self._loader.load_all(without)
         # The order of discovery would change with what else is installed.
-        found.sort(key=lambda checked: (checked.device_type, checked.backend_id))
-        return [checked.backend for checked in found]
+        backends.sort(key=lambda checked: (checked.device_type, checked.backend_id))
+        return [checked.backend for checked in backends]
 
     def probe(self, *, examine: str = "") -> list[tuple[Candidate, ProbeResult]]:
         """Load every candidate that is still an open question in a process of its own.

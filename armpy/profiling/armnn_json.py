@@ -83,9 +83,9 @@ def to_armnn_json(profiler: Profiler, details: ProfilingDetails | None = None) -
     details = profiler.details if details is None else details
     document: _Document = {}
     if details is not ProfilingDetails.UNDEFINED:
-        document["Graph"] = [_graph_entry(n, one) for n, one in enumerate(profiler.layers)]
+        document["Graph"] = [_graph_entry(n, layer) for n, layer in enumerate(profiler.layers)]
     if details is not ProfilingDetails.ONLY:
-        guids = {(one.operation, one.name): n for n, one in enumerate(profiler.layers)}
+        guids = {(layer.operation, layer.name): n for n, layer in enumerate(profiler.layers)}
         document |= _measurements(profiler, guids)
     return json.dumps({"ArmNN": document}, indent="\t")
 
@@ -149,7 +149,7 @@ def _measurements(profiler: Profiler, guids: Mapping[tuple[str, str], int]) -> _
         document.update(printed(child, num_runs) for child in tree.children.values())
         return f"{tree.label}_#{number}", document
 
-    found: _Document = {}
+    measurements: _Document = {}
     for title, nodes in (
         ("optimize_measurements", [n for n in phases if n.event.name == _OPTIMISE]),
         ("loaded_network_measurements", [n for n in loads if n.event.name != _OPTIMISE]),
@@ -163,8 +163,8 @@ def _measurements(profiler: Profiler, guids: Mapping[tuple[str, str], int]) -> _
             tree.add(number, node)
         if nodes is executions:
             tree.put_into_execute()
-        found.update([printed(tree, len(nodes))])
-    return found
+        measurements.update([printed(tree, len(nodes))])
+    return measurements
 
 
 def _label(event: ProfilingEvent) -> str:

@@ -55,12 +55,12 @@ def measured_execution(
     started_s = time.perf_counter()
     try:
         with nullcontext() if spans is None else spans.around(_EXECUTION):
-            made = run(*args, **kwargs)
+            result = run(*args, **kwargs)
         # After the call: what has failed is no measurement of an execution.
         profiler.add(EXECUTE, "", started_s, time.perf_counter())
     finally:
         _current.reset(token)
-    return made
+    return result
 
 
 @contextmanager

@@ -99,8 +99,8 @@ def statistics_of(events: Iterable[ProfilingEvent]) -> list[ProfilingStatistics]
     groups: dict[tuple[str, str], list[float]] = {}
     for event in events:
         groups.setdefault((event.name, event.backend), []).append(event.duration_us)
-    found = [
+    statistics = [
         ProfilingStatistics(name, backend, len(times), sum(times), min(times), max(times))
         for (name, backend), times in groups.items()
     ]
-    return sorted(found, key=lambda s: -s.total_us)
+    return sorted(statistics, key=lambda s: -s.total_us)

@@ -118,8 +118,8 @@ def read_summary(path: str | os.PathLike[str]) -> Summary:
         text = file.read()
     try:
         document = json.loads(text)
-        found = document.get("summary") or document.get(_OTHER_DATA, {})["armpy_summary"]
-        return _summary(found)
+        summary = document.get("summary") or document.get(_OTHER_DATA, {})["armpy_summary"]
+        return _summary(summary)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ParserError(
             "there is no profile in the file",

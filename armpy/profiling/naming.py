@@ -84,10 +84,10 @@ def _make_distinct(short: dict[str, str], longer: dict[str, str]) -> None:
         if counts[text] > 1:
             short[name] = longer[name]
     counts, seen = Counter(short.values()), Counter[str]()
-    taken = set(short.values())
+    used = set(short.values())
     for name, text in short.items():
         if counts[text] > 1:
-            while (made := f"{text} #{seen[text] + 1}") in taken:
+            while (candidate := f"{text} #{seen[text] + 1}") in used:
                 seen[text] += 1
-            short[name] = made
-            taken.add(made)
+            short[name] = candidate
+            used.add(candidate)

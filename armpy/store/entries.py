@@ -189,11 +189,11 @@ class Entries(IFolderCache):
 
     def clear(self) -> int:
         """Delete every entry, and what was left unfinished."""
-        found = [path for path, _ in self.entry_files()]
+        paths = [path for path, _ in self.entry_files()]
         unfinished = [] if self._prefix else [path for path, _ in self._files(UNFINISHED_SUFFIX)]
-        for path in [*found, *unfinished]:
+        for path in [*paths, *unfinished]:
             path.unlink(missing_ok=True)
-        return len(found)
+        return len(paths)
 
     def _path(self, kind: str, key: str) -> Path:
         """Return the path of an entry."""
@@ -220,11 +220,11 @@ class Entries(IFolderCache):
         if not header.group or size <= self._limit_bytes // _SLACK:
             return True
         others = [
-            (other, info, found)
+            (other, info, peeked)
             for other, info in self._files()
-            if other != path and (found := _peeked(other)).group == header.group
+            if other != path and (peeked := _peeked(other)).group == header.group
         ]
-        twins = [(other, info) for other, info, found in others if found.part == header.part]
+        twins = [(other, info) for other, info, peeked in others if peeked.part == header.part]
         excess = sum(info.st_size for _, info, _ in others) + size - self.model_limit_bytes
         while excess > 0 and twins and time.time() - twins[-1][1].st_mtime > _FRESH_S:
             other, info = twins.pop()
@@ -279,9 +279,9 @@ class Entries(IFolderCache):
 
     def _files(self, suffix: str = _SUFFIX) -> list[FoundFile]:
         """Files in the folder, the last used first."""
-        found = files_in(self._folder, suffix)
+        files = files_in(self._folder, suffix)
         # Of equal times by name, so that all processes would drop the same ones.
-        return sorted(found, key=lambda pair: (-pair[1].st_mtime_ns, pair[0]))
+        return sorted(files, key=lambda pair: (-pair[1].st_mtime_ns, pair[0]))
 
     def _check(self, path: Path) -> _Header:
         """The header of a file whose contents are sound and go with its name."""

@@ -55,10 +55,10 @@ class IFolderCache(IBackendCache):
 
     def forget(self, names: Collection[str]) -> int:
         """Delete entries by their files' names; returns how many of them were there."""
-        found = [path for path, _ in self.entry_files() if path.name in names]
-        for path in found:
+        paths = [path for path, _ in self.entry_files() if path.name in names]
+        for path in paths:
             path.unlink(missing_ok=True)
-        return len(found)
+        return len(paths)
 
     def _described(self, *, verify: bool) -> list[GroupedCacheEntry]:
         described = (self.describe(file, verify=verify) for file in self.entry_files())

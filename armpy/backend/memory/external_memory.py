@@ -341,8 +341,8 @@ def _unmappable(memory: ExternalMemory, reason: str) -> MemoryImportError:
     )
 
 
-def _no_array(given: object) -> InvalidArgumentError:
-    return _unsound("the memory is not an array", "a NumPy array", type(given).__name__)
+def _no_array(argument: object) -> InvalidArgumentError:
+    return _unsound("the memory is not an array", "a NumPy array", type(argument).__name__)
 
 
 def _unsound(failed: str, expected: str, actual: str) -> InvalidArgumentError:

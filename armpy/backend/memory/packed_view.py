@@ -103,10 +103,10 @@ def _part(box: Integers) -> View | None:
 
 def _segments(table: Integers) -> list[Segment] | None:
     """A table as the segments of a view; None if there would be very many."""
-    found: list[Segment] = []
+    segments: list[Segment] = []
     for start, digits in _split(table) or ():
-        found.append([start, [list(digit) for digit in digits]])
-    return found or None
+        segments.append([start, [list(digit) for digit in digits]])
+    return segments or None
 
 
 def _split(table: Integers) -> list[tuple[int, list[tuple[int, int]]]] | None:

@@ -316,9 +316,9 @@ class TensorHandleFactoryRegistry:
         return tuple(self._managers)
 
 
-def _check_type(given: object, kind: type) -> None:
+def _check_type(candidate: object, kind: type) -> None:
     """Check what a backend registers."""
-    if not isinstance(given, kind):
+    if not isinstance(candidate, kind):
         raise InvalidArgumentError(
-            "this cannot be registered", expected=kind.__name__, actual=type(given).__name__
+            "this cannot be registered", expected=kind.__name__, actual=type(candidate).__name__
         )

@@ -47,11 +47,11 @@ def backends(
     options = PluginOptions(dynamic_backends_path=dynamic_backends_path, probe=load)
     with settings.without_reasons():
         registry = BackendRegistry.discover(options)
-        found = list_backends(registry, load=load)
+        reports = list_backends(registry, load=load)
     if as_json:
-        print_json({"backends": found, "skipped": registry.skipped_paths})
+        print_json({"backends": reports, "skipped": registry.skipped_paths})
     else:
-        print_backends(found, registry.skipped_paths, with_rejected=with_rejected)
+        print_backends(reports, registry.skipped_paths, with_rejected=with_rejected)
 
 
 def list_backends(registry: BackendRegistry, *, load: bool = False) -> list[BackendReport]:

@@ -60,14 +60,14 @@ def of_models(reports: Sequence[CacheReport], patterns: Sequence[str]) -> list[C
     if not patterns:
         return [*reports]
     check_patterns(patterns, models_of(reports))
-    kept = [
+    narrowed = [
         replace(
             report,
             entries=tuple(e for e in report.entries if is_chosen(model_of(report, e), patterns)),
         )
         for report in reports
     ]
-    return [report for report in kept if report.entries]
+    return [report for report in narrowed if report.entries]
 
 
 def forget_models(
@@ -79,8 +79,8 @@ def forget_models(
     not, as the backend's cache can only be cleared as a whole.
     """
     chosen = of_models(list_caches(registry, backend_ids), patterns)
-    entries = {(each.backend, each.name): each.entries for each in chosen}
-    found = []
+    entries = {(report.backend, report.name): report.entries for report in chosen}
+    cleared = []
     for backend_id, name, cache in _caches(registry, backend_ids):
         names = {entry.name for entry in entries.get((backend_id, name), ())}
         if not names:
@@ -88,8 +88,8 @@ def forget_models(
         count = 0
         if isinstance(cache, IFolderCache):
             count = ask_method(backend_id, int, cache, "forget", names)
-        found.append((backend_id, name, count, len(names) - count))
-    return found
+        cleared.append((backend_id, name, count, len(names) - count))
+    return cleared
 
 
 def _caches(
@@ -97,21 +97,21 @@ def _caches(
 ) -> Iterator[tuple[BackendId, str, IBackendCache]]:
     """Every cache, and what armpy keeps of compiled parts, models and devices."""
     guarded = [BackendProxy(backend) for backend in preferred_backends(registry, backend_ids)]
-    found: list[tuple[BackendId, IBackendCache]] = [
+    caches: list[tuple[BackendId, IBackendCache]] = [
         (backend.get_id(), cache) for backend in guarded for cache in backend.get_caches()
     ]
     # Without names, also that of backends which are no longer there.
-    of_core = [("armpy", "")] if backend_ids is None else [(each, each) for each in backend_ids]
+    of_core = [("armpy", "")] if backend_ids is None else [(name, name) for name in backend_ids]
     for shown, backend_id in of_core:
         cache = compiled_cache(backend_id)
         if cache is not None and cache.list_entries():
-            found.append((shown, cache))
+            caches.append((shown, cache))
     if backend_ids is None:
         placed = Placers(registry).caches()
         own = (ModelCache(), ModelCache(NODE_FOLDER, NODE_LIMIT_BYTES), *placed)
-        found += [("armpy", each) for each in own if _entries("armpy", each, "list_entries")]
-    for backend_id, each in found:
-        yield backend_id, read_backend(backend_id, each, "name", str), each
+        caches += [("armpy", cache) for cache in own if _entries("armpy", cache, "list_entries")]
+    for backend_id, entry_cache in caches:
+        yield backend_id, read_backend(backend_id, entry_cache, "name", str), entry_cache
 
 
 def _entries(backend_id: BackendId, cache: IBackendCache, method: str) -> tuple[CacheEntry, ...]:

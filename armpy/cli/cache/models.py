@@ -77,8 +77,8 @@ class KeptModel:
     @property
     def kept_for(self) -> str:
         """Return the purpose of the files, in words."""
-        found = sorted(self.kinds.items(), key=lambda pair: -pair[1])
-        return ", ".join(kind if count == 1 else f"{kind} ({count})" for kind, count in found)
+        counts = sorted(self.kinds.items(), key=lambda pair: -pair[1])
+        return ", ".join(kind if count == 1 else f"{kind} ({count})" for kind, count in counts)
 
 
 def model_of(report: CacheReport, entry: CacheEntry) -> str:
@@ -89,8 +89,8 @@ def model_of(report: CacheReport, entry: CacheEntry) -> str:
 
 def kind_of(report: CacheReport, entry: CacheEntry) -> str:
     """Return the kind of a file: from its name, or its cache's name."""
-    found = _KIND_OF_FILE.fullmatch(entry.name)
-    kind = found["kind"] if found else report.name
+    match = _KIND_OF_FILE.fullmatch(entry.name)
+    kind = match["kind"] if match else report.name
     return _KINDS.get(kind, kind)
 
 
@@ -101,7 +101,7 @@ def models_of(reports: Iterable[CacheReport]) -> list[KeptModel]:
         for entry in report.entries:
             name = model_of(report, entry)
             models.setdefault(name, KeptModel(name)).add(entry, kind_of(report, entry))
-    return sorted(models.values(), key=lambda kept: (-kept.last_used_s, kept.model))
+    return sorted(models.values(), key=lambda model: (-model.last_used_s, model.model))
 
 
 def is_chosen(name: str, patterns: Sequence[str]) -> bool:
@@ -111,7 +111,7 @@ def is_chosen(name: str, patterns: Sequence[str]) -> bool:
 
 def check_patterns(patterns: Sequence[str], models: Sequence[KeptModel]) -> None:
     """Check that each pattern names a model of which something is kept."""
-    names = [kept.model for kept in models]
+    names = [model.model for model in models]
     for pattern in patterns:
         if any(is_chosen(name, [pattern]) for name in names):
             continue

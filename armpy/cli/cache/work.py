@@ -56,10 +56,10 @@ def clear(
     if models:
         cleared = forget_models(_registry(dynamic_backends_path), backends, models)
     else:
-        cleared = [(*each, 0) for each in clear_caches(_registry(dynamic_backends_path), backends)]
+        cleared = [(*row, 0) for row in clear_caches(_registry(dynamic_backends_path), backends)]
     if as_json:
         fields = ("backend", "name", "deleted", "left")
-        print_json({"caches": [dict(zip(fields, each, strict=True)) for each in cleared]})
+        print_json({"caches": [dict(zip(fields, row, strict=True)) for row in cleared]})
         return
     for backend_id, name, count, num_left in cleared:
         left = f"; {num_left} left, as it can only be cleared as a whole" if num_left else ""
@@ -75,8 +75,8 @@ def _document(reports: Sequence[CacheReport]) -> dict[str, object]:
     return {
         "caches": reports,
         "models": models,
-        "size_bytes": sum(kept.size_bytes for kept in models),
-        "num_files": sum(kept.num_files for kept in models),
+        "size_bytes": sum(model.size_bytes for model in models),
+        "num_files": sum(model.num_files for model in models),
     }
 
 

@@ -77,7 +77,7 @@ def compile_command(
 
 def _backends(request: CliLoadRequest) -> list[BackendProxy]:
     preferred = preferred_backends(registry_of(request), request.options.backends)
-    return [BackendProxy(one) for one in preferred]
+    return [BackendProxy(backend) for backend in preferred]
 
 
 def signer(key_file: str) -> Callable[[bytes], FileSignature]:
@@ -134,9 +134,9 @@ def _print(report: CompileReport) -> None:
     ]
     if rows:
         printer.table(["layers>", "backend", "compiled for"], rows)
-    explained = {*targets, *(one.backend for one in report.left_out)}
+    explained = {*targets, *(missing.backend for missing in report.left_out)}
     for backend, count in report.layers_by_backend.items():
         if backend not in explained:
             printer.line(f"not in it: {backend} compiles nothing, its {count} layers are the graph")
-    for one in report.left_out:
-        printer.line(str(one))
+    for missing in report.left_out:
+        printer.line(str(missing))

@@ -34,11 +34,11 @@ class DeviceReport:
 def devices(dynamic_backends_path: tuple[str, ...], as_json: bool) -> None:
     """List the devices of all backends."""
     options = PluginOptions(dynamic_backends_path=dynamic_backends_path)
-    found = list_devices(BackendRegistry.discover(options))
+    facts = list_devices(BackendRegistry.discover(options))
     if as_json:
-        print_json({"machine": machine_identity(), "devices": list(map(_fields, found))})
+        print_json({"machine": machine_identity(), "devices": list(map(_fields, facts))})
     else:
-        print_devices(found)
+        print_devices(facts)
 
 
 def list_devices(registry: BackendRegistry) -> list[DeviceReport]:

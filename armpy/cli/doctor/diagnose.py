@@ -112,7 +112,7 @@ class Examination:
     @property
     def num_problems(self) -> int:
         """Number of problems of candidates, plugins and directories."""
-        sick = [found for found in (*self.candidates, *self.plugins) if not found.is_ok]
+        sick = [item for item in (*self.candidates, *self.plugins) if not item.is_ok]
         return len(sick) + len(self.bad_directories)
 
 
@@ -145,9 +145,9 @@ def _with_rivals(diagnoses: Iterable[Diagnosis]) -> Iterator[Diagnosis]:
             brought += [f"the front-end {front_end['name']}"]
             brought += [f"the suffix {suffix}" for suffix in front_end["suffixes"]]
         rivals = [
-            f"{what} is taken by the plugin '{owner}'"
-            for what in brought
-            if (owner := owners.setdefault(what, diagnosis.id)) != diagnosis.id
+            f"{name} is taken by the plugin '{owner}'"
+            for name in brought
+            if (owner := owners.setdefault(name, diagnosis.id)) != diagnosis.id
         ]
         cause, fix = "; ".join(rivals), "Remove one of the two"
         is_sick = bool(rivals) and diagnosis.is_ok
@@ -164,11 +164,11 @@ def _facts(options: PluginOptions) -> dict[str, str]:
     variables = [f"{k}={v}" for k, v in sorted(os.environ.items()) if k.startswith("ARMPY_")]
     trust_file = os.fspath(options.trust_file or os.environ.get(TRUST_VARIABLE, ""))
     packs = []  # whether a backend takes one, 'armpy kernels list' says
-    for found in found_packs():
-        pack, text = found.pack, f"{found.path} is not used: {found.reason}"
+    for pack_file in found_packs():
+        pack, text = pack_file.pack, f"{pack_file.path} is not used: {pack_file.reason}"
         if pack is not None:
             target = str(pack.about.get("target"))[:80]
-            text = f"{found.path} ({len(pack)} kernels of {pack.backend_id} for {target})"
+            text = f"{pack_file.path} ({len(pack)} kernels of {pack.backend_id} for {target})"
         packs.append(text)
     return {
         "armpy": armpy.__version__,

@@ -110,7 +110,7 @@ def examine_file(
 def _programs(
     container: Container, registry: BackendRegistry, withheld: str
 ) -> tuple[tuple[ProgramExamination, ...], int]:
-    found = []
+    reports = []
     served: dict[tuple[str, str], bool] = {}
     records = container.manifest.get("programs")
     for record in records if isinstance(records, list) else ():
@@ -129,8 +129,8 @@ def _programs(
         sizes = container.sections
         size = sum(sizes[name].size for name in names if name in sizes)
         target = str(record.get("target", ""))[:_LONGEST]
-        found.append(ProgramExamination(part[0][:_LONGEST], target, status, reason, size))
-    return tuple(found), sum(not is_served for is_served in served.values())
+        reports.append(ProgramExamination(part[0][:_LONGEST], target, status, reason, size))
+    return tuple(reports), sum(not is_served for is_served in served.values())
 
 
 def _check(registry: BackendRegistry, backend_id: str, about: object) -> ProgramCheck:

@@ -120,9 +120,9 @@ def _try(
     """Outcome of a layer alone, or followed by a RELU if the backend declines it alone."""
     try:
         (asked,) = layer.graph(with_relu=False).layers
-        what = asked.operation, asked.input_infos, asked.output_infos
+        question = asked.operation, asked.input_infos, asked.output_infos
         supports = backend.get_layer_support(PreparationRequest()).is_layer_supported
-        if not (support := ask_backend(backend.get_id(), Support, lambda: supports(*what))):
+        if not (support := ask_backend(backend.get_id(), Support, lambda: supports(*question))):
             code = support.code.value if support.code is not None else "no code"
             return REFUSED, f"{REFUSED}: {support.text or 'no reason given'} ({code})"
         reason = _run(runtime, backend.get_id(), layer, with_relu=False)

@@ -43,12 +43,12 @@ def doctor(
         else:
             with stdout_kept():  # backends may print
                 registry = BackendRegistry.discover(options)
-                found = examine_file(file, registry, read_keys(trusted_keys), code)
-            is_well = found.is_ok
+                report = examine_file(file, registry, read_keys(trusted_keys), code)
+            is_well = report.is_ok
             if as_json:
-                print_json(asdict(found) | {"is_ok": is_well})
+                print_json(asdict(report) | {"is_ok": is_well})
             else:
-                _print_file(found)
+                _print_file(report)
     if not is_well:
         context.exit(EXIT_PROBLEMS)
 

@@ -149,7 +149,7 @@ def _networks(
         if chosen is None and signature in (None, name):
             chosen = network
     if chosen is None:
-        names = [one.signature for one in reports if one.signature is not None]
+        names = [network.signature for network in reports if network.signature is not None]
         raise no_such_signature(str(signature), names)
     return tuple(reports), chosen
 
@@ -167,12 +167,12 @@ def _model(
     described = describe_network(chosen.graph, placement, optimized, evaluator=evaluator)
     signatures = tuple(
         SignatureReport(
-            one.signature,
-            tuple(tensor.name for tensor in one.inputs),
-            tuple(tensor.name for tensor in one.outputs),
+            network.signature,
+            tuple(tensor.name for tensor in network.inputs),
+            tuple(tensor.name for tensor in network.outputs),
         )
-        for one in networks
-        if one.signature is not None
+        for network in networks
+        if network.signature is not None
     )
     kind = str(contents.manifest.get("kind", ""))
     facts = {"title": str(contents.manifest.get("title", "")), "holds": kind}
@@ -216,12 +216,12 @@ def print_prepared(report: FileReport) -> None:
         ],
     )
     printer.heading("Programs")
-    rows = [_program_row(*each) for each in zip(report.programs, report.uses, strict=True)]
+    rows = [_program_row(*pair) for pair in zip(report.programs, report.uses, strict=True)]
     printer.table(
         ["backend", "target", "layers>", "first", "code>", "data>", "about", "here"], rows
     )
-    for one in report.left_out:
-        printer.line(str(one))
+    for missing in report.left_out:
+        printer.line(str(missing))
     printer.heading(f"Sections ({bytes_text(report.bytes.total)})")
     printer.table(["bytes>", "section"], [(n, name) for name, n in report.sections.items()])
 

@@ -72,7 +72,7 @@ class PreparedContents:
         self.programs = tuple([self._program(number, record) for number, record in records])
         reader = PlainReader()
         self.left_out = tuple(
-            [reader.read(MissingProgram, one, "left_out") for one in self._records("left_out")]
+            [reader.read(MissingProgram, entry, "left_out") for entry in self._records("left_out")]
         )
 
     @property
@@ -102,7 +102,7 @@ class PreparedContents:
         arrays = document.get("arrays") if isinstance(document, dict) else None
         if not isinstance(arrays, list):
             self.container.refuse("its constants cannot be read")
-        return sum(isinstance(one, dict) and one.get("view") is not None for one in arrays)
+        return sum(isinstance(record, dict) and record.get("view") is not None for record in arrays)
 
     def placement(self, section: str = "model") -> Placement | None:
         """The placement report of a network; None if it was prepared for no shapes."""
@@ -113,10 +113,10 @@ class PreparedContents:
         return PlainReader().read(Placement, plan.get("placement"), "placement")
 
     def _records(self, name: str) -> Sequence[Mapping[str, Any]]:
-        found = self.manifest.get(name, [])
-        if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        records = self.manifest.get(name, [])
+        if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
             self.container.refuse(f"its {name} cannot be read")
-        return found
+        return records
 
     def _size(self, sections: Iterable[str]) -> int:
         return sum(self.sections.get(name, 0) for name in sections)

@@ -167,8 +167,8 @@ def inspect_unloadable(request: CliLoadRequest, problem: ParserError) -> Inspect
 
 def _signatures(origin: ModelOrigin) -> tuple[SignatureReport, ...]:
     return tuple(
-        SignatureReport(found.name, tuple(found.inputs), tuple(found.outputs))
-        for found in origin.signatures()
+        SignatureReport(signature.name, tuple(signature.inputs), tuple(signature.outputs))
+        for signature in origin.signatures()
     )
 
 
@@ -182,22 +182,22 @@ def _file_tensor(tensor: TensorFacts) -> TensorReport:
 def metadata_report(read: Callable[[], ModelMetadata]) -> MetadataReport:
     """Return the metadata of a model's file, as text."""
     try:
-        found = read()
+        metadata = read()
     except ParserError as error:
         return MetadataReport({"damaged": str(error)}, {})
-    tensors = {**found.inputs, **found.outputs}
+    tensors = {**metadata.inputs, **metadata.outputs}
     return MetadataReport(
-        _facts(found), {name: facts for name in tensors if (facts := _facts(tensors[name]))}
+        _facts(metadata), {name: facts for name in tensors if (facts := _facts(tensors[name]))}
     )
 
 
 def _facts(record: ModelMetadata | TensorMetadata) -> dict[str, str]:
     """Return a metadata record without its other records, as text by name."""
     facts: dict[str, str] = {}
-    for one in fields(record):
-        value = getattr(record, one.name)
-        name = one.name.replace("_", " ")
-        if one.name == "properties":
+    for attribute in fields(record):
+        value = getattr(record, attribute.name)
+        name = attribute.name.replace("_", " ")
+        if attribute.name == "properties":
             facts.update((key, _shortened(text)) for key, text in value.items())
         elif isinstance(value, Mapping):
             texts = [key for key, item in value.items() if isinstance(item, tuple)]
@@ -245,8 +245,8 @@ def _sections(model: Model, path: str) -> tuple[SectionReport, ...]:
 
 def _section(answer: Answer[ReportSection]) -> SectionReport:
     """Return a plugin's section as plain text; raises what its objects raise."""
-    given = answer.value
-    section = ReportSection(given.title, given.columns, given.rows)  # checked once more
+    answered = answer.value
+    section = ReportSection(answered.title, answered.columns, answered.rows)  # checked once more
     return SectionReport(
         answer.candidate.label,
         plain_text(section.title),

@@ -162,7 +162,7 @@ def _named(inside: str, name: str) -> str:
 def _where(layer: LayerFacts, names: dict[str, str]) -> str:
     runs = " and ".join(layer.backends)
     if layer.refusals and layer.backends:
-        runs += "; " + "; ".join(f"not {one.backend}: {one.reason}" for one in layer.refusals)
+        runs += "; " + "; ".join(f"not {entry.backend}: {entry.reason}" for entry in layer.refusals)
     said = {
         "runs": runs,
         "fused": f"{runs}, in {names.get(layer.into, layer.into)}" if runs else "",
@@ -210,8 +210,8 @@ def _names(
     """Names as they are shown: on terminals as short as the columns beside ask for, else whole."""
     if not printer.is_terminal:
         return {name: name for name in names}
-    taken = sum(2 + max(map(len, (title, *cells)), default=0) for title, cells in beside)
-    return short_names(names, max(_SHORTEST, printer.width - taken - _WHERE))
+    width = sum(2 + max(map(len, (title, *cells)), default=0) for title, cells in beside)
+    return short_names(names, max(_SHORTEST, printer.width - width - _WHERE))
 
 
 def model_document(model: str, report: InspectionReport) -> dict[str, object]:

@@ -32,34 +32,34 @@ class FileMetadata:
         said = self._metadata.inputs.get(spec.name)
         if said is None or not said.mean:
             return None
-        found = Normalization.from_mean(said.mean, said.std)
+        normalization = Normalization.from_mean(said.mean, said.std)
         text = f"mean {_listed(said.mean)}, std {_listed(said.std)}"
-        reason = _why_not(found, spec)
+        reason = _why_not(normalization, spec)
         if reason:
             self.hints.append(f"the normalisation in the file ({text}) is left alone: {reason}")
             return None
-        if _is_done_by_quantization(found, spec):
+        if _is_done_by_quantization(normalization, spec):
             self._use(f"pixels normalised by {text}, as the input's quantisation does")
             return None
         self._use(f"pixels normalised by {text}")
-        return found
+        return normalization
 
     def labels(self, spec: TensorSpec, num_classes: int, *, is_mask: bool) -> Labels | None:
         """Labels of an output of scores, or of classes themselves; None if the file has none."""
         said = self._metadata.outputs.get(spec.name, TensorMetadata())
         if not said.labels or (said.label_kind == "value") != is_mask:
             return None
-        found = Labels(dict(enumerate(said.labels)), f"the labels of output '{spec.name}'")
-        if not is_mask and found.count < num_classes:
+        labels = Labels(dict(enumerate(said.labels)), f"the labels of output '{spec.name}'")
+        if not is_mask and labels.count < num_classes:
             hint = (
-                f"the labels in the file are left alone: {found.count} of them for "
+                f"the labels in the file are left alone: {labels.count} of them for "
                 f"{num_classes} classes"
             )
             if hint not in self.hints:
                 self.hints.append(hint)
             return None
-        self._use(f"{found.count} labels of output '{spec.name}'")
-        return found
+        self._use(f"{labels.count} labels of output '{spec.name}'")
+        return labels
 
     def any_labels(self, specs: Iterable[TensorSpec]) -> Labels | None:
         """Labels of the first output that has some, for classes that an output's elements name."""

@@ -72,7 +72,7 @@ def picture_options(command: Callable[..., object]) -> Callable[..., object]:
 
     @wraps(command)
     def gathered(*arguments: Any, **named: Any) -> object:  # Any: of the command's own
-        own = {each.name: named.pop(each.name) for each in fields(PictureOptions)}
+        own = {field.name: named.pop(field.name) for field in fields(PictureOptions)}
         picture = PictureOptions(**own)
         return command(*arguments, picture=picture, **named)
 

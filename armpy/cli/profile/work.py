@@ -57,19 +57,19 @@ def profile(
 
 def show(file: str, top: int, as_json: bool) -> None:
     """Show where all of the time of FILE went: by kind, by layer, and of loading."""
-    found = ProfileReport.of(read_summary(file))
+    report = ProfileReport.of(read_summary(file))
     if as_json:
-        print_json({"file": file, **asdict(found)})
+        print_json({"file": file, **asdict(report)})
     else:
-        print_profile(Printer(), found, most_layers=top)
+        print_profile(Printer(), report, most_layers=top)
 
 
 def compare(before: str, after: str, top: int, as_json: bool) -> None:
     """Say what has changed from BEFORE to AFTER, the largest change first."""
-    found = compare_summaries(read_summary(before), read_summary(after))
-    if found.layers and not any(layer.before_us and layer.after_us for layer in found.layers):
+    changes = compare_summaries(read_summary(before), read_summary(after))
+    if changes.layers and not any(layer.before_us and layer.after_us for layer in changes.layers):
         click.echo("armpy: hint: no layer is in both profiles: are they of one model?", err=True)
     if as_json:
-        print_json({"before": before, "after": after, "comparison": asdict(found)})
+        print_json({"before": before, "after": after, "comparison": asdict(changes)})
     else:
-        print_comparison(Printer(), found, most_layers=top)
+        print_comparison(Printer(), changes, most_layers=top)

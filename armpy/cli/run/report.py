@@ -76,14 +76,14 @@ def print_alternatives(printer: Printer, alternatives: Sequence[Alternative]) ->
         ["", "estimated us>", "measured us>", "placement", "layers", "problem"],
         [
             (
-                "*" if one.is_chosen else "",
-                f"{one.estimated_us:.1f}",
-                "" if one.measured_us is None else f"{one.measured_us:.1f}",
-                one.name,
-                ", ".join(f"{name} {count}" for name, count in one.layers_by_backend.items()),
-                one.failure,
+                "*" if placement.is_chosen else "",
+                f"{placement.estimated_us:.1f}",
+                "" if placement.measured_us is None else f"{placement.measured_us:.1f}",
+                placement.name,
+                ", ".join(f"{name} {count}" for name, count in placement.layers_by_backend.items()),
+                placement.failure,
             )
-            for one in alternatives
+            for placement in alternatives
         ],
     )
 
@@ -95,7 +95,7 @@ def _print_output(printer: Printer, output: OutputReport) -> None:
     if output.texts:
         text += " " + ", ".join(map(ascii, output.texts))
     printer.line(text)
-    by_row = [(number, each) for number, classes in enumerate(output.rows) for each in classes]
+    by_row = [(number, row) for number, classes in enumerate(output.rows) for row in classes]
     tables: dict[tuple[str, ...], list[tuple[object, ...]]] = {
         ("class>", "score>", "label"): [
             (c.index, f"{c.score:.4f}", c.label) for c in output.classes

@@ -70,17 +70,17 @@ def run(
         finish_compiling(loaded)
 
 
-def _only_picture(given: list[str]) -> str | None:
+def _only_picture(paths: list[str]) -> str | None:
     """The picture that the command line names, if any."""
-    if not given:
+    if not paths:
         return None
-    if len(given) > 1 or os.path.isdir(given[0]):
-        raise _for_pictures("the command takes one picture", "a file", ", ".join(given[:3]))
-    if not os.path.exists(given[0]):
-        if glob.has_magic(given[0]):
-            raise _for_pictures("the command takes one picture", "a file", given[0])
-        raise InvalidArgumentError(f"Path '{given[0]}' does not exist", where="--image")
-    return given[0]
+    if len(paths) > 1 or os.path.isdir(paths[0]):
+        raise _for_pictures("the command takes one picture", "a file", ", ".join(paths[:3]))
+    if not os.path.exists(paths[0]):
+        if glob.has_magic(paths[0]):
+            raise _for_pictures("the command takes one picture", "a file", paths[0])
+        raise InvalidArgumentError(f"Path '{paths[0]}' does not exist", where="--image")
+    return paths[0]
 
 
 def _check_folder(path: str) -> None:

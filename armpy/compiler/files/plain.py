@@ -111,13 +111,13 @@ class PlainReader:
 
     def _record(self, kind: Any, value: object, where: str) -> object:  # Any: a dataclass
         """An object of a dataclass, whose own checks apply."""
-        given = _expect(dict, value, where)
+        fields = _expect(dict, value, where)
         declared = field_types(kind)
-        if given.keys() != declared.keys():
-            raise _wrong(f"an object with {', '.join(declared)}", list(given), where)
-        made = {n: self.value(kinds, given[n], f"{where}.{n}") for n, kinds in declared.items()}
+        if fields.keys() != declared.keys():
+            raise _wrong(f"an object with {', '.join(declared)}", list(fields), where)
+        values = {n: self.value(kinds, fields[n], f"{where}.{n}") for n, kinds in declared.items()}
         try:
-            return kind(**made)
+            return kind(**values)
         except ArmpyError as error:
             raise ParserError(f"this cannot be: {error}", where=where) from error
 

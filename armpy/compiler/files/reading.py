@@ -106,8 +106,8 @@ class _GraphReader(Generic[NetworkT]):
         self._plain = PlainReader({Subgraph: self._inner})
 
     def contents(self, record: ModelRecord) -> NetworkContents[NetworkT]:
-        for number, one in enumerate(record.graphs):
-            self._graphs.append(self._graph(one, f"graphs[{number}]"))
+        for number, graph_record in enumerate(record.graphs):
+            self._graphs.append(self._graph(graph_record, f"graphs[{number}]"))
         executed = None if record.plan is None else record.plan.executed
         for number, graph in enumerate(self._graphs):
             # Checksums say that a file is as it was written, not by whom.
@@ -296,10 +296,10 @@ def _at(items: Sequence[T], number: object, where: str) -> T:
 
 
 def _by_layer(graph: Graph, pairs: Sequence[tuple[int, str]], where: str) -> dict[int, str]:
-    found = dict(pairs)
-    if found.keys() != {layer.id for layer in graph.layers}:
+    names = dict(pairs)
+    if names.keys() != {layer.id for layer in graph.layers}:
         raise ParserError("not every layer has one backend", where=where)
-    return found
+    return names
 
 
 def _memory(record: PlanRecord, values: Sequence[Value]) -> MemoryPlan:

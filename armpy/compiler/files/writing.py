@@ -143,16 +143,16 @@ class ArrayStore:
 
     def records(self) -> tuple[ArrayRecord, ...]:
         """Return the place of each array."""
-        found, begin = [], 0
+        records, begin = [], 0
         for number, array in enumerate(self._arrays):
             if number in self._views:
                 section, view = self._views[number]
-                found.append(ArrayRecord(section, 0, 0, view))
+                records.append(ArrayRecord(section, 0, 0, view))
                 continue
-            found.append(ArrayRecord(CONSTANTS, begin, array.nbytes, None))
+            records.append(ArrayRecord(CONSTANTS, begin, array.nbytes, None))
             # Aligned, so that constants can be used where a mapped file has them.
             begin += array.nbytes + -array.nbytes % ALIGNMENT_BYTES
-        return tuple(found)
+        return tuple(records)
 
     def elements(self) -> Array:
         """The section of constants."""
@@ -279,7 +279,7 @@ class NetworkWriter:
         # A program is its backend's to write; here it is named for people.
         if isinstance(operation, PreCompiled):
             attributes = attributes | {"program": _described(layer.where, operation.program)}
-        found = {
+        attribute_values = {
             name: self._graphs[value] if isinstance(value, Graph) else plain(value)
             for name, value in attributes.items()
         }
@@ -287,7 +287,7 @@ class NetworkWriter:
             layer.id,
             layer.name,
             operation.name,
-            found,
+            attribute_values,
             tuple(None if value is None else numbers[value] for value in layer.inputs),
             tuple(numbers[value] for value in layer.outputs),
             layer.origins,

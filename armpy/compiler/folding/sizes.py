@@ -74,16 +74,16 @@ def fold_sizes(
     arrays = [_elements(value) for value in inputs if value is not None]
     if isinstance(operation, Comparison):
         return [np.asarray(_COMPARED[operation.operation](*arrays), bool)]
-    found: Array | None = None
+    folded: Array | None = None
     if isinstance(operation, ElementwiseBinary):
         if operation.activation is FusedActivation.NONE:
-            found = _binary(operation.operation, *arrays)
+            folded = _binary(operation.operation, *arrays)
     elif isinstance(operation, Reduce):
-        found = _reduced(operation, arrays[0], outputs[0])
-    if found is None:
+        folded = _reduced(operation, arrays[0], outputs[0])
+    if folded is None:
         return None
-    elements, output = found.reshape(-1).tolist(), outputs[0]
-    return [_array(elements, found.shape, output.data_type)] if _fits(elements, output) else None
+    elements, output = folded.reshape(-1).tolist(), outputs[0]
+    return [_array(elements, folded.shape, output.data_type)] if _fits(elements, output) else None
 
 
 def _elements(value: Value) -> Array:
@@ -106,29 +106,29 @@ def _moved(
     if isinstance(operation, _INDEXED) and any(isinstance(v, SizesValue) for v in inputs[1:]):
         return None
     sizes: list[int] = []
-    given: list[Value | None] = []
+    operands: list[Value | None] = []
     for value in inputs:
         if not isinstance(value, SizesValue):
             # A plain number that stands for a size would be taken for it.
             if value is not None and value.data is not None and (value.data >= _FIRST).any():
                 return None
-            given.append(value)
+            operands.append(value)
             continue
         first = _FIRST + len(sizes)
         sizes += value.sizes.flat
         numbers = np.arange(first, first + value.sizes.size).reshape(value.sizes.shape)
         dtype = value.info.data_type.dtype
-        given.append(Value(value.id, value.info, value.name, numbers.astype(dtype)))
-    moved = evaluator.fold(operation, given, outputs, 16 * _MOST)
+        operands.append(Value(value.id, value.info, value.name, numbers.astype(dtype)))
+    moved = evaluator.fold(operation, operands, outputs, 16 * _MOST)
     if moved is None:
         return None
-    made = []
+    arrays = []
     for array, info in zip(moved, outputs, strict=True):
         elements = [sizes[n - _FIRST] if n >= _FIRST else n for n in array.reshape(-1).tolist()]
         if not _fits(elements, info):  # as after a cast
             return None
-        made.append(_array(elements, array.shape, info.data_type))
-    return made
+        arrays.append(_array(elements, array.shape, info.data_type))
+    return arrays
 
 
 def _array(elements: Sequence[int], shape: tuple[int, ...], data_type: DataType) -> Array:
@@ -152,8 +152,8 @@ def _reduced(operation: Reduce, array: Array, output: TensorInfo) -> Array | Non
     if function is None:
         return None
     axes = range(array.ndim) if operation.axes is None else operation.axes
-    found = function.reduce(array, axis=tuple({axis % array.ndim for axis in axes}))
-    return np.asarray(found, object).reshape(output.known_shape)
+    reduced = function.reduce(array, axis=tuple({axis % array.ndim for axis in axes}))
+    return np.asarray(reduced, object).reshape(output.known_shape)
 
 
 def _fits(elements: Sequence[int], output: TensorInfo) -> bool:

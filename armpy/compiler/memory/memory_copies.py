@@ -93,9 +93,9 @@ def handle_factories(
     preferences = ask_method(backend_id, Sequence, backend, "get_handle_factory_preferences")
     # A factory may be named twice, and one that was never registered is passed over.
     wanted = [registry.get_factory(factory_id) for factory_id in dict.fromkeys(preferences)]
-    found = [factory for factory in wanted if factory is not None]
+    usable = [factory for factory in wanted if factory is not None]
     # A backend without a factory to prefer works on plain memory of the host.
-    chosen: list[ITensorHandleFactory] = found or [registry.first_of(())]
+    chosen: list[ITensorHandleFactory] = usable or [registry.first_of(())]
     # Factories are a backend's code, so each is called through a proxy.
     factories = tuple([HandleFactoryProxy(backend_id, factory) for factory in chosen])
     return factories, registry.memory_managers
@@ -130,16 +130,16 @@ def bridge(
     """
     ids = {layer.id: backends[layer.id].get_id() for layer in graph.layers}
     used = {name: HOST_FACTORIES if name == HOST else factories[name] for name in ids.values()}
-    exported = {source for found in used.values() for f in found for source in f.export_sources}
+    exported = {source for use in used.values() for f in use for source in f.export_sources}
     others = {source for source in exported if source is not MemorySource.MALLOC}
     # The usual case, in which a graph would be rebuilt only to come out the same.
-    if all(_is_like_host(found[0], others) for found in used.values()):
-        made = {
+    if all(_is_like_host(use[0], others) for use in used.values()):
+        factory_ids = {
             value: used[ids[layer.id]][0].factory_id
             for layer in graph.layers
             for value in layer.outputs
         }
-        return PlacedGraph(graph, ids, made)
+        return PlacedGraph(graph, ids, factory_ids)
     return _Bridger(graph, {**used, HOST: HOST_FACTORIES}, ids, refused or {}).run()
 
 
@@ -226,9 +226,9 @@ class _Bridger:
 
     def run(self) -> PlacedGraph:
         """Walk the layers and add copies before the readers that need them."""
-        graph, made = self._graph, self._made
+        graph, placed = self._graph, self._made
         for layer in graph.layers:
-            place = made.backend_ids[layer.id]
+            place = placed.backend_ids[layer.id]
             inputs = [None if value is None else self._at(value, place) for value in layer.inputs]
             for value in self._rewriter.keep(layer, inputs).outputs:
                 self._put(value, place)
@@ -237,7 +237,7 @@ class _Bridger:
         built = self._rewriter.finish(
             outputs=results[:num_outputs], next_values=results[num_outputs:], drop_dead=False
         )
-        return replace(made, graph=built)
+        return replace(placed, graph=built)
 
     def _put(self, value: Value, place: str) -> None:
         """Choose where a layer writes a value: where fewest of its readers need a copy."""
@@ -310,10 +310,10 @@ class _Bridger:
             return sum(self._reading(value, factory, reader) is None for reader in waiting)
 
         factory = min(self._factories[place], key=copies_left)  # the first of several
-        (made,) = layer.outputs
-        self._made.factory_ids[made] = factory.factory_id
-        homes.append(_Home(place, factory, made))
-        return made
+        (copy,) = layer.outputs
+        self._made.factory_ids[copy] = factory.factory_id
+        homes.append(_Home(place, factory, copy))
+        return copy
 
     def _misplaced(self, source: _Home, place: str) -> Support | None:
         """Why a place that knows the memory of a tensor cannot use it there; None if it doesn't."""

@@ -70,10 +70,10 @@ class MemoryPlan:
     @property
     def arena_bytes(self) -> dict[BackendId, int]:
         """Size of each backend's arenas together."""
-        found: dict[BackendId, int] = {}
+        sizes: dict[BackendId, int] = {}
         for arena, size in self.arenas.items():
-            found[arena.backend_id] = found.get(arena.backend_id, 0) + size
-        return found
+            sizes[arena.backend_id] = sizes.get(arena.backend_id, 0) + size
+        return sizes
 
 
 @phase("plan memory")
@@ -124,12 +124,12 @@ def plan_memory(
                 block = MemBlock(index, last_use[value], value.info.size_bytes)
                 blocks.setdefault(arena, {})[value] = block
     plan = MemoryPlan()
-    for arena, found in blocks.items():
+    for arena, arena_blocks in blocks.items():
         strategy = (strategies or {}).get(arena.backend_id, DEFAULT_STRATEGY)
         block_bytes = _block_bytes(arena, factories or {})
-        offsets, size = pack(list(found.values()), strategy, block_bytes)
+        offsets, size = pack(list(arena_blocks.values()), strategy, block_bytes)
         plan.arenas[arena] = size
-        for (value, block), offset in zip(found.items(), offsets, strict=True):
+        for (value, block), offset in zip(arena_blocks.items(), offsets, strict=True):
             plan.tensors[value] = PlannedTensor(arena, offset, (block.start, block.end))
     return plan
 

@@ -154,8 +154,8 @@ def _first_bins(order: Iterable[int], near: Sequence[Sequence[int]]) -> list[int
     """Number of the first bin for each block in which nothing is that lives with it."""
     chosen = [-1] * len(near)
     for number in order:
-        taken = {chosen[other] for other in near[number]}
-        chosen[number] = next(bin_ for bin_ in count() if bin_ not in taken)
+        bins = {chosen[other] for other in near[number]}
+        chosen[number] = next(bin_ for bin_ in count() if bin_ not in bins)
     return chosen
 
 
@@ -196,15 +196,15 @@ class StrategyValidator(IMemoryOptimizerStrategy):
             overlaps another one in a way that the packing type forbids.
         """
         bins = self._ask(blocks)
-        given = {block.index: block for block in blocks}
+        by_index = {block.index: block for block in blocks}
         counts = Counter(block.index for bin_ in bins for block in bin_.blocks)
-        self._check(not [i for i in counts if i not in given], "a block is unknown")
+        self._check(not [i for i in counts if i not in by_index], "a block is unknown")
         self._check(max(counts.values(), default=1) == 1, "a block is in several bins")
-        self._check(len(counts) == len(given), "a block is in no bin")
+        self._check(len(counts) == len(by_index), "a block is in no bin")
         for bin_ in bins:
             self._check(bin_.size_bytes >= 0, "a bin has a negative size")
             for block in bin_.blocks:
-                same = replace(block, offset=0) == replace(given[block.index], offset=0)
+                same = replace(block, offset=0) == replace(by_index[block.index], offset=0)
                 self._check(same, "a block has been changed")
                 fits = 0 <= block.offset <= bin_.size_bytes - block.size_bytes
                 self._check(fits, "a block does not fit into its bin")

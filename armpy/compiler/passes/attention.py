@@ -134,13 +134,13 @@ def join_attention(graph: Graph, context: PassContext) -> Graph:
     """
     joined: dict[Layer, _FoundAttention] = {}
     for layer in graph.layers:
-        found = _find(graph, layer)
-        if found is not None and _can_join(graph, context, found):
-            joined[layer] = found
-    taken = {layer for found in joined.values() for layer in found.layers}
+        match = _find(graph, layer)
+        if match is not None and _can_join(graph, context, match):
+            joined[layer] = match
+    covered = {layer for match in joined.values() for layer in match.layers}
     # Sums of terms, each made once: successive layers share their masks.
     masks: dict[tuple[object, ...], Value] = {}
-    return rewrite(graph, joined, partial(_replace, masks), taken)
+    return rewrite(graph, joined, partial(_replace, masks), covered)
 
 
 def _find(graph: Graph, last: Layer) -> _FoundAttention | None:
@@ -221,12 +221,12 @@ def _scores(graph: Graph, value: Value, depth: int) -> _Scores | None:
         # Of a sum, only a side with its shape can be the scores; the other one is broadcast.
         if inner.info.shape != value.info.shape:
             continue
-        found = _scores(graph, inner, depth - 1)
+        scores = _scores(graph, inner, depth - 1)
         # A factor after a term multiplies the term as well, which attention does not.
-        if found is None or (factor != 1 and found.terms):
+        if scores is None or (factor != 1 and scores.terms):
             continue
-        terms = found.terms if term is None else (*found.terms, term)
-        return _Scores(found.product, found.factor * factor, terms, (layer, *found.layers))
+        terms = scores.terms if term is None else (*scores.terms, term)
+        return _Scores(scores.product, scores.factor * factor, terms, (layer, *scores.layers))
     return None
 
 
@@ -241,10 +241,10 @@ def _steps(graph: Graph, layer: Layer) -> Sequence[tuple[Value, float, _ScoreTer
         return [(lhs, 1.0, _ScoreTerm(rhs)), (rhs, 1.0, _ScoreTerm(lhs))]
     if not isinstance(layer.operation, Select):
         return []
-    condition, kept, other = layer["condition"], layer["lhs"], layer["rhs"]
+    condition, scores, other = layer["condition"], layer["lhs"], layer["rhs"]
     if (number := number_of(other)) is not None and number <= _HIDING:
-        return [(kept, 1.0, _ScoreTerm(condition, number))]
-    if (number := number_of(kept)) is not None and number <= _HIDING:
+        return [(scores, 1.0, _ScoreTerm(condition, number))]
+    if (number := number_of(scores)) is not None and number <= _HIDING:
         return [(other, 1.0, _ScoreTerm(condition, number, hides=True))]
     return []
 
@@ -299,20 +299,20 @@ def _seen(
     Beside other terms a finite number does not hide for sure: where all is hidden, its
     differences count.
     """
-    kept = []
+    terms = []
     for term in scores.terms:
         elements = term.elements
         if elements is None:
-            kept.append(term)
+            terms.append(term)
             continue
         is_only = len(scores.terms) == 1
         last_seen = _last_seen(elements, shape, _HIDING if is_only else -math.inf)
         # The attribute has room for one diagonal; a second mask stays an operand.
         if last_seen is None or (operation.is_causal and last_seen < shape[-1] - 1):
-            kept.append(term)
+            terms.append(term)
         elif last_seen < shape[-1] - 1:
             operation = replace(operation, is_causal=True, num_past=last_seen)
-    return operation, tuple(kept)
+    return operation, tuple(terms)
 
 
 def _last_seen(elements: Array, shape: Sequence[int], hiding: float) -> int | None:
@@ -329,24 +329,24 @@ def _last_seen(elements: Array, shape: Sequence[int], hiding: float) -> int | No
     return last_seen if is_known and np.array_equal(sees, expected) else None
 
 
-def _can_join(graph: Graph, context: PassContext, found: _FoundAttention) -> bool:
+def _can_join(graph: Graph, context: PassContext, match: _FoundAttention) -> bool:
     """Return whether nothing else reads what lies between, and the backend takes the layer."""
-    last = found.layers[0]
+    last = match.layers[0]
     # Inner layers are removed, so no other layer may read their outputs.
-    if not are_read_inside(graph, found.layers, last):
+    if not are_read_inside(graph, match.layers, last):
         return False
     inputs: list[Value | None] = [
         Value(-2 - number, _info(_four(operand.shape)), last.name)
-        for number, operand in enumerate(found.operands)
+        for number, operand in enumerate(match.operands)
     ]
-    if found.terms:
+    if match.terms:
         shape: Shape | None = ()
-        for term in found.terms:
+        for term in match.terms:
             shape = broadcast_shapes(shape, term.value.info.shape)
         inputs.append(Value(-1, TensorInfo(shape, DataType.FLOAT32), last.name))
     (info,) = last.output_infos
-    made = layer_like(last, found.operation, inputs, [_info(_four(info.known_shape))])
-    return context.prefers(made, last)
+    candidate = layer_like(last, match.operation, inputs, [_info(_four(info.known_shape))])
+    return context.prefers(candidate, last)
 
 
 def _info(shape: Sequence[int]) -> TensorInfo:
@@ -360,18 +360,18 @@ def _four(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def _mask(
-    rewriter: Rewriter, masks: dict[tuple[object, ...], Value], found: _FoundAttention
+    rewriter: Rewriter, masks: dict[tuple[object, ...], Value], match: _FoundAttention
 ) -> Value | None:
     """The mask of attention."""
-    if not found.terms:
+    if not match.terms:
         return None
-    key = tuple((term.value, term.number, term.hides) for term in found.terms)
+    key = tuple((term.value, term.number, term.hides) for term in match.terms)
     if key not in masks:
-        name = f"{found.layers[0].name}/mask"
-        known = [term.elements for term in found.terms]
+        name = f"{match.layers[0].name}/mask"
+        known = [term.elements for term in match.terms]
         parts = [
             _term(rewriter, term, name)
-            for term, elements in zip(found.terms, known, strict=True)
+            for term, elements in zip(match.terms, known, strict=True)
             if elements is None
         ]
         constants = [elements for elements in known if elements is not None]
@@ -393,18 +393,18 @@ def _term(rewriter: Rewriter, term: _ScoreTerm, name: str) -> Value:
     if term.number is None:
         return value
     zero, number = (
-        rewriter.constant(np.array(each, np.float32), _info(()), name) for each in (0, term.number)
+        rewriter.constant(np.array(fill, np.float32), _info(()), name) for fill in (0, term.number)
     )
     sides = (number, zero) if term.hides else (zero, number)
     return rewriter.insert(Select(), [value, *sides], name).output
 
 
 def _replace(
-    masks: dict[tuple[object, ...], Value], rewriter: Rewriter, last: Layer, found: _FoundAttention
+    masks: dict[tuple[object, ...], Value], rewriter: Rewriter, last: Layer, match: _FoundAttention
 ) -> None:
     """Add attention, and what gives its operands the axes that it wants."""
-    mask, inputs = _mask(rewriter, masks, found), []
-    for operand, role in zip(found.operands, ("query", "key", "value"), strict=True):
+    mask, inputs = _mask(rewriter, masks, match), []
+    for operand, role in zip(match.operands, ("query", "key", "value"), strict=True):
         value, name = rewriter.mapped(operand.value), f"{last.name}/{role}"
         if operand.is_swapped:
             rank = len(operand.shape)
@@ -415,12 +415,12 @@ def _replace(
         inputs.append(value)
     operands = (*inputs, mask) if mask is not None else tuple(inputs)
     # Found from the end, and listed in order of execution.
-    origins = found.layers[::-1]
+    origins = match.layers[::-1]
     shape = last.output.info.known_shape
     if len(shape) == 4:
-        rewriter.replace(last, found.operation, operands, origins=origins)
+        rewriter.replace(last, match.operation, operands, origins=origins)
         return
     name = f"{last.name}/attention"
-    output = rewriter.insert(found.operation, operands, name, origins=origins).output
+    output = rewriter.insert(match.operation, operands, name, origins=origins).output
     # The reshape gets id and name, as it gives the tensor that others read.
     rewriter.replace(last, Reshape(shape), [output])

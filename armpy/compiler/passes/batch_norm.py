@@ -59,13 +59,13 @@ def fold_batch_norm(graph: Graph, context: PassContext) -> Graph:
     Arm NN FuseBatchNormIntoConvolution2D and FuseBatchNormIntoDepthwiseConvolution2D. Files have
     batch normalisation as multiplications and additions.
     """
-    found: dict[Layer, _FoldedNorm] = {}
+    norms: dict[Layer, _FoldedNorm] = {}
     for layer in graph.layers:
         folded = _folded(graph, layer)
         if folded is not None and _fits(folded, layer["weights"].info):
-            found[layer] = folded
-    gone = {one for folded in found.values() for one in folded.layers}
-    return rewrite(graph, found, _add, gone)
+            norms[layer] = folded
+    gone = {member for folded in norms.values() for member in folded.layers}
+    return rewrite(graph, norms, _add, gone)
 
 
 def _add(rewriter: Rewriter, layer: Layer, folded: _FoldedNorm) -> None:
@@ -81,8 +81,8 @@ def _add(rewriter: Rewriter, layer: Layer, folded: _FoldedNorm) -> None:
         *layer.inputs[3:],
     ]
     operation = layer.operation.with_attributes(activation=folded.activation)
-    made = rewriter.replace(layer, operation, inputs, origins=(layer, *folded.layers))
-    rewriter.alias(folded.layers[-1].output, made.output)
+    new_layer = rewriter.replace(layer, operation, inputs, origins=(layer, *folded.layers))
+    rewriter.alias(folded.layers[-1].output, new_layer.output)
 
 
 def _folded(graph: Graph, layer: Layer) -> _FoldedNorm | None:
@@ -99,8 +99,8 @@ def _folded(graph: Graph, layer: Layer) -> _FoldedNorm | None:
         return None
     shape = [1] * weights.ndim
     shape[axis] = -1
-    given = None if bias is None else bias.data
-    terms = np.zeros(weights.shape[axis]) if given is None else given.astype(np.float64)
+    bias_data = None if bias is None else bias.data
+    terms = np.zeros(weights.shape[axis]) if bias_data is None else bias_data.astype(np.float64)
     folded = _FoldedNorm((), weights.astype(np.float64), terms, FusedActivation.NONE)
     value = layer.output
     # After a clamp, factors and terms are no longer those of the sum.
@@ -165,4 +165,4 @@ def _fits(folded: _FoldedNorm, info: TensorInfo) -> bool:
     is_half = info.data_type is DataType.FLOAT16
     # A weight that rounds to infinity would spoil every sum.
     largest = float(np.finfo(np.float16 if is_half else np.float32).max)
-    return all(np.all(np.abs(one) <= largest) for one in (folded.weights, folded.bias))
+    return all(np.all(np.abs(array) <= largest) for array in (folded.weights, folded.bias))

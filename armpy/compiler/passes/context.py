@@ -85,8 +85,8 @@ def layer_like(
     except LayerValidationError:
         return None
     # Below 0 are ids of no graph.
-    made = tuple(Value(-1 - i, info, layer.name) for i, info in enumerate(infos))
-    return Layer(layer.id, layer.name, operation, tuple(inputs), made)
+    values = tuple(Value(-1 - i, info, layer.name) for i, info in enumerate(infos))
+    return Layer(layer.id, layer.name, operation, tuple(inputs), values)
 
 
 OptimizerPass: TypeAlias = Callable[[Graph, PassContext], Graph]

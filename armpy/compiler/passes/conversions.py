@@ -76,7 +76,7 @@ def cancel_conversions(graph: Graph, context: PassContext) -> Graph:
         first = None if source is None else graph.producers.get(source)
         if first is None or not _gives_back(first, layer, bool(chain)):
             continue
-        if all(_stays(context, one, layer.output.info) for one in chain):
+        if all(_stays(context, mover, layer.output.info) for mover in chain):
             ends[layer] = first
             moved |= dict.fromkeys(chain)
 
@@ -104,7 +104,7 @@ def move_conversions(graph: Graph, context: PassContext) -> Graph:
     """
     early: dict[Layer, list[Layer]] = {}
     late: dict[Layer, list[Layer]] = {}
-    taken: set[Layer] = set()
+    claimed: set[Layer] = set()
     for layer in graph.layers:
         chain = _chain_above(graph, layer) if isinstance(layer.operation, Quantize) else []
         info = layer.output.info if chain else None
@@ -112,20 +112,20 @@ def move_conversions(graph: Graph, context: PassContext) -> Graph:
             continue
         # In front of a slice, more elements would be converted than are kept.
         grows = chain[-1]["input"].info.num_elements <= info.num_elements
-        if grows and all(_stays(context, one, info) for one in chain):
+        if grows and all(_stays(context, mover, info) for mover in chain):
             early[layer] = chain[::-1]
-            taken.update(chain)
+            claimed.update(chain)
     for layer in graph.layers:
         below = _chain_below(graph, layer) if isinstance(layer.operation, Dequantize) else []
         source = layer["input"].info if below else None
         # A movement between both conversions goes with the first of them that has it.
-        if source is None or not _is_movable(source) or taken.intersection(below):
+        if source is None or not _is_movable(source) or claimed.intersection(below):
             continue
         # After a broadcast, each element would be converted many times.
         shrinks = below[-1].output.info.num_elements <= source.num_elements
-        if shrinks and all(_stays(context, one, source) for one in below):
+        if shrinks and all(_stays(context, mover, source) for mover in below):
             late[layer] = below
-            taken.update(below)
+            claimed.update(below)
 
     def change(rewriter: Rewriter, layer: Layer, chain: list[Layer]) -> None:
         is_early, info = layer in early, layer.output.info
@@ -134,17 +134,17 @@ def move_conversions(graph: Graph, context: PassContext) -> Graph:
             before = info.with_shape(value.info.shape)
             name = f"{layer.name}/early"
             value = rewriter.insert(layer.operation, [value], name, [before], [layer]).output
-        for one in chain:
-            value = _add_moved(rewriter, one, value)
+        for mover in chain:
+            value = _add_moved(rewriter, mover, value)
         if is_early:
             rewriter.alias(layer.output, value)
             return
         last = chain[-1]
         after, name = info.with_shape(last.output.info.shape), f"{layer.name}/late"
-        made = rewriter.insert(layer.operation, [value], name, [after], [layer])
-        rewriter.alias(last.output, made.output)
+        new_layer = rewriter.insert(layer.operation, [value], name, [after], [layer])
+        rewriter.alias(last.output, new_layer.output)
 
-    return rewrite(graph, {**early, **late}, change, taken)
+    return rewrite(graph, {**early, **late}, change, claimed)
 
 
 def _is_moving(layer: Layer | None) -> bool:
@@ -154,26 +154,26 @@ def _is_moving(layer: Layer | None) -> bool:
 
 def _chain_above(graph: Graph, layer: Layer) -> list[Layer]:
     """The movements in front of a conversion that are for it alone, the nearest first."""
-    found: list[Layer] = []
+    chain: list[Layer] = []
     if not isinstance(layer.operation, Quantize | Cast):
-        return found
+        return chain
     value = layer["input"]
     above = graph.producers.get(value)
     while above is not None and _is_moving(above) and only_reader(graph, value) is not None:
-        found.append(above)
+        chain.append(above)
         value = above["input"]
         above = graph.producers.get(value)
-    return found
+    return chain
 
 
 def _chain_below(graph: Graph, layer: Layer) -> list[Layer]:
     """List the movements that follow a conversion as its only readers, the nearest first."""
-    found: list[Layer] = []
+    chain: list[Layer] = []
     below = only_reader(graph, layer.output)
     while below is not None and _is_moving(below):
-        found.append(below)
+        chain.append(below)
         below = only_reader(graph, below.output)
-    return found
+    return chain
 
 
 def _gives_back(first: Layer, last: Layer, is_moved: bool) -> bool:

@@ -46,29 +46,29 @@ def join_written_out(graph: Graph, context: PassContext) -> Graph:
     Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016; Ba et al., "Layer Normalization",
     2016.
     """
-    taken: set[Layer] = set()
+    claimed: set[Layer] = set()
     joined: dict[Layer, FusedLayer] = {}
     # Patterns are known by their last layer: from the end, long ones come before their own parts.
     for layer in reversed(graph.layers):
-        if layer in taken:
+        if layer in claimed:
             continue
         for find in _FINDERS:
-            found = find(graph, layer)
-            if found is not None and _can_join(graph, context, found, taken):
-                joined[layer] = found
-                taken.update(found.layers)
+            fused = find(graph, layer)
+            if fused is not None and _can_join(graph, context, fused, claimed):
+                joined[layer] = fused
+                claimed.update(fused.layers)
                 break
     return fuse(graph, joined)
 
 
-def _can_join(graph: Graph, context: PassContext, found: FusedLayer, taken: set[Layer]) -> bool:
+def _can_join(graph: Graph, context: PassContext, fused: FusedLayer, claimed: set[Layer]) -> bool:
     """Return whether nothing else reads what lies between, and the backend takes the layer."""
-    last = found.layers[0]
-    if last.output.info.data_type is not DataType.FLOAT32 or not taken.isdisjoint(found.layers):
+    last = fused.layers[0]
+    if last.output.info.data_type is not DataType.FLOAT32 or not claimed.isdisjoint(fused.layers):
         return False
     # Inner layers are removed, so no other layer may read their outputs.
-    is_closed = are_read_inside(graph, found.layers, last)
-    return is_closed and context.stays(last, found.operation, found.inputs)
+    is_closed = are_read_inside(graph, fused.layers, last)
+    return is_closed and context.stays(last, fused.operation, fused.inputs)
 
 
 def _find_bias(graph: Graph, layer: Layer) -> FusedLayer | None:
@@ -148,11 +148,11 @@ def _find_layer_norm(graph: Graph, layer: Layer) -> FusedLayer | None:
     inner = graph.producers.get(gamma[0]) if gamma else None
     if total is None or beta is None or scaled is None or gamma is None or inner is None:
         return None
-    found = _normalised(graph, inner)
-    if found is None or layer.output.info.shape != inner.output.info.shape:
+    norm = _normalised(graph, inner)
+    if norm is None or layer.output.info.shape != inner.output.info.shape:
         return None
-    layers = (total[0], scaled[0], *found.layers)
-    return FusedLayer(found.operation, (*found.inputs, gamma[1], beta[1]), layers)
+    layers = (total[0], scaled[0], *norm.layers)
+    return FusedLayer(norm.operation, (*norm.inputs, gamma[1], beta[1]), layers)
 
 
 def _normalised(graph: Graph, layer: Layer) -> FusedLayer | None:

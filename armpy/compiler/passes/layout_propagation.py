@@ -98,10 +98,10 @@ def permuted_from_output(layer: Layer, perm: Permutation) -> PermutedLayer | Non
     source = perm
     if kind_of(layer) in RESHAPES:
         after = layer.outputs[0].info.known_shape
-        found = _through_blocks(_blocks(after, first.info.known_shape), after, perm)
-        if found is None:
+        order = _through_blocks(_blocks(after, first.info.known_shape), after, perm)
+        if order is None:
             return None
-        source = found
+        source = order
     elif kind_of(layer) not in ELEMENTWISE and first.info.rank != len(perm):
         return None
     permuted = permuted_from_input(layer, source)
@@ -139,11 +139,11 @@ def _permuted_reshape(layer: Layer, perm: Permutation) -> PermutedLayer | None:
     if len(layer.inputs) != 1 or layer.inputs[0] is None:
         return None
     before, after = layer["input"].info.known_shape, layer.output.info.known_shape
-    found = _through_blocks(_blocks(before, after), before, perm)
-    if found is None:
+    order = _through_blocks(_blocks(before, after), before, perm)
+    if order is None:
         return None
-    shape = tuple(after[axis] for axis in found)
-    return PermutedLayer(Reshape(shape), (perm,), (found,))
+    shape = tuple(after[axis] for axis in order)
+    return PermutedLayer(Reshape(shape), (perm,), (order,))
 
 
 Block = tuple[tuple[int, ...], tuple[int, ...]]

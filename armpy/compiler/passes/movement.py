@@ -68,7 +68,7 @@ def reshape_transposes(graph: Graph, context: PassContext) -> Graph:
     ----------
     Arm NN PermuteAsReshape, TransposeAsReshape.
     """
-    found = {
+    reshapes = {
         layer: _reshape(layer)
         for layer in graph.layers
         if moves_nothing(layer) and context.stays(layer, _reshape(layer), layer.inputs)
@@ -77,7 +77,7 @@ def reshape_transposes(graph: Graph, context: PassContext) -> Graph:
     def change(rewriter: Rewriter, layer: Layer, reshape: Reshape) -> None:
         rewriter.replace(layer, reshape, [rewriter.mapped(layer["input"])])
 
-    return rewrite(graph, found, change)
+    return rewrite(graph, reshapes, change)
 
 
 def remove_broadcasts(graph: Graph, context: PassContext) -> Graph:
@@ -87,12 +87,12 @@ def remove_broadcasts(graph: Graph, context: PassContext) -> Graph:
     ----------
     Arm NN BroadcastToOptimizationLayer.
     """
-    found = {layer: inputs for layer in graph.layers if (inputs := _bare(graph, context, layer))}
+    bare = {layer: inputs for layer in graph.layers if (inputs := _bare(graph, context, layer))}
 
     def change(rewriter: Rewriter, layer: Layer, inputs: tuple[Value, ...]) -> None:
         rewriter.replace(layer, layer.operation, [*map(rewriter.mapped, inputs)])
 
-    return rewrite(graph, found, change)
+    return rewrite(graph, bare, change)
 
 
 def _reshape(layer: Layer) -> Reshape:
@@ -102,13 +102,13 @@ def _reshape(layer: Layer) -> Reshape:
 
 def _chain(graph: Graph, layer: Layer) -> list[Layer]:
     """The reshapes in front of a reshape, the nearest first."""
-    found: list[Layer] = []
+    chain: list[Layer] = []
     if _is_reshape(layer):
         above = graph.producers.get(layer["input"])
         while above is not None and _is_reshape(above):
-            found.append(above)
+            chain.append(above)
             above = graph.producers.get(above["input"])
-    return found
+    return chain
 
 
 def _is_reshape(layer: Layer) -> bool:
@@ -117,9 +117,9 @@ def _is_reshape(layer: Layer) -> bool:
     return is_reshape and not layer.output.info.has_per_axis_quantization
 
 
-def _same_shape(one: Value, other: Value) -> bool:
+def _same_shape(left: Value, other: Value) -> bool:
     """Return whether a value can stand for another one of the same elements."""
-    return one.info.shape == other.info.shape and one.info.quantization == other.info.quantization
+    return left.info.shape == other.info.shape and left.info.quantization == other.info.quantization
 
 
 def _bare(graph: Graph, context: PassContext, layer: Layer) -> tuple[Value, ...]:

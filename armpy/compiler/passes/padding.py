@@ -35,12 +35,12 @@ def fold_pad(graph: Graph, context: PassContext) -> Graph:
     ----------
     Arm NN FoldPadIntoConvolution2d, FoldPadIntoDepthwiseConvolution2d, FoldPadIntoPooling2d.
     """
-    found: dict[Layer, FusedLayer] = {}
+    folded_pads: dict[Layer, FusedLayer] = {}
     for layer in graph.layers:
         folded = _folded(graph, layer)
         if folded is not None and context.stays(layer, folded.operation, folded.inputs):
-            found[layer] = folded
-    return fuse(graph, found)
+            folded_pads[layer] = folded
+    return fuse(graph, folded_pads)
 
 
 def _folded(graph: Graph, layer: Layer) -> FusedLayer | None:
@@ -91,8 +91,8 @@ def _element(pad: Layer) -> np.generic | None:
     operation, info = pad.operation, pad.output.info
     assert isinstance(operation, Pad)
     if pad.operand("pad_value") is not None:
-        given = pad.constant("pad_value")
-        return None if given is None else given.dtype.type(given.item())
+        element = pad.constant("pad_value")
+        return None if element is None else element.dtype.type(element.item())
     if not info.data_type.is_quantized:
         if not info.data_type.is_float:
             return None

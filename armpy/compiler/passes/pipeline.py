@@ -48,21 +48,21 @@ def run_passes(
 ) -> Graph:
     """A graph after the passes of options; see `armpy.compiler.optimize.simplified`."""
     context = PassContext(options, backends)
-    found = worthwhile(graph)
+    worthwhile_names = worthwhile(graph)
     for name, own in _chosen(options):
         # The selection knows passes that are on by default; others have been asked for, and run.
-        is_idle = own is None and BUILT_IN_PASSES.get(name, False) and name not in found
+        is_idle = own is None and BUILT_IN_PASSES.get(name, False) and name not in worthwhile_names
         if is_idle:
             continue
         run = own or _built_in(name)
         with phase("pass", about=name):
-            made = run(graph, context)
-        if made is not graph:
+            rewritten = run(graph, context)
+        if rewritten is not graph:
             if own is not None:  # the optimiser verifies what there is in the end
-                _check_made(name, graph, made)
-            _log.info("%s: %d layers of %d", name, len(made.layers), len(graph.layers))
+                _check_made(name, graph, rewritten)
+            _log.info("%s: %d layers of %d", name, len(rewritten.layers), len(graph.layers))
             # A pass can make work for later ones, and take it away.
-            graph, found = made, worthwhile(made)
+            graph, worthwhile_names = rewritten, worthwhile(rewritten)
             dump(options, f"pass {name}", graph)
     return graph
 
@@ -73,21 +73,21 @@ def _chosen(options: OptimizerOptions) -> Iterator[tuple[str, OptimizerPass | No
     for name, is_on in BUILT_IN_PASSES.items():
         if name != _LAST:
             yield from _one(name, passes.get(name, is_on))
-    for name, given in passes.items():
+    for name, choice in passes.items():
         if name not in BUILT_IN_PASSES:
-            yield from _one(name, given)
+            yield from _one(name, choice)
     # After the application's own passes, which see the types of the model.
     for name in ("reduce_fp32_to_fp16", "reduce_fp32_to_bf16"):
         yield from _one(name, getattr(options, name))
     yield from _one(_LAST, passes.get(_LAST, BUILT_IN_PASSES[_LAST]))
 
 
-def _one(name: str, given: bool | OptimizerPass) -> Iterator[tuple[str, OptimizerPass | None]]:
+def _one(name: str, choice: bool | OptimizerPass) -> Iterator[tuple[str, OptimizerPass | None]]:
     """A pass that is switched, or the application's own."""
-    if given is True:
+    if choice is True:
         yield name, None
-    elif given is not False:
-        yield name, given
+    elif choice is not False:
+        yield name, choice
 
 
 def _built_in(name: str) -> OptimizerPass:
@@ -98,7 +98,7 @@ def _built_in(name: str) -> OptimizerPass:
     return function
 
 
-def _check_made(name: str, graph: Graph, made: object) -> None:
+def _check_made(name: str, graph: Graph, rewritten: object) -> None:
     """Check that a pass has made a graph that can stand for another one.
 
     Raises
@@ -107,21 +107,21 @@ def _check_made(name: str, graph: Graph, made: object) -> None:
         If it has not; the text names the pass.
     """
     where = f"pass '{name}'"
-    if not isinstance(made, Graph):
+    if not isinstance(rewritten, Graph):
         raise GraphValidationError(
-            "the pass has made no graph", where=where, expected="a Graph", actual=repr(made)
+            "the pass has made no graph", where=where, expected="a Graph", actual=repr(rewritten)
         )
     try:
-        verify_graph(made)
+        verify_graph(rewritten)
     except GraphValidationError as error:
         error.where = f"{where} / {error.where}"
         raise
-    for what, before, after in zip(
-        ("inputs", "outputs", "variables"), _edge(graph), _edge(made), strict=True
+    for part, before, after in zip(
+        ("inputs", "outputs", "variables"), _edge(graph), _edge(rewritten), strict=True
     ):
         if before != after:
             raise GraphValidationError(
-                f"the pass has changed the graph's {what}",
+                f"the pass has changed the graph's {part}",
                 where=where,
                 expected=", ".join(map(str, before)),
                 actual=", ".join(map(str, after)),
@@ -136,7 +136,7 @@ def _edge(graph: Graph) -> tuple[Sequence[object], ...]:
         for name, value in zip(graph.output_names, graph.outputs, strict=True)
     ]
     variables = [
-        (one.value.name, str(one.value.info), str(one.next_value.info.shape), one.key)
-        for one in graph.variables
+        (state.value.name, str(state.value.info), str(state.next_value.info.shape), state.key)
+        for state in graph.variables
     ]
     return inputs, outputs, variables

@@ -73,7 +73,7 @@ def reduce_fp32_to_bf16(graph: Graph, context: PassContext) -> Graph:
     ----------
     Arm NN Fp32NetworkToBf16Converter, which releases of 2023 have left out again.
     """
-    found = [layer for layer in graph.layers if _rounds_operands(layer, context)]
+    products = [layer for layer in graph.layers if _rounds_operands(layer, context)]
     rounded: dict[Value, Value] = {}
 
     def change(rewriter: Rewriter, layer: Layer, _: None) -> None:
@@ -86,7 +86,7 @@ def reduce_fp32_to_bf16(graph: Graph, context: PassContext) -> Graph:
             inputs[index] = rounded[value]
         rewriter.replace(layer, layer.operation, inputs)
 
-    return rewrite(graph, dict.fromkeys(found), change)
+    return rewrite(graph, dict.fromkeys(products), change)
 
 
 def _rounds_operands(layer: Layer, context: PassContext) -> bool:
@@ -96,14 +96,14 @@ def _rounds_operands(layer: Layer, context: PassContext) -> bool:
     value, weights = layer["input"], layer["weights"]
     if {value.info.data_type, weights.info.data_type} != {DataType.FLOAT32}:
         return False
-    backend = next((one for one in context.backends if context.takes(one, layer)), None)
+    backend = next((backend for backend in context.backends if context.takes(backend, layer)), None)
     short = Value(-1, _info(value.info, DataType.BFLOAT16), value.name)
     # Both directions are asked about, as each tensor goes there and back.
     casts = (
         layer_like(layer, Cast(), [value], [short.info]),
         layer_like(layer, Cast(), [short], [value.info]),
     )
-    return backend is not None and all(one and context.takes(backend, one) for one in casts)
+    return backend is not None and all(cast and context.takes(backend, cast) for cast in casts)
 
 
 def _rounded(rewriter: Rewriter, value: Value) -> Value:
@@ -113,8 +113,8 @@ def _rounded(rewriter: Rewriter, value: Value) -> Value:
         return rewriter.constant(bfloat16_values(bfloat16_bits(value.data)), value.info, value.name)
     source, name = rewriter.mapped(value), value.name
     short = _info(source.info, DataType.BFLOAT16)
-    made = rewriter.insert(Cast(), [source], f"{name}/float32_to_bfloat16", [short])
-    back = rewriter.insert(Cast(), made.outputs, f"{name}/bfloat16_to_float32", [source.info])
+    cast = rewriter.insert(Cast(), [source], f"{name}/float32_to_bfloat16", [short])
+    back = rewriter.insert(Cast(), cast.outputs, f"{name}/bfloat16_to_float32", [source.info])
     return back.outputs[0]
 
 
@@ -155,12 +155,12 @@ def _renamed(layer: Layer, old: DataType, new: DataType) -> _Types | None:
     is_closed = isinstance(operation, ControlFlow | Composite) or operation.is_random
     if is_closed or operation.extension or operation.name in _PRECISE:
         return None
-    kept = _types_of(layer)
+    layer_types = _types_of(layer)
     types = _Types(
-        tuple(new if kind is old else kind for kind in kept.inputs),
-        tuple(new if kind is old else kind for kind in kept.outputs),
+        tuple(new if kind is old else kind for kind in layer_types.inputs),
+        tuple(new if kind is old else kind for kind in layer_types.outputs),
     )
-    return None if types == kept else types
+    return None if types == layer_types else types
 
 
 def _as(layer: Layer, context: PassContext, old: DataType, new: DataType) -> _Types | None:
@@ -216,16 +216,16 @@ def _retyped(graph: Graph, choose: Callable[[Layer], _Types | None]) -> Graph:
 def _connected(graph: Graph, chosen: Mapping[Layer, _Types]) -> list[Layer]:
     """Those of some layers that compute, or hand on what one of these reads or writes."""
     waiting = [layer for layer in chosen if not isinstance(layer.operation, _PASSIVE)]
-    kept = dict.fromkeys(waiting)
+    connected = dict.fromkeys(waiting)
     while waiting:
         layer = waiting.pop()
         above = [graph.producers.get(value) for value in layer.inputs if value is not None]
         below = [reader for value in layer.outputs for reader in graph.consumers.get(value, ())]
         for near in (*above, *below):
-            if near in chosen and near not in kept and near is not None:
-                kept[near] = None
+            if near in chosen and near not in connected and near is not None:
+                connected[near] = None
                 waiting.append(near)
-    return [layer for layer in chosen if layer in kept]
+    return [layer for layer in chosen if layer in connected]
 
 
 class _TypeRewriter:
@@ -247,8 +247,8 @@ class _TypeRewriter:
                 for value, kind in zip(layer.inputs, types.inputs, strict=True)
             ]
             infos = [_info(*p) for p in zip(layer.output_infos, types.outputs, strict=True)]
-            made = rewriter.replace(layer, layer.operation, inputs, infos)
-            for old, new in zip(layer.outputs, made.outputs, strict=True):
+            new_layer = rewriter.replace(layer, layer.operation, inputs, infos)
+            for old, new in zip(layer.outputs, new_layer.outputs, strict=True):
                 self._made[old, new.info.data_type] = new
         # One tensor may be several results.
         for value in dict.fromkeys(graph.results):

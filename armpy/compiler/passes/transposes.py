@@ -54,12 +54,12 @@ def _better(graph: Graph, context: PassContext) -> Graph | None:
     together = {layer: permuted for choice in choices for layer, permuted in choice.items()}
     # Costs of a choice do not include transposes that read the results of others.
     for permuted_layers in (together, *choices) if len(choices) > 1 else choices:
-        made = _PermutationMover(graph, permuted_layers).graph()
-        if any(_follows_transpose(made, layer) for layer in made.layers):
-            made = _PermutationMover(made, {}).graph()
-        (before, number), (after, fewer) = _transposed(graph), _transposed(made)
+        moved = _PermutationMover(graph, permuted_layers).graph()
+        if any(_follows_transpose(moved, layer) for layer in moved.layers):
+            moved = _PermutationMover(moved, {}).graph()
+        (before, number), (after, fewer) = _transposed(graph), _transposed(moved)
         if after < before and fewer <= number:
-            return made
+            return moved
     return None
 
 
@@ -98,7 +98,7 @@ def _choices(graph: Graph, context: PassContext) -> list[dict[Layer, PermutedLay
     """Layers that are better computed with their axes in another order, region by region."""
     choices: list[dict[Layer, PermutedLayer]] = []
     tried: set[tuple[Value, Permutation]] = set()
-    taken: set[Value] = set()
+    claimed: set[Value] = set()
     for layer in graph.layers:
         for value, perm in _seeds(layer):
             if (value, perm) in tried:
@@ -109,17 +109,17 @@ def _choices(graph: Graph, context: PassContext) -> list[dict[Layer, PermutedLay
             costs = list(_costs(graph, region))
             layers = cheapest(costs)
             values = {
-                value for one in region.permuted_layers if one in layers for value in _values(one)
+                value for key in region.permuted_layers if key in layers for value in _values(key)
             }
             (less, fewer), (most, number) = total(costs, layers), total(costs, frozenset())
             # Two choices about one tensor were counted apart, and need not go together.
-            if less < most and fewer <= number and taken.isdisjoint(values):
-                taken |= values
+            if less < most and fewer <= number and claimed.isdisjoint(values):
+                claimed |= values
                 choices.append(
                     {
-                        one: permuted
-                        for one, permuted in region.permuted_layers.items()
-                        if one in layers
+                        key: permuted
+                        for key, permuted in region.permuted_layers.items()
+                        if key in layers
                     }
                 )
     return choices
@@ -148,30 +148,30 @@ def _region(graph: Graph, context: PassContext, value: Value, perm: Permutation)
         value = waiting.pop()
         perm = region.orders[value]
         producer = graph.producers.get(value)
-        found = []
+        pairs = []
         if (
             producer is not None
             and producer not in region.permuted_layers
             and producer.outputs[0] is value
         ):
-            found.append((producer, permuted_from_output(producer, perm)))
-        found += [
+            pairs.append((producer, permuted_from_output(producer, perm)))
+        pairs += [
             (layer, permuted_from_input(layer, perm))
             for layer in dict.fromkeys(graph.consumers.get(value, ()))
             if layer not in region.permuted_layers
         ]
-        for layer, permuted in found:
+        for layer, permuted in pairs:
             if permuted is None or layer in region.permuted_layers:
                 continue
             orders = _orders(layer, permuted)
             if orders is None or orders.get(value) != perm:
                 continue
             # A value of two orders in a region would be transposed within it.
-            if any(region.orders.get(one, order) != order for one, order in orders.items()):
+            if any(region.orders.get(member, order) != order for member, order in orders.items()):
                 continue
             if _stays(context, layer, permuted):
                 region.permuted_layers[layer] = permuted
-                waiting += [one for one in orders if one not in region.orders]
+                waiting += [member for member in orders if member not in region.orders]
                 region.orders |= orders
     return region
 
@@ -221,7 +221,7 @@ def _costs(graph: Graph, region: _Region) -> Iterator[Cost]:
     for value, perm in region.orders.items():
         costs = _costs_of(graph, region, value, perm)
         # A cost that depends on no choice is paid in any case, and only makes the search longer.
-        yield from (one for one in costs if one.weight and (one.chosen or one.other))
+        yield from (cost for cost in costs if cost.weight and (cost.chosen or cost.other))
 
 
 def _costs_of(graph: Graph, region: _Region, value: Value, perm: Permutation) -> Iterator[Cost]:
@@ -304,10 +304,10 @@ class _PermutationMover:
                 inputs.append(value and self._rewriter.mapped(value))
             else:
                 inputs.append(self._in_order(value, perm))
-        made = self._rewriter.replace(
+        turned = self._rewriter.replace(
             layer, permuted.operation, inputs, _permuted_outputs(layer, permuted)
         )
-        for value, new, perm in zip(layer.outputs, made.outputs, permuted.outputs, strict=True):
+        for value, new, perm in zip(layer.outputs, turned.outputs, permuted.outputs, strict=True):
             self._given[value] = new, perm
 
     def _make_plain(self, value: Value | None) -> None:
@@ -328,20 +328,20 @@ class _PermutationMover:
         # From in front of that transpose, so that none reads another.
         if producer is not None and above is not None:
             return self._in_order(producer["input"], composed(above, perm), layer)
-        given, order = self._given.get(value) or (
+        mapped, order = self._given.get(value) or (
             self._rewriter.mapped(value),
             tuple(range(len(perm))),
         )
         rest = composed(inverse(order), perm)
         if identity(rest):
-            return given
+            return mapped
         # Once for all readers that want this order.
         if (value, perm) not in self._made:
             operation = Transpose(rest)
             if layer is not None:
-                made = self._rewriter.replace(layer, operation, [given])
+                turned = self._rewriter.replace(layer, operation, [mapped])
             else:
-                info = permuted_info(given.info, rest)
-                made = self._rewriter.insert(operation, [given], f"{value.name}/turned", [info])
-            self._made[value, perm] = made.output
+                info = permuted_info(mapped.info, rest)
+                turned = self._rewriter.insert(operation, [mapped], f"{value.name}/turned", [info])
+            self._made[value, perm] = turned.output
         return self._made[value, perm]

@@ -41,8 +41,8 @@ def erfc(values: FloatArray) -> FloatArray:
 
 
 def _each(function: Callable[[float], float], values: FloatArray) -> FloatArray:
-    each = map(function, values.reshape(-1).tolist())
-    return np.fromiter(each, np.float64, values.size).astype(values.dtype).reshape(values.shape)
+    results = map(function, values.reshape(-1).tolist())
+    return np.fromiter(results, np.float64, values.size).astype(values.dtype).reshape(values.shape)
 
 
 def _rounded(function: Function) -> Function:

@@ -78,8 +78,8 @@ def through_reals(
 
     def compute(left: Stored, right: Stored) -> Int64Array:
         reals = [
-            np.subtract(stored, each.zero_point, dtype=np.float32) * each.scale
-            for stored, each in zip((left, right), operands, strict=True)
+            np.subtract(stored, operand.zero_point, dtype=np.float32) * operand.scale
+            for stored, operand in zip((left, right), operands, strict=True)
         ]
         with np.errstate(all="ignore"):
             steps = np.divide(function(*reals), target.scale, dtype=np.float32)

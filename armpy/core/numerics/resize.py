@@ -63,18 +63,18 @@ def integer_samples(
 
     Reference: TFLite ``ComputeInterpolationValuesInteger``.
     """
-    one = 1 << FRACTION_BITS
+    unit = 1 << FRACTION_BITS
     if align_corners and out_size > 1:
-        scale = (one * (size - 1) + (out_size - 1) // 2) // (out_size - 1)
+        scale = (unit * (size - 1) + (out_size - 1) // 2) // (out_size - 1)
     else:
-        scale = (one * size + out_size // 2) // out_size
+        scale = (unit * size + out_size // 2) // out_size
     positions = np.arange(out_size, dtype=np.int64) * scale
     if half_pixel_centers:
-        positions += scale // 2 - one // 2
+        positions += scale // 2 - unit // 2
     lower = np.maximum(positions >> FRACTION_BITS, 0)
-    upper = np.minimum((positions + one - 1) >> FRACTION_BITS, size - 1)
-    share = positions - lower * one
-    return Samples(lower, upper, one - share, share)
+    upper = np.minimum((positions + unit - 1) >> FRACTION_BITS, size - 1)
+    share = positions - lower * unit
+    return Samples(lower, upper, unit - share, share)
 
 
 def nearest_positions(

@@ -67,23 +67,23 @@ def float_bits(
     form = _FORMATS[name]
     middles = _middles(name)
     distances = np.abs(wide)
-    found = np.searchsorted(middles, distances, side="left")  # ties are below
-    is_tie = (found < len(middles)) & (middles[np.minimum(found, len(middles) - 1)] == distances)
-    found += is_tie & (found % 2 == 1)
-    is_too_large = found >= form.num_finite
-    found = np.minimum(found, form.num_finite - 1)
-    is_negative = np.signbit(wide) & (form.has_negative_zero | (found > 0))
+    places = np.searchsorted(middles, distances, side="left")  # ties are below
+    is_tie = (places < len(middles)) & (middles[np.minimum(places, len(middles) - 1)] == distances)
+    places += is_tie & (places % 2 == 1)
+    is_too_large = places >= form.num_finite
+    places = np.minimum(places, form.num_finite - 1)
+    is_negative = np.signbit(wide) & (form.has_negative_zero | (places > 0))
     if not saturate and form.infinity >= 0:
-        found = np.where(is_too_large, form.infinity, found)
-    found = found | np.where(is_negative, form.sign_bit, 0)
+        places = np.where(is_too_large, form.infinity, places)
+    places = places | np.where(is_negative, form.sign_bit, 0)
     lost = np.isnan(wide)
     if not saturate and form.infinity < 0:
         lost = lost | is_too_large
     if form.nan < 0:  # what has no NaN makes -0 of it
-        found = np.where(np.isnan(wide), form.sign_bit, found)
+        places = np.where(np.isnan(wide), form.sign_bit, places)
     else:
-        found = np.where(lost, form.nan, found)
-    return np.asarray(found, np.uint8)
+        places = np.where(lost, form.nan, places)
+    return np.asarray(places, np.uint8)
 
 
 def _powers_of_two(wide: Reals, saturate: bool, rounding: str) -> npt.NDArray[np.uint8]:
@@ -123,18 +123,18 @@ def _magnitude(form: _Format, bits: int) -> float:
 def _table(name: str) -> npt.NDArray[np.float32]:
     """The number of every byte."""
     form = _FORMATS[name]
-    made = np.full(256, np.nan, np.float32)
+    numbers = np.full(256, np.nan, np.float32)
     for bits in range(256):
         magnitude = bits & (form.sign_bit - 1) if form.sign_bit else bits
         if magnitude < form.num_finite:
             sign = -1 if bits & form.sign_bit else 1
-            made[bits] = sign * np.float32(_magnitude(form, magnitude))
+            numbers[bits] = sign * np.float32(_magnitude(form, magnitude))
         elif magnitude == form.infinity:
-            made[bits] = -np.inf if bits & form.sign_bit else np.inf
+            numbers[bits] = -np.inf if bits & form.sign_bit else np.inf
     if form.nan >= 0:
-        made[form.nan] = np.nan
-    made.flags.writeable = False
-    return made
+        numbers[form.nan] = np.nan
+    numbers.flags.writeable = False
+    return numbers
 
 
 def bfloat16_bits(values: npt.NDArray[Any]) -> npt.NDArray[np.uint16]:  # Any: any real type

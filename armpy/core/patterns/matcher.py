@@ -141,10 +141,10 @@ class RegularExpression:
             for test, following in tests
             if isinstance(test, Characters) and test.has(character)
         }
-        made = self._state(steps, _kind(character))
-        state.following[character] = made
+        next_state = self._state(steps, _kind(character))
+        state.following[character] = next_state
         self._num_transitions += 1
-        return made
+        return next_state
 
     def _reached(self, state: _State, character: str) -> set[int]:
         """Steps that can be reached before a character, which is empty at the end of the text."""

@@ -266,10 +266,10 @@ class _Parser:
         if character != "\\":
             self.place += 1
             return ord(character)
-        found = self._escaped()
-        if isinstance(found, Assertion):
+        item = self._escaped()
+        if isinstance(item, Assertion):
             raise PatternError("a condition is in a set of characters")
-        return found
+        return item
 
     def _escaped(self) -> int | tuple[Range, ...] | Assertion:
         """Parse what a backslash begins."""

@@ -90,8 +90,8 @@ def _do_nothing(number: int, frame: object) -> None:
 def _wait(worker: int, life: int, woken: socket.socket) -> int:
     """Wait for the worker's end, and bring it about when the application says so; its status."""
     poll = select.poll()
-    for each in (life, woken.fileno()):
-        poll.register(each, select.POLLIN)
+    for descriptor in (life, woken.fileno()):
+        poll.register(descriptor, select.POLLIN)
     while True:
         status = _reap(worker)
         if status is not None:
@@ -108,12 +108,12 @@ def _wait(worker: int, life: int, woken: socket.socket) -> int:
 
 def _reap(worker: int) -> int | None:
     """Wait for children that have ended; the worker's status, if it is one of them."""
-    found = None
+    status = None
     with suppress(ChildProcessError):
         while (ended := os.waitpid(-1, os.WNOHANG))[0]:
             if ended[0] == worker:
-                found = ended[1]
-    return found
+                status = ended[1]
+    return status
 
 
 def _end_children(woken: socket.socket) -> None:

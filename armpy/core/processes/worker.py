@@ -285,8 +285,8 @@ class Worker:
 
     def faulting_thread(self) -> int | None:
         """The thread in which a fatal signal has ended it, as its fault report says."""
-        found = _FAULTING_THREAD.findall(self.output())
-        return int(found[-1], 16) if found else None
+        threads = _FAULTING_THREAD.findall(self.output())
+        return int(threads[-1], 16) if threads else None
 
 
 class Output:
@@ -338,10 +338,10 @@ class Output:
             self._thread.join()
 
 
-def _keep_tail(descriptor: int, stopped: int, kept: bytearray) -> None:
+def _keep_tail(descriptor: int, stopped: int, tail: bytearray) -> None:
     poll = select.poll()
-    for each in (descriptor, stopped):
-        poll.register(each, select.POLLIN)
+    for watched in (descriptor, stopped):
+        poll.register(watched, select.POLLIN)
     try:
         while True:
             ready = dict(poll.poll())
@@ -349,8 +349,8 @@ def _keep_tail(descriptor: int, stopped: int, kept: bytearray) -> None:
                 chunk = os.read(descriptor, KEPT_BYTES)
                 if not chunk:
                     return
-                kept += chunk
-                del kept[:-KEPT_BYTES]
+                tail += chunk
+                del tail[:-KEPT_BYTES]
             if stopped in ready:
                 return
     finally:

@@ -94,13 +94,13 @@ def _check_shape(name: str, info: TensorInfo, array: Array) -> None:
         raise
 
 
-def _as_array(name: str, info: TensorInfo, given: object) -> Array:
+def _as_array(name: str, info: TensorInfo, argument: object) -> Array:
     """An array of something that is none: nested lists, numbers, other libraries' tensors."""
     try:
-        if isinstance(given, (int, float, list, tuple)) and not isinstance(given, bool):
-            return _of_numbers(name, info, given)
-        view = None if isinstance(given, np.ndarray) else as_view(info, given)
-        array = np.asarray(given) if view is None else view
+        if isinstance(argument, (int, float, list, tuple)) and not isinstance(argument, bool):
+            return _of_numbers(name, info, argument)
+        view = None if isinstance(argument, np.ndarray) else as_view(info, argument)
+        array = np.asarray(argument) if view is None else view
     except ArmpyError as error:
         if error.where.startswith("input "):
             raise
@@ -110,23 +110,23 @@ def _as_array(name: str, info: TensorInfo, given: object) -> Array:
             f"the value cannot be made an array: {error}",
             where=f"input '{name}'",
             expected=f"an array of {info.data_type.dtype}",
-            actual=type(given).__name__,
+            actual=type(argument).__name__,
         ) from error
     is_number = array.dtype.kind in _NUMBERS or is_small(array.dtype)
     if not is_number and array.dtype != info.data_type.dtype:
-        raise _no_array(name, info, given)
+        raise _no_array(name, info, argument)
     return array
 
 
-def _of_numbers(name: str, info: TensorInfo, given: object) -> Array:
+def _of_numbers(name: str, info: TensorInfo, numbers: object) -> Array:
     """An array of a number, or of nested lists of numbers."""
     try:
-        guess = np.asarray(given)
+        guess = np.asarray(numbers)
     except ValueError as error:
-        raise _no_array(name, info, given) from error
+        raise _no_array(name, info, numbers) from error
     wanted = info.data_type.dtype
     if guess.dtype.kind not in _NUMBERS:
-        raise _no_array(name, info, given)
+        raise _no_array(name, info, numbers)
     # A number beyond the type's range would become an infinity without a word.
     with np.errstate(over="raise"):
         return guess.astype(wanted) if _is_lossless(guess, wanted) else guess
@@ -139,11 +139,11 @@ def _located(where: str, error: ArmpyError) -> ArmpyError:
     return located(lambda: where, error)
 
 
-def _no_array(name: str, info: TensorInfo, given: object) -> InvalidArgumentError:
+def _no_array(name: str, info: TensorInfo, argument: object) -> InvalidArgumentError:
     """The error for what is not an array of numbers."""
     from armpy.execution.arrays.array_errors import no_array  # noqa: PLC0415 - seldom needed
 
-    return no_array(name, info, given)
+    return no_array(name, info, argument)
 
 
 def _is_lossless(array: Array, dtype: np.dtype[np.generic]) -> bool:
@@ -320,10 +320,10 @@ def memory_description(given: object) -> str:
     return f"{given.dtype}{format_shape(given.shape)}{', ' if listed else ''}{listed}"
 
 
-def _view(name: str, info: TensorInfo, given: object) -> Array | None:
+def _view(name: str, info: TensorInfo, argument: object) -> Array | None:
     """An array over the memory that an output is to be written to."""
     try:
-        return as_view(info, given)
+        return as_view(info, argument)
     except ArmpyError as error:
         raise _located(f"output '{name}'", error) from error.__cause__
 

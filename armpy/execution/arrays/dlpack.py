@@ -68,17 +68,17 @@ def as_view(info: TensorInfo, given: object) -> Array | None:
         ) from error
 
 
-def _buffer(given: object) -> memoryview | None:
+def _buffer(owner: object) -> memoryview | None:
     """The buffer of an object; None if it has none, or NumPy's scalars, which are no memory."""
-    if isinstance(given, (np.generic, str)):
+    if isinstance(owner, (np.generic, str)):
         return None
     try:
-        return memoryview(given)  # type: ignore[arg-type]  # asked and answered
+        return memoryview(owner)  # type: ignore[arg-type]  # asked and answered
     except TypeError:
         return None
 
 
-def _of_bytes(info: TensorInfo, given: Array) -> Array:
+def _of_bytes(info: TensorInfo, array: Array) -> Array:
     """Bytes as the elements that they are; a dimension that is open follows from their number."""
     if info.data_type.is_string:
         raise InvalidArgumentError(
@@ -87,49 +87,49 @@ def _of_bytes(info: TensorInfo, given: Array) -> Array:
     dtype, shape = info.data_type.dtype, info.shape or ()
     open_dimensions = [size for size in shape if size is None]
     known_bytes = math.prod(size for size in shape if size is not None) * dtype.itemsize
-    is_known = info.shape is not None and not open_dimensions and known_bytes == given.nbytes
-    follows = len(open_dimensions) == 1 and known_bytes and given.nbytes % known_bytes == 0
+    is_known = info.shape is not None and not open_dimensions and known_bytes == array.nbytes
+    follows = len(open_dimensions) == 1 and known_bytes and array.nbytes % known_bytes == 0
     if not is_known and not follows:
         raise InvalidArgumentError(
             "the bytes are not the tensor's",
             expected=f"{info.data_type.name}{format_shape(info.shape)}"
             + ("" if open_dimensions or info.shape is None else f", {known_bytes} bytes"),
-            actual=f"{given.nbytes} bytes",
+            actual=f"{array.nbytes} bytes",
             fix="Give an array if more than one dimension is open" if open_dimensions else "",
         )
-    filled = tuple(given.nbytes // known_bytes if size is None else size for size in shape)
-    if not given.flags.c_contiguous:
-        given = given.copy()
-    if given.size == 0:
+    filled = tuple(array.nbytes // known_bytes if size is None else size for size in shape)
+    if not array.flags.c_contiguous:
+        array = array.copy()
+    if array.size == 0:
         return np.empty(filled, dtype)
-    return np.frombuffer(given.data, dtype).reshape(filled)
+    return np.frombuffer(array.data, dtype).reshape(filled)
 
 
-def _of_dlpack(info: TensorInfo, given: Any) -> Array:  # Any: of whatever library
+def _of_dlpack(info: TensorInfo, tensor: Any) -> Array:  # Any: of whatever library
     """A tensor that is handed over as DLPack has it."""
     try:
-        kind, number = map(int, given.__dlpack_device__())
+        kind, number = map(int, tensor.__dlpack_device__())
     except Exception as error:  # of another library
-        raise _refused(f"it does not say where it is: {error}", given) from error
+        raise _refused(f"it does not say where it is: {error}", tensor) from error
     if kind not in _HOST_DEVICES:
         reason = f"it is in the memory of device {number} of kind {kind} (DLPack)"
-        raise _refused(reason, given, "Copy it to the host, or import its memory")
+        raise _refused(reason, tensor, "Copy it to the host, or import its memory")
     try:
-        array = np.from_dlpack(given)
+        array = np.from_dlpack(tensor)
     except Exception as error:  # of another library
         fix = ""
         if info.data_type.is_bit_pattern:
             bits = info.data_type.dtype.name
             fix = f"NumPy has no {info.data_type.name}: give the elements' bits as {bits}"
-        raise _refused(str(error), given, fix) from error
-    return _writable_where_that_is_not_said(given, array)
+        raise _refused(str(error), tensor, fix) from error
+    return _writable_where_that_is_not_said(tensor, array)
 
 
-def _writable_where_that_is_not_said(given: object, array: Array) -> Array:
+def _writable_where_that_is_not_said(tensor: object, array: Array) -> Array:
     """The array of a library's buffer, where DLPack before 1.0 left open who may write."""
     if array.flags.writeable:
         return array
-    buffer = _buffer(given)
+    buffer = _buffer(tensor)
     if buffer is None or buffer.readonly:
         return array
     other = np.asarray(buffer)
@@ -137,12 +137,12 @@ def _writable_where_that_is_not_said(given: object, array: Array) -> Array:
     return other if same and other.ctypes.data == array.ctypes.data else array
 
 
-def _refused(reason: str, given: object, fix: str = "") -> InvalidArgumentError:
+def _refused(reason: str, tensor: object, fix: str = "") -> InvalidArgumentError:
     """The error for a tensor that cannot be used where it lies."""
-    kind = f"{type(given).__module__}.{type(given).__qualname__}"
+    kind = f"{type(tensor).__module__}.{type(tensor).__qualname__}"
     return InvalidArgumentError(
         f"the tensor cannot be taken over: {reason}",
         expected="one in host memory, of a type that NumPy has",
-        actual=kind if type(given).__module__ in sys.modules else type(given).__qualname__,
+        actual=kind if type(tensor).__module__ in sys.modules else type(tensor).__qualname__,
         fix=fix,
     )

@@ -123,16 +123,16 @@ class ImportedTensor:
         self.info = info
         self.memory = memory
         self._imports = dict(imports)
-        handles = [found.handle for found in imports.values()]
+        handles = [imported.handle for imported in imports.values()]
         # Exactly this class: a backend's own may have its memory only while it is mapped.
-        plain = [one.array for one in handles if type(one) is HostTensorHandle]
+        plain = [handle.array for handle in handles if type(handle) is HostTensorHandle]
         # As an array of the caller's it would be copied where that may lie otherwise.
         is_plain = len(plain) == len(handles) and all(
-            found.factory.takes_any_memory for found in imports.values()
+            imported.factory.takes_any_memory for imported in imports.values()
         )
         self.host_array = plain[0] if is_plain else None
         # With the padding, which its users may write to.
-        rooms = [found.factory.room_bytes(info) for found in imports.values()]
+        rooms = [imported.factory.room_bytes(info) for imported in imports.values()]
         self.extent = _extent_of(memory, max(rooms, default=info.size_bytes))
         # Weak: a network ends with the last reference to it, even if its tensors are kept.
         self._network = weakref.ref(network)
@@ -155,7 +155,7 @@ class ImportedTensor:
     @property
     def factories(self) -> dict[BackendId, HandleFactoryProxy]:
         """The backends' factories that have imported it, by backend id."""
-        return {name: found.factory for name, found in self._imports.items()}
+        return {name: imported.factory for name, imported in self._imports.items()}
 
     def handle(self, backend_id: BackendId) -> ITensorHandle:
         """Return a backend's handle of the memory."""
@@ -290,9 +290,9 @@ def _extent_of(memory: ExternalMemory, size_bytes: int) -> Extent:
 
 def unimport(imports: tuple[Import, ...]) -> None:
     """End backends' use of memory; errors are only logged."""
-    for found in imports:
+    for imported in imports:
         try:
-            found.factory.unimport(found.handle)
+            imported.factory.unimport(imported.handle)
         except ArmpyError as error:
             import logging  # noqa: PLC0415 - seldom needed, and slow to import
 

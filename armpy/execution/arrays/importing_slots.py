@@ -55,10 +55,10 @@ class ImportingInputSlot(InputSlot):
         if isinstance(given, ImportedTensor):
             return given  # type: ignore[return-value]  # stands for an array
         where = f"input '{self.name}'"
-        made = _to_import(where, self._info, self._given_shape, given, self._sources)
-        if isinstance(made, str):
-            raise MemoryImportError(made, where=where, expected=_kinds(self._sources, self._info))
-        return made  # type: ignore[return-value]  # stands for an array
+        memory = _to_import(where, self._info, self._given_shape, given, self._sources)
+        if isinstance(memory, str):
+            raise MemoryImportError(memory, where=where, expected=_kinds(self._sources, self._info))
+        return memory  # type: ignore[return-value]  # stands for an array
 
 
 class ImportingOutputSlot(OutputSlot):
@@ -94,35 +94,35 @@ class ImportingOutputSlot(OutputSlot):
             return given  # type: ignore[return-value]  # stands for an array
         where, info = f"output '{self.name}'", self._info
         shape = info.known_shape if info.is_fully_shaped else None
-        made = _to_import(where, info, shape, given, self._sources)
-        if isinstance(made, str):
-            raise MemoryExportError(made, where=where, expected=_kinds(self._sources, info))
-        return made  # type: ignore[return-value]  # stands for an array
+        memory = _to_import(where, info, shape, given, self._sources)
+        if isinstance(memory, str):
+            raise MemoryExportError(memory, where=where, expected=_kinds(self._sources, info))
+        return memory  # type: ignore[return-value]  # stands for an array
 
 
 def _to_import(
     where: str,
     info: TensorInfo,
     shape: tuple[int, ...] | None,
-    given: object,
+    argument: object,
     sources: MemorySource,
 ) -> ToImport | str:
     """Return the memory to import, or the reason why it cannot be imported."""
-    if isinstance(given, ExternalMemory):
-        if not given.source & sources:
-            return f"the network does not import memory of the kind {given.source}"
+    if isinstance(argument, ExternalMemory):
+        if not argument.source & sources:
+            return f"the network does not import memory of the kind {argument.source}"
         if shape is None:
             raise InvalidArgumentError(
                 "the tensor has no shape yet", where=where, fix="Prepare for one with Model.prepare"
             )
-        return ToImport(given, shape)
+        return ToImport(argument, shape)
     try:
-        array = given if isinstance(given, np.ndarray) else as_view(info, given)
+        array = argument if isinstance(argument, np.ndarray) else as_view(info, argument)
     except ArmpyError as error:
         error.where = where
         raise
     if array is None:
-        return f"the memory of a {type(given).__name__} cannot be imported"
+        return f"the memory of a {type(argument).__name__} cannot be imported"
     if not sources & MemorySource.MALLOC:
         return "the network does not import memory of the process"
     fits = array.dtype == info.data_type.dtype and shapes_agree(info.shape, array.shape)

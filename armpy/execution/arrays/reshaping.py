@@ -206,13 +206,13 @@ def _with_inputs(graph: Graph, renewed: Mapping[Value, Value]) -> Graph:
     )
 
 
-def _checked(name: str, given: object) -> Shape:
+def _checked(name: str, shape: object) -> Shape:
     """A shape whose dimensions may be open."""
     try:
-        if isinstance(given, (str, bytes)):
+        if isinstance(shape, (str, bytes)):
             raise TypeError("it is a text")
         # NumPy's integers are sizes, too; floats and texts are none.
-        dims = tuple(None if d is None else operator.index(d) for d in given)  # type: ignore[attr-defined]  # a TypeError is waited for
+        dims = tuple(None if d is None else operator.index(d) for d in shape)  # type: ignore[attr-defined]  # a TypeError is waited for
         if len(dims) > MAX_RANK or any(dim is not None and dim < 0 for dim in dims):
             raise ValueError("there are too many dimensions, or a negative one")
     except (TypeError, ValueError) as error:
@@ -220,7 +220,7 @@ def _checked(name: str, given: object) -> Shape:
             f"the shape cannot be used: {error}",
             where=f"input '{name}'",
             expected=f"at most {MAX_RANK} sizes, None for one that is left open",
-            actual=repr(given),
+            actual=repr(shape),
         ) from error
     return dims
 
@@ -259,11 +259,11 @@ def with_outputs(graph: Graph, names: Sequence[str]) -> Graph:
     InvalidArgumentError
         If there is no such tensor.
     """
-    found = tensors_by_name(graph)
+    tensors = tensors_by_name(graph)
     for name in names:
-        if name not in found:
-            raise unknown_name("tensor", name, [*found])
-    outputs = tuple(found[name] for name in names)
+        if name not in tensors:
+            raise unknown_name("tensor", name, [*tensors])
+    outputs = tuple(tensors[name] for name in names)
     declared = dict(zip(graph.outputs, graph.output_shapes, strict=True))
     shapes = tuple(map(declared.get, outputs))
     return replace(graph, outputs=outputs, output_names=tuple(names), output_shapes=shapes)
@@ -271,14 +271,14 @@ def with_outputs(graph: Graph, names: Sequence[str]) -> Graph:
 
 def tensors_by_name(graph: Graph) -> dict[str, Value]:
     """A graph's tensors by every name that they go by: outputs first, then tensors, then layers."""
-    found = dict(zip(graph.output_names, graph.outputs, strict=True))
+    tensors = dict(zip(graph.output_names, graph.outputs, strict=True))
     for value in graph.values():
         if value.name:
-            found.setdefault(value.name, value)
+            tensors.setdefault(value.name, value)
     for layer in graph.layers:
         if layer.outputs:
-            found.setdefault(layer.name, layer.output)
-    return found
+            tensors.setdefault(layer.name, layer.output)
+    return tensors
 
 
 def unknown_name(kind: str, name: object, known: Sequence[str]) -> InvalidArgumentError:

@@ -266,12 +266,12 @@ class Tiers:
             if postponed.backend_id not in self._left_out:
                 self._left_out.add(postponed.backend_id)
                 self._slower = None
-            if not {one.get_id() for one in network.backends} - self._left_out:
+            left = [other for other in network.backends if other.get_id() not in self._left_out]
+            if not left:
                 _log.info("what is compiled is waited for: no other backend is wanted")
                 return None
             try:
                 with postponed_compilation():
-                    left = [one for one in network.backends if one.get_id() not in self._left_out]
                     maker = self._slower = self._slower or network.on(left)
                     plan = maker.plan(shapes)
                 return SlowerProgram(network.surrounded(shapes, plan), maker)
@@ -391,7 +391,7 @@ class Tiers:
             exchange.seconds = time.perf_counter() - exchange.began_s
             exchange.error = error
             exchange.state = state
-            is_over = all(one.state == "done" for one in self._exchanges.values())
+            is_over = all(entry.state == "done" for entry in self._exchanges.values())
             # Its memory and packed weights go with the last call and the last bound execution.
             # Control flow that these run is found through it.
             if is_over and not self._keeps_slower:
@@ -401,7 +401,7 @@ class Tiers:
     @property
     def is_pending(self) -> bool:
         """Return whether anything is being compiled."""
-        return any(one.state == "pending" for one in [*self._exchanges.values()])
+        return any(entry.state == "pending" for entry in [*self._exchanges.values()])
 
     def wait(self, timeout_s: float | None = None) -> None:
         """Wait until what is compiled runs.
@@ -414,7 +414,7 @@ class Tiers:
             What compiling has raised.
         """
         self.settle(timeout_s)
-        errors = [one.error for one in [*self._exchanges.values()] if one.error is not None]
+        errors = [entry.error for entry in [*self._exchanges.values()] if entry.error is not None]
         if errors:
             raise errors[0]
 

@@ -90,8 +90,8 @@ def run_in_order(
         deadline_s=deadline_s,
         loop_timeout_s=loop_timeout_s,
     )
-    made = run(network, asked)
-    return [made[name] for name in graph.output_names]
+    results = run(network, asked)
+    return [results[name] for name in graph.output_names]
 
 
 def _task(
@@ -104,8 +104,8 @@ def _task(
     def work(task: ExecutionTask[Named]) -> Named:
         # Shapes that are new are planned here, which may take long and cannot be stopped.
         call = checked_call(network, arrays, outputs)
-        made = shown(call.given, dict(zip(call.names, _made(call, task), strict=True)))
-        return made if finish is None else finish(made)
+        results = shown(call.given, dict(zip(call.names, _made(call, task), strict=True)))
+        return results if finish is None else finish(results)
 
     # A new one for each, as what was abandoned goes on looking at its own.
     signal = CancellationToken()
@@ -121,6 +121,6 @@ def _made(call: CheckedCall, task: ExecutionTask[Named]) -> Sequence[Array]:
         task.enter_place()
         return run(call.sources, call.targets, task.signal)
     # Into arrays of its own, as the backend goes on with them if it is abandoned.
-    made = run(call.sources, None, task.signal)
+    results = run(call.sources, None, task.signal)
     task.signal.commit()
-    return call.write(made)
+    return call.write(results)

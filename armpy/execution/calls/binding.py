@@ -77,8 +77,8 @@ class Binding:
             self._targets.append(None if array is None else _own_view(array))
             if array is not None:
                 self.shown[slot.name] = call.given.get(slot.name, array)  # type: ignore[assignment]
-        given = [*arrays, *(target for target in call.targets if target is not None)]
-        self._owners = [weakref.ref(owner) for owner in _owners(given)]
+        used = [*arrays, *(target for target in call.targets if target is not None)]
+        self._owners = [weakref.ref(owner) for owner in _owners(used)]
 
     def bound(self, signal: Cancellation) -> Callable[[], object]:
         """Return a function that executes once with these arrays, and is stopped by a signal."""
@@ -143,21 +143,21 @@ class PrivateCall:
 
     def write(self) -> None:
         """Copy the results into the caller's arrays."""
-        made = self._results if self._made is None else self._made
+        results = self._results if self._made is None else self._made
         self._made = None
-        self._binding.take(made)  # type: ignore[arg-type]  # what was unknown is made now
+        self._binding.take(results)  # type: ignore[arg-type]  # what was unknown is made now
 
 
-def _in_place(slot: InputSlot, given: object) -> Array:
+def _in_place(slot: InputSlot, argument: object) -> Array:
     """A view of an input that is read where it is."""
-    array = slot.converted(given, quantize=False)
+    array = slot.converted(argument, quantize=False)
     # A copy would hold what the input was: later changes of the array would not be seen.
-    if array is not given and array.flags.owndata:
+    if array is not argument and array.flags.owndata:
         raise InvalidArgumentError(
             "the input cannot be bound, as it would have to be copied",
             where=f"input '{slot.name}'",
             expected=f"a C-contiguous array of {array.dtype}",
-            actual=memory_description(given),
+            actual=memory_description(argument),
             fix="Bind a copy made by np.ascontiguousarray, and write each run's elements into it",
         )
     return _own_view(array)

@@ -272,26 +272,26 @@ class Execution:
 
         binding, outputs = self._binding, self.outputs
         signal = self._signal
-        made: PrivateCall | None = None
+        private_call: PrivateCall | None = None
         if is_apart:  # the last one may have been left alone, with all that it has
             # No lock: only the thread that has the turn comes here.
-            signal, made = self._apart or (CancellationToken(), None)
+            signal, private_call = self._apart or (CancellationToken(), None)
             self._apart = None
         # A cancel that was meant for the execution before must not stop this one.
         signal.reset(deadline)
 
         def work(task: ExecutionTask[dict[str, Array]]) -> dict[str, Array]:
-            nonlocal made
+            nonlocal private_call
             if not is_apart:
                 task.enter_place()
                 execute()
                 return outputs
-            if made is None:
-                made = binding.bound_apart(signal)
-            made()
+            if private_call is None:
+                private_call = binding.bound_apart(signal)
+            private_call()
             # Only after this are the caller's arrays written to.
             signal.commit()
-            made.write()
+            private_call.write()
             return outputs
 
         def when_over(is_abandoned: bool) -> None:
@@ -300,8 +300,8 @@ class Execution:
                 signal.reset()
             if is_apart:
                 # The thread that was left alone goes on with this signal and these arrays.
-                is_kept = not (is_abandoned or self._is_closed or made is None)
-                self._apart = (signal, made) if is_kept else None
+                is_kept = not (is_abandoned or self._is_closed or private_call is None)
+                self._apart = (signal, private_call) if is_kept else None
             turn.append(execute)
 
         self._task = task = ExecutionTask(work, signal, priority, self._owner, when_over)

@@ -117,8 +117,8 @@ class Invocation(NamedTuple):
     def run(self, callee: Callee) -> Named:
         """Execute once on this thread, without a deadline; errors as of `run_by_name`."""
         with self.loop_limit():
-            made = run_by_name(callee, self.inputs, self.outputs, self.quantize_inputs)
-        return made if self.finish is None else self.finish(made)
+            results = run_by_name(callee, self.inputs, self.outputs, self.quantize_inputs)
+        return results if self.finish is None else self.finish(results)
 
     def loop_limit(self) -> AbstractContextManager[None]:
         """Let loops take the time that is asked for."""

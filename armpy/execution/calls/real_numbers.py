@@ -55,13 +55,13 @@ class RealOutputs(NamedTuple):
         small = {name: dtype for name, dtype in types.items() if dtype is not None}
         if outputs is None:
             return cls(infos, small, None, {})
-        given = as_dict("outputs", outputs)
+        arrays = as_dict("outputs", outputs)
         reals = {
-            name: check_output_array(name, TensorInfo(info.shape, DataType.FLOAT32), given[name])
+            name: check_output_array(name, TensorInfo(info.shape, DataType.FLOAT32), arrays[name])
             for name, info in infos.items()
-            if given.get(name) is not None
+            if arrays.get(name) is not None
         }
-        stored = {name: array for name, array in given.items() if name not in reals}
+        stored = {name: array for name, array in arrays.items() if name not in reals}
         for spec in specs:
             array = stored.get(spec.name)
             if isinstance(array, np.ndarray) and array.dtype == small.get(spec.name):

@@ -81,17 +81,17 @@ def run_by_name(  # noqa: PLR0912 - each part as a function of its own takes 2 %
     are_apart = True
     for target in prepared.outputs:
         try:
-            given = outputs[target.name]
+            argument = outputs[target.name]
         except KeyError:
-            given = None
+            argument = None
         # As a rule an output fits and nothing overlaps; all else is looked at in `settle`.
-        if not target.fits(given):
+        if not target.fits(argument):
             are_apart = False
         for array in arrays:  # two that own their memory overlap only if they are one
-            if array is given or not array.flags.owndata:
+            if array is argument or not array.flags.owndata:
                 are_apart = False
-        targets.append(given)
-        named[target.name] = given
+        targets.append(argument)
+        named[target.name] = argument
     num_outputs = len(targets)
     if num_outputs > 1 and len({*map(id, targets)}) < num_outputs:
         are_apart = False
@@ -206,7 +206,7 @@ def settle(
     imported = kinds.imported_tensor.ImportedTensor
     if any(isinstance(target, imported) for target in targets):
         # Some are plain arrays by now, of imported tensors that no copy may replace.
-        by_array = {id(one.host_array): one for one in network.imported}
+        by_array = {id(tensor.host_array): tensor for tensor in network.imported}
         read = [by_array.get(id(array), array) for array in inputs]  # type: ignore[misc]
     for index, slot in enumerate(prepared.outputs):
         if targets[index] is None:
@@ -302,13 +302,13 @@ class CheckedCall(NamedTuple):
 
     def write(self, made: Sequence[Array]) -> list[Array]:
         """Copy results into the caller's arrays; the results in these where there are any."""
-        found = []
+        results = []
         for slot, array, target in zip(self.prepared.outputs, made, self.targets, strict=True):
             if target is not None:
                 slot.check_result(array, target)
                 target[...] = array
-            found.append(array if target is None else target)
-        return found
+            results.append(array if target is None else target)
+        return results
 
 
 def checked_call(
@@ -320,9 +320,9 @@ def checked_call(
     # A list of its own, in which `prepared_for` replaces imported tensors by their arrays.
     read = [*arrays]
     prepared = network.prepared_for(read)  # which looks into imported tensors
-    given = {} if outputs is None else as_dict("outputs", outputs)
-    targets: list[Array | None] = [given.get(slot.name) for slot in prepared.outputs]
+    by_name = {} if outputs is None else as_dict("outputs", outputs)
+    targets: list[Array | None] = [by_name.get(slot.name) for slot in prepared.outputs]
     sources = [*read]
-    prepared = settle(network, prepared, sources, targets, given)
+    prepared = settle(network, prepared, sources, targets, by_name)
     copies = [(s, a) for s, a in zip(sources, read, strict=True) if s is not a]
-    return CheckedCall(prepared, sources, copies, targets, given)
+    return CheckedCall(prepared, sources, copies, targets, by_name)

@@ -124,11 +124,11 @@ class ArenaPool:
             alive = self._alive()
             # By identity: `pooled_source` gives one object for allocators whose memory is alike.
             ours = [
-                one
-                for one in alive
-                if one.backend_id == backend_id
-                and one.source is source
-                and one.memory.ctypes.data % alignment_bytes == 0
+                arena
+                for arena in alive
+                if arena.backend_id == backend_id
+                and arena.source is source
+                and arena.memory.ctypes.data % alignment_bytes == 0
             ]
             arena, given_up = self._found(claimant, ours, size_bytes)
             if arena is not None:
@@ -137,13 +137,13 @@ class ArenaPool:
         del alive, ours  # outside the lock: an allocator is called with the last reference
         _free(given_up)
         # Without the lock: an application's allocator may take its time, and locks of its own.
-        made = PooledArena(backend_id, source, *allocate())
+        new_arena = PooledArena(backend_id, source, *allocate())
         with self.lock:
-            self._own(claimant, made, size_bytes)
+            self._own(claimant, new_arena, size_bytes)
             # The dead ones leave when there is a new one, so that none needs a callback.
             self._arenas = [other for other in self._arenas if other() is not None]
-            self._arenas.append(weakref.ref(made))
-        return made.memory
+            self._arenas.append(weakref.ref(new_arena))
+        return new_arena.memory
 
     def _own(self, claimant: ArenaUser, arena: PooledArena, size_bytes: int) -> None:
         """Note whose it is."""
@@ -153,7 +153,7 @@ class ArenaPool:
 
     def _alive(self) -> list[PooledArena]:
         """All arenas; the caller drops them outside the lock."""
-        return [arena for one in self._arenas if (arena := one()) is not None]
+        return [arena for reference in self._arenas if (arena := reference()) is not None]
 
     def _found(
         self, claimant: ArenaUser, arenas: Sequence[PooledArena], size_bytes: int

@@ -79,7 +79,7 @@ def make_constants(
     OutOfMemoryError
         If a backend fails to make one.
     """
-    made: dict[tuple[Value, BackendId], Constant] = {}
+    constants: dict[tuple[Value, BackendId], Constant] = {}
     for layer in network.graph.layers:
         session = sessions[network.backend_ids[layer.id]]
         for value in filter(None, layer.inputs):
@@ -88,8 +88,8 @@ def make_constants(
             except ArmpyError as error:
                 raise out_of_memory(session.backend_id, error) from error
             if constant is not None:
-                made[value, session.backend_id] = constant
-    return made
+                constants[value, session.backend_id] = constant
+    return constants
 
 
 def make_handles(

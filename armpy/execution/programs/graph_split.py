@@ -73,9 +73,9 @@ def split_at_unknown(graph: Graph) -> Split:
     known.update(value for layer in head for value in layer.outputs)
     later = [layer for layer in graph.layers if layer not in set(head)]
     dynamic = [layer for layer in later if is_dynamic(layer) and _reads_only(layer, known)]
-    made = {value for layer in dynamic for value in layer.outputs}
+    unknown = {value for layer in dynamic for value in layer.outputs}
     rest = [layer for layer in later if layer not in set(dynamic)]
-    crossing = _read(rest, known | made)
+    crossing = _read(rest, known | unknown)
     # Values that become attributes of layers.
     awaited = {
         v for layer in rest for i, v in enumerate(layer.inputs) if layer.operation.decides(i)
@@ -89,8 +89,8 @@ def split_at_unknown(graph: Graph) -> Split:
         )
     passed = dict.fromkeys(v for v in graph.results if v in known or v.data is not None)
     passed.update(dict.fromkeys(v for v in (*_read(dynamic, known), *crossing) if v in known))
-    shown = dict.fromkeys(v for v in (*graph.results, *crossing) if v in made)
-    left = [v for v in dict.fromkeys(graph.results) if v not in passed and v not in made]
+    shown = dict.fromkeys(v for v in (*graph.results, *crossing) if v in unknown)
+    left = [v for v in dict.fromkeys(graph.results) if v not in passed and v not in unknown]
     return Split(
         _part(graph.sources, head, list(passed)),
         _part(_read(dynamic, known), dynamic, list(shown)) if dynamic else None,
@@ -152,14 +152,14 @@ def _is_shaped(layer: Layer) -> bool:
 
 def with_every_value(graph: Graph) -> Graph:
     """A graph whose outputs are followed by those of all its layers, in order."""
-    taken, names = set(graph.output_names), []
+    used, names = set(graph.output_names), []
     for layer in graph.layers:
         for index in range(len(layer.outputs)):
             name = f"{layer.name}:{index}#{layer.id}"
             # A model's outputs may have any names, this one as well.
-            while name in taken:
+            while name in used:
                 name += "'"
-            taken.add(name)
+            used.add(name)
             names.append(name)
     values = [value for layer in graph.layers for value in layer.outputs]
     return replace(

@@ -61,8 +61,8 @@ class HeldMemory:
                 memory = self._memory = self._new_memory()
             if self._run_rest_after is None:
                 return memory.run(sources, results, cancellation)
-            made = memory.run(sources, None, cancellation)
-            return self._run_rest_after(made, results, cancellation)
+            head_results = memory.run(sources, None, cancellation)
+            return self._run_rest_after(head_results, results, cancellation)
         except BaseException:
             self._forget()  # one whose execution failed is not used again
             raise

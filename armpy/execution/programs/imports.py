@@ -70,17 +70,17 @@ class Importer:
         """
         value = self._network.graph.inputs[index]
         memory = as_memory(f"input '{value.name}'", value.info, given)
-        found: dict[BackendId, Import] = {}
+        imports: dict[BackendId, Import] = {}
         try:
             for backend_id in readers_of(self._network, value):
                 # What reads the same memory needs no import of its own.
-                if self._is_lent(found, backend_id):
+                if self._is_lent(imports, backend_id):
                     continue
                 try:
-                    found[backend_id] = self._import(value.info, memory, backend_id, write=False)
+                    imports[backend_id] = self._import(value.info, memory, backend_id, write=False)
                 except ArmpyError as error:
                     # Only the first reader has to import it: for the others a copy is planned.
-                    if found:
+                    if imports:
                         _log.info("%s gets a copy of '%s': %s", backend_id, value.name, error)
                         continue
                     if not isinstance(error, MemoryImportError):
@@ -89,9 +89,9 @@ class Importer:
                     raise _named(error, MemoryImportError, where) from error
         # On Ctrl-C as well: no other code knows of these imports, and so none could end them.
         except BaseException:
-            unimport(tuple(found.values()))
+            unimport(tuple(imports.values()))
             raise
-        return ImportedTensor(value.name, False, value.info, memory, found, self._owner)
+        return ImportedTensor(value.name, False, value.info, memory, imports, self._owner)
 
     def output(self, index: int, given: object) -> ImportedTensor:
         """Let the writer import an output.
@@ -108,11 +108,11 @@ class Importer:
         # The copy for the caller is not made then.
         readers = [x for x in graph.layers if root in x.inputs and result not in x.outputs]
         try:
-            found = self._import(result.info, memory, backend_id, write=True, read=bool(readers))
+            imported = self._import(result.info, memory, backend_id, write=True, read=bool(readers))
         except MemoryImportError as error:
             where = f"output '{name}' / {backend_id}"
             raise _named(error, MemoryExportError, where) from error
-        return ImportedTensor(name, True, result.info, memory, {backend_id: found}, self._owner)
+        return ImportedTensor(name, True, result.info, memory, {backend_id: imported}, self._owner)
 
     def users(self, index: int, *, is_output: bool) -> tuple[BackendId, ...]:
         """The backends that read an input, the first one first; the one that writes an output."""
@@ -166,9 +166,9 @@ class Importer:
             value = graph.inputs[index]
             backend_id = readers_of(self._network, value)[0]
         if self._is_usable(value.info, memory, backend_id):
-            made = self.output(index, memory) if is_output else self.input(index, memory)
-            made.is_kept = False
-            return made
+            tensor = self.output(index, memory) if is_output else self.input(index, memory)
+            tensor.is_kept = False
+            return tensor
         try:
             mapped = self._import(value.info, memory, HOST, write=is_output)
         except MemoryImportError as error:
@@ -181,18 +181,18 @@ class Importer:
     def _is_usable(self, info: TensorInfo, memory: ExternalMemory, backend_id: BackendId) -> bool:
         """Return whether a factory of the backend can import memory of this kind and alignment."""
         factories = self._sessions[backend_id].factories
-        knowing = [one for one in factories if memory.source & one.import_sources]
-        problems = [one.problem_of(info, memory) for one in knowing]
+        knowing = [factory for factory in factories if memory.source & factory.import_sources]
+        problems = [factory.problem_of(info, memory) for factory in knowing]
         if problems and all(problems):
             _log.info("%s gets a copy of imported memory: %s", backend_id, problems[0])
         return not all(problems)
 
-    def _is_lent(self, found: Mapping[BackendId, Import], backend_id: BackendId) -> bool:
+    def _is_lent(self, imports: Mapping[BackendId, Import], backend_id: BackendId) -> bool:
         """Return whether a backend can be handed what another one has imported."""
         readers = self._sessions[backend_id].factories
         return any(
-            hands_on(made.factory, reader, is_imported=True)
-            for made in found.values()
+            hands_on(earlier.factory, reader, is_imported=True)
+            for earlier in imports.values()
             for reader in readers
         )
 
@@ -325,18 +325,18 @@ def import_by_name(
             actual=", ".join(map(repr, unknown)),
         )
     importer = network.importer()
-    made: dict[str, ImportedTensor] = {}
+    named: dict[str, ImportedTensor] = {}
     try:
-        for name, one in given.items():
+        for name, item in given.items():
             index = names.index(name)
-            made[name] = importer.output(index, one) if is_output else importer.input(index, one)
-            network.imported.add(made[name])
+            named[name] = importer.output(index, item) if is_output else importer.input(index, item)
+            network.imported.add(named[name])
     # As above: the caller never gets those that were made.
     except BaseException:
-        for tensor in made.values():
+        for tensor in named.values():
             tensor.close()
         raise
-    return made
+    return named
 
 
 def import_given(
@@ -362,10 +362,10 @@ def import_given(
     Arm NN LoadedNetwork::EnqueueInput, EnqueueOutput.
     """
     for tensors, is_output in ((inputs, False), (targets, True)):
-        for index, given in enumerate(tensors):
-            if isinstance(given, ToImport) and isinstance(tensors, list):
+        for index, tensor in enumerate(tensors):
+            if isinstance(tensor, ToImport) and isinstance(tensors, list):
                 importer = network.importer(prepared)
-                tensors[index] = importer.for_one_call(index, given.memory, is_output=is_output)
+                tensors[index] = importer.for_one_call(index, tensor.memory, is_output=is_output)
 
 
 def imports_in(
@@ -397,6 +397,6 @@ def imports_in(
             if array is not None and isinstance(tensors, list):
                 tensors[index] = array
             else:
-                used = [(name, one.factory_id) for name, one in tensor.factories.items()]
+                used = [(name, factory.factory_id) for name, factory in tensor.factories.items()]
                 key.append((is_output, index, *used))
     return tuple(key)

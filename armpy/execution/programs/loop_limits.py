@@ -176,10 +176,10 @@ def run_apart(
         try:
             if in_place:
                 task.enter_place()
-            made = work(task.signal)
+            results = work(task.signal)
             # From here on a loop's time-out comes too late: the results are there.
             task.signal.commit()
-            return made
+            return results
         finally:
             _task.reset(token)
 
@@ -219,14 +219,14 @@ class LoopLimits:
         They raise an `ExecutionTimeoutError` if a loop takes longer than it may.
         """
         # Weak, as the memory has this: the thread that executes in it holds it.
-        found = weakref.ref(memory)
+        reference = weakref.ref(memory)
 
         def run(
             sources: Sequence[Array],
             results: Targets | None = None,
             cancellation: Cancellation | None = None,
         ) -> list[Array]:
-            memory = found()
+            memory = reference()
             assert memory is not None
             return self._run(memory, sources, results, cancellation)
 
@@ -240,22 +240,22 @@ class LoopLimits:
         cancellation: Cancellation | None,
     ) -> list[Array]:
         # Into arrays of its own: an execution that was abandoned writes nothing that others have.
-        given = results if self._in_place else None
+        in_place = results if self._in_place else None
 
         def work(signal: Cancellation) -> list[Array]:
             try:
-                return StepMemory.run(memory, sources, given, signal)
+                return StepMemory.run(memory, sources, in_place, signal)
             finally:
                 self._end(memory)
 
         # Before it starts: a caller that frees the memory at once leaves it to the other thread.
         self._is_running = True
         try:
-            made = run_apart(self._executors, work, cancellation, in_place=self._in_place)
+            outputs = run_apart(self._executors, work, cancellation, in_place=self._in_place)
         except InvalidArgumentError:  # the runtime is closed: nothing was begun
             self._is_running = False
             raise
-        return made if given is not None or results is None else _taken(results, made)
+        return outputs if in_place is not None or results is None else _taken(results, outputs)
 
     def leaves_alone(self) -> bool:
         """Return whether unwanted memory has to wait for an execution, which frees it then."""
@@ -271,14 +271,14 @@ class LoopLimits:
         memory.free()
 
 
-def _taken(results: Targets, made: Sequence[Array]) -> list[Array]:
+def _taken(results: Targets, outputs: Sequence[Array]) -> list[Array]:
     """Results in the arrays that the caller has given for some of them."""
-    found = []
-    for given, array in zip(results, made, strict=True):
-        if given is not None:
-            given[...] = array
-        found.append(array if given is None else given)
-    return found
+    arrays = []
+    for target, array in zip(results, outputs, strict=True):
+        if target is not None:
+            target[...] = array
+        arrays.append(array if target is None else target)
+    return arrays
 
 
 def _wait(

@@ -176,7 +176,7 @@ class PlanCache:
             plan = self.plans.get(key)
             if plan is None:
                 # The plan keeps the values, and the caller may be handed the same arrays.
-                kept = [None if value is None else value.copy() for value in values]
+                copies = [None if value is None else value.copy() for value in values]
                 with profiled_by(self._settings.profiler), phase("prepare"):
-                    plan = self._make(specialize(graph, shapes, kept, self._evaluator))
+                    plan = self._make(specialize(graph, shapes, copies, self._evaluator))
             return self.keep(key, plan)

@@ -128,7 +128,7 @@ class Planner:
         """
         sessions, executors = self._subgraphs.sessions, self._settings.executors
         return self._made(
-            network, lambda made: CompiledProgram(made, sessions, executors, self._measure)
+            network, lambda resized: CompiledProgram(resized, sessions, executors, self._measure)
         )
 
     def importing_program(

@@ -127,18 +127,18 @@ class StepMemory(ABC):
             handle.array = sources[index]
             index += 1  # noqa: SIM113
         if results is None:
-            made: list[Array] = []
-            results = made
+            outputs: list[Array] = []
+            results = outputs
             for handle, shape, dtype in self._targets:
                 handle.array = array = empty(shape, dtype)
-                made.append(array)
+                outputs.append(array)
         else:
             index = 0
             for handle in self.results:
-                given = results[index]
-                if given is None:
-                    results[index] = given = empty(*self._targets[index][1:])
-                handle.array = given
+                target = results[index]
+                if target is None:
+                    results[index] = target = empty(*self._targets[index][1:])
+                handle.array = target
                 index += 1  # noqa: SIM113
         execute: Execute
         step = 0
@@ -302,10 +302,10 @@ class StepProgram(ABC, Generic[MemoryT]):
         self.free_workloads()
         with arena_pool.lock:
             self._rest_all()
-            found, self._resting = self._resting, deque()
-        for memory in found:
+            memories, self._resting = self._resting, deque()
+        for memory in memories:
             memory.free()
-        return bool(found)
+        return bool(memories)
 
     def _rest_all(self) -> None:
         """Let all that is idle rest, with the pool's lock held."""
@@ -375,12 +375,12 @@ class StepProgram(ABC, Generic[MemoryT]):
             memory = self.take_memory()
         # While it is here no other thread can have it, so that an execution needs no lock.
         try:
-            made = memory.run(sources, results, cancellation)
+            outputs = memory.run(sources, results, cancellation)
         except BaseException:  # it is not used again, and an error that is kept keeps no memory
             memory.free()
             raise
         self._idle.append(memory)
-        return made
+        return outputs
 
 
 class BoundProgram:

@@ -110,10 +110,10 @@ class DynamicLayers:
                 try:
                     if cancellation is not None:
                         cancellation.check()
-                    made = self._execute(step, layer, arrays)
+                    outputs = self._execute(step, layer, arrays)
                 except BaseException as error:  # noqa: BLE001 - plugin boundary: named and raised
                     raise_for_step(self.network, step, error)
-                arrays.update(zip(layer.outputs, made, strict=True))
+                arrays.update(zip(layer.outputs, outputs, strict=True))
         return [arrays[value] for value in graph.outputs]
 
     def _execute(self, step: int, layer: Layer, arrays: Mapping[Value, Array]) -> list[Array]:
@@ -213,8 +213,8 @@ class StagedProgram:
         cancellation: Cancellation | None = None,
     ) -> list[Array]:
         """Execute once; parameters and result as for `StepProgram.run`."""
-        made = self.head.run(sources, None, cancellation)
-        return self._run_rest_after(made, results, cancellation)
+        head_results = self.head.run(sources, None, cancellation)
+        return self._run_rest_after(head_results, results, cancellation)
 
     def held_memory(self) -> HeldMemory:
         """Make memory of the head that the application holds; later parts have their own."""
@@ -232,22 +232,22 @@ class StagedProgram:
 
     def _run_rest_after(
         self,
-        made: Sequence[Array],
+        arrays: Sequence[Array],
         results: Targets | None,
         cancellation: Cancellation | None = None,
     ) -> list[Array]:
         """Execute all but the head, which has made its results already."""
         split = self._split
         by_value: dict[Value, Array] = {}
-        by_value.update(zip(split.head.results, made, strict=True))
+        by_value.update(zip(split.head.results, arrays, strict=True))
         if split.dynamic is not None and self._dynamic is not None:
-            given = [by_value[value] for value in split.dynamic.sources]
-            made = self._dynamic.run(given, cancellation)
-            by_value.update(zip(split.dynamic.results, made, strict=True))
+            sources = [by_value[value] for value in split.dynamic.sources]
+            arrays = self._dynamic.run(sources, cancellation)
+            by_value.update(zip(split.dynamic.results, arrays, strict=True))
         if split.rest is not None:
-            given = [by_value[value] for value in split.rest.sources]
-            made = self._run_rest(split.rest, given, cancellation)
-            by_value.update(zip(split.rest.results, made, strict=True))
+            sources = [by_value[value] for value in split.rest.sources]
+            arrays = self._run_rest(split.rest, sources, cancellation)
+            by_value.update(zip(split.rest.results, arrays, strict=True))
         return self._hand_over(by_value, results)
 
     def _run_rest(
@@ -282,21 +282,21 @@ class StagedProgram:
         self, by_value: dict[Value, Array], results: Sequence[Array | None] | None
     ) -> list[Array]:
         """Results in order, written to the caller's arrays where given."""
-        found: list[Array] = []
-        taken: set[int] = set()
+        arrays: list[Array] = []
+        used: set[int] = set()
         for index, value in enumerate(self._split.results):
             array = value.data if value.data is not None else by_value[value]
-            given = results[index] if results is not None else None
-            if given is not None:
-                check_output_array(value.name, value.info.with_shape(array.shape), given)
-                given[...] = array
-                array = given
+            target = results[index] if results is not None else None
+            if target is not None:
+                check_output_array(value.name, value.info.with_shape(array.shape), target)
+                target[...] = array
+                array = target
             # Callers may write to what they get: no array is handed out twice, and no constant.
-            elif id(array) in taken or value.data is not None:
+            elif id(array) in used or value.data is not None:
                 array = array.copy()
-            taken.add(id(array))
-            found.append(array)
-        return found
+            used.add(id(array))
+            arrays.append(array)
+        return arrays
 
 
 NetworkProgram: TypeAlias = CompiledProgram | StagedProgram

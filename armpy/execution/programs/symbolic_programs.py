@@ -106,12 +106,12 @@ class SymbolicPrograms:
     def network(self, shapes: Shapes) -> OptimizedNetwork | None:
         """The optimised network for some shapes; None if it is to be made the ordinary way."""
         for number, symbolic in enumerate(self._symbolic):
-            made = self._resized(symbolic, shapes)
-            if made is not None:
+            resized = self._resized(symbolic, shapes)
+            if resized is not None:
                 self._num_uses += 1
                 if number:  # the one that will be tried first
                     self._symbolic.insert(0, self._symbolic.pop(number))
-                return made
+                return resized
         is_in_vain = self._num_traces >= ENOUGH_TRACES and self._num_uses < self._num_traces
         if is_in_vain and self._symbolic and not self._is_reported:
             self._is_reported = True
@@ -127,14 +127,14 @@ class SymbolicPrograms:
         except _UNTRACEABLE as error:
             _log.info("no symbolic program for %s: %r", shapes, error)
             traced = None
-        made = None if traced is None else self._resized(traced, shapes)
-        if traced is None or made is None:
+        resized = None if traced is None else self._resized(traced, shapes)
+        if traced is None or resized is None:
             self._num_failures += 1
             self._is_possible = self._is_possible and self._num_failures < _MOST_FAILURES
             return None
         # In front, as the next call has similar shapes.
         self._symbolic = [traced, *self._symbolic[: MOST_SYMBOLIC - 1]]
-        return made
+        return resized
 
     @property
     def has_failed(self) -> bool:
@@ -197,13 +197,13 @@ class SymbolicPrograms:
         # The sizes of this call, as tiles and the like are chosen for them.
         trace = SymbolicTrace([shapes[number][axis] for number, axis in positions])
         sizes = iter(trace.given)
-        given = [
+        traced_shapes = [
             tuple([next(sizes) if dim is None else dim for dim in value.info.shape or ()])
             for value in self._graph.inputs
         ]
         # Other backends are not asked, as all layers are the first one's.
         backends = self._backends[:1]
-        graph = self._shaped(given, backends)  # type: ignore[arg-type]  # sizes for integers
+        graph = self._shaped(traced_shapes, backends)  # type: ignore[arg-type]  # sizes for integers
         check_layers(graph, self._settings.memory_limit_bytes)
         network = optimize_graph(graph, backends, self._settings.optimizer)
         holds = all(_is_resizable(layer) or _is_fixed(layer) for layer in network.graph.layers)
@@ -310,8 +310,8 @@ class SymbolicProgram:
         layers, arena_bytes = [], 0
         for layer in self._network.graph.layers:
             backend_id = self._network.backend_of(layer)
-            made, size_bytes = _layer(backend_id, layer, values, numbers)
-            layers.append(made)
+            resized, size_bytes = _layer(backend_id, layer, values, numbers)
+            layers.append(resized)
             arena_bytes += size_bytes
         graph = self._network.graph
         bound = Graph(
@@ -333,7 +333,7 @@ class SymbolicProgram:
         known = self._network
         # No backend is left where sizes leave no layer.
         memory = {backend: arena_bytes for backend in known.backend_ids.values() if arena_bytes}
-        made = ResizedNetwork(
+        network = ResizedNetwork(
             graph,
             known.backend_ids,
             known.memory,
@@ -345,8 +345,8 @@ class SymbolicProgram:
             known.model_options,
         )
         # As of the traced network: its own source is not made yet.
-        vars(made)["looping"] = self._looping
-        return made
+        vars(network)["looping"] = self._looping
+        return network
 
 
 class ResizedNetwork(OptimizedNetwork):
@@ -355,13 +355,13 @@ class ResizedNetwork(OptimizedNetwork):
     @property
     def source(self) -> Graph:
         """The graph that was assigned to backends, after the optimiser's passes."""
-        given: Graph | Callable[[], Graph] = vars(self)["_source"]
-        if isinstance(given, Graph):
-            return given
+        source: Graph | Callable[[], Graph] = vars(self)["_source"]
+        if isinstance(source, Graph):
+            return source
         # Few ask for it, and specialising takes longer than all the rest of a new shape.
-        made: Graph = given()
-        vars(self)["_source"] = made
-        return made
+        graph: Graph = source()
+        vars(self)["_source"] = graph
+        return graph
 
     @source.setter
     def source(self, given: Graph | Callable[[], Graph]) -> None:
@@ -372,8 +372,8 @@ def _value(value: Value, dims: Sequence[tuple[bool, int]], numbers: Sequence[Num
     """A value in a shape of other sizes."""
     shape = tuple([numbers[dim] if is_traced else dim for is_traced, dim in dims])
     info = value.info
-    made = TensorInfo(shape, info.data_type, info.quantization, info.is_constant)  # type: ignore[arg-type]
-    return Value(value.id, made, value.name)
+    resized_info = TensorInfo(shape, info.data_type, info.quantization, info.is_constant)  # type: ignore[arg-type]
+    return Value(value.id, resized_info, value.name)
 
 
 def _needed(network: OptimizedNetwork, layer: Layer) -> tuple[object, ...]:
@@ -395,8 +395,8 @@ def _layer(
     inputs = tuple([value and values.get(value, value) for value in layer.inputs])
     outputs = tuple([values[value] for value in layer.outputs])
     if not _is_resizable(layer):
-        made = Layer(layer.id, layer.name, layer.operation, inputs, outputs, layer.origins)
-        return made, layer.operation.working_bytes  # type: ignore[attr-defined]
+        new_layer = Layer(layer.id, layer.name, layer.operation, inputs, outputs, layer.origins)
+        return new_layer, layer.operation.working_bytes  # type: ignore[attr-defined]
     program = layer.operation.program  # type: ignore[attr-defined]
     answer = ask_method(backend_id, tuple, program, "for_sizes", numbers)
     # Exactly an int: True is one by inheritance, and a class of a vendor's may compute otherwise.

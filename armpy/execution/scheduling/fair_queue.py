@@ -43,7 +43,7 @@ class _PriorityLevel:
             used_s = max(self._used_s.get(owner, 0.0), self._least_s)
             if len(self._used_s) > _MOST_OWNERS:  # most of them are gone
                 waiting = [*self._waiting]
-                self._used_s = {one: self._used_s[one] for one in waiting}
+                self._used_s = {owner: self._used_s[owner] for owner in waiting}
             self._used_s[owner] = used_s  # before it waits, as each owner that waits has a time
         self._waiting.setdefault(owner, deque()).append(task)
 

@@ -75,9 +75,9 @@ class ThreadPool:
         with self._lock:
             self._check_open()
             self._queue.put(task)
-            made = self._wake_for_place()
+            worker = self._wake_for_place()
         # Outside the lock, which the new thread needs in order to begin.
-        self._await_begin(made)
+        self._await_begin(worker)
 
     def run_apart(self, task: AnyTask) -> None:
         """Run a task at once, for a waiting caller who may abandon it; errors as for `submit`."""
@@ -86,11 +86,11 @@ class ThreadPool:
             self._check_open()
             if self._num_abandoned < MOST_ABANDONED:
                 self._apart.append(task)
-                made = self._wake()
+                worker = self._wake()
             else:  # it waits like others, and its deadline counts
                 self._queue.put(task)
-                made = self._wake_for_place()
-        self._await_begin(made)
+                worker = self._wake_for_place()
+        self._await_begin(worker)
 
     def _check_open(self) -> None:
         """Nothing can be started on a closed runtime."""
@@ -145,7 +145,7 @@ class ThreadPool:
         self._woken |= {worker}
         return worker
 
-    def _await_begin(self, made: _Worker | None) -> None:
+    def _await_begin(self, worker: _Worker | None) -> None:
         """Wait until a new thread runs: without enough memory it may end silently before that.
 
         Raises
@@ -153,11 +153,11 @@ class ThreadPool:
         QueueFullError
             If it does not run, and no other does.
         """
-        if made is None or made.begun.acquire(timeout=_BEGIN_S):
+        if worker is None or worker.begun.acquire(timeout=_BEGIN_S):
             return
         with self._lock:
             # Otherwise it would take up a place for ever.
-            self._woken -= {made}
+            self._woken -= {worker}
             if self._num_threads == 0:
                 raise _no_thread()
 

@@ -44,14 +44,14 @@ class BackendProfiling(IBackendProfiling):
     def add_event(self, event: Measurement) -> None:
         """Add something that took time."""
         try:
-            made = event_of(self._backend_id, event)
+            profiled = event_of(self._backend_id, event)
         except (AttributeError, TypeError, ValueError) as error:
             raise InvalidArgumentError(
                 f"the measurement cannot be used: {error}",
                 expected="an armpy.backend.Measurement, times and details being numbers",
                 actual=type(event).__name__,
             ) from error
-        self._profiler.add_event(made)
+        self._profiler.add_event(profiled)
 
 
 def open_profiling(
@@ -103,13 +103,13 @@ def _measurements(backend_id: BackendId, context: IBackendProfilingContext) -> l
 
     # Read inside the boundary, as any look at an answer may run the backend's code.
     def take_measurements() -> object:
-        found = context.take_measurements()
-        if not isinstance(found, Mapping):
-            return found
-        return {str(name): float(duration_us) for name, duration_us in found.items()}
+        measurements = context.take_measurements()
+        if not isinstance(measurements, Mapping):
+            return measurements
+        return {str(name): float(duration_us) for name, duration_us in measurements.items()}
 
     def take_events() -> object:
-        return [event_of(backend_id, one) for one in context.take_events()]
+        return [event_of(backend_id, event) for event in context.take_events()]
 
     durations_us = ask_backend(backend_id, dict, take_measurements)
     events = [ProfilingEvent(n, backend_id, 0.0, us, 0) for n, us in durations_us.items()]

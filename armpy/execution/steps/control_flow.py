@@ -197,9 +197,9 @@ class WhileWorkload(IWorkload):
         self._appends = {append.number: append for append in find_appends(operation)}
         inputs = [*info.inputs]
         for number, append in self._appends.items():
-            given = inputs[number]
-            if given is not None and given.is_fully_shaped:
-                inputs[number] = given.with_shape(append.emptied(given.known_shape))
+            carried = inputs[number]
+            if carried is not None and carried.is_fully_shaped:
+                inputs[number] = carried.with_shape(append.emptied(carried.known_shape))
         self._condition, self._body = (
             NestedGraph(name, graph, subnetworks, inputs) for name, graph in graphs_of(operation)
         )
@@ -255,11 +255,11 @@ class WhileWorkload(IWorkload):
                 if not is_steady:
                     turn = _plan(graph, values, num_turns)
                     is_steady = self._keeps_shapes(turn, values)
-                made = turn.run(values, spare, cancellation)
-                values[:num_carried] = made
+                results = turn.run(values, spare, cancellation)
+                values[:num_carried] = results
                 for elements in growing:
-                    elements.take(made, values)
-                spare, mine = (mine, made) if is_steady else (None, made)
+                    elements.take(results, values)
+                spare, mine = (mine, results) if is_steady else (None, results)
                 flags = flags if is_steady else None
                 num_turns += 1
         except ArmpyError as error:

@@ -237,12 +237,12 @@ def open_session(
     if context is None:
         return _session(backend, resources)
     # From here on it is closed, whatever fails below.
-    kept = ModelContext(backend.get_id(), context)
+    opened = ModelContext(backend.get_id(), context)
     try:
-        return replace(_session(backend, resources), model_context=kept)
+        return replace(_session(backend, resources), model_context=opened)
     except BaseException:
         # Not left to its finaliser, as the error's traceback keeps it.
-        kept.close()
+        opened.close()
         raise
 
 

@@ -77,8 +77,8 @@ class PreparationFailure:
 
     def __str__(self) -> str:
         others = len(self.layers) - 1
-        what = self.layers[0].where + (f" and {others} more layers" if others else "")
-        return f"{self.backend_id} could not prepare {what}: {self.cause}"
+        layers = self.layers[0].where + (f" and {others} more layers" if others else "")
+        return f"{self.backend_id} could not prepare {layers}: {self.cause}"
 
 
 class PreparationError(Exception):

@@ -127,15 +127,15 @@ def queueing_of(network: OptimizedNetwork, steps: Sequence[Step]) -> tuple[Queue
     """
     if not any(step.enqueues for step in steps):
         return None
-    found = []
+    uses = []
     busy: BackendId | None = None
     for layer, step in zip(network.graph.layers, steps, strict=True):
         backend_id = network.backend_ids[layer.id]
         enqueues = step.enqueues and not isinstance(layer.operation, MemCopy)
         waits = busy is not None and not (enqueues and busy == backend_id)
-        found.append(QueueUse(waits, enqueues))
+        uses.append(QueueUse(waits, enqueues))
         busy = backend_id if enqueues else None
-    return tuple(found)
+    return tuple(uses)
 
 
 class WatchedSteps:

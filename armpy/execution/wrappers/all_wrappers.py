@@ -87,7 +87,7 @@ class ExecutionWrappers:
         self._plan_without = plan_without
         limit = None if is_inner else settings.properties.max_executions
         self._places = None if limit is None else threading.Semaphore(limit)
-        self._cancellable = {one.get_id() for one in backends if _is_cancellable(one)}
+        self._cancellable = {backend.get_id() for backend in backends if _is_cancellable(backend)}
 
     def prepared(
         self,

@@ -78,16 +78,16 @@ def debugged(runs: Runs, graph: Graph, callback: DebugCallback) -> Runs:
         results: Targets | None = None,
         cancellation: Cancellation | None = None,
     ) -> list[Array]:
-        given: list[Array | None] | None = None
+        targets: list[Array | None] | None = None
         if results is not None:
-            given = [*results[:first], *([None] * len(shown)), *results[first:]]
-        made = run(sources, given, cancellation)
-        for (layer, index), values in zip(shown, made[first:last], strict=True):
+            targets = [*results[:first], *([None] * len(shown)), *results[first:]]
+        arrays = run(sources, targets, cancellation)
+        for (layer, index), values in zip(shown, arrays[first:last], strict=True):
             own = values.copy()
             own.flags.writeable = False
             tensor = layer.outputs[index]
             named = layer.name, layer.operation.name, index, tensor.name, tensor.info
             callback(DebugValue(*named, own))
-        return [*made[:first], *made[last:]]
+        return [*arrays[:first], *arrays[last:]]
 
     return Runs(run_debugged)

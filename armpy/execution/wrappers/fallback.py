@@ -68,11 +68,11 @@ def falling_back(
             latest, run_latest = current
             try:
                 # A copy: an attempt that fails may have put new arrays where there were none.
-                given = None if results is None else [*results]
-                return run_latest(sources, given, cancellation)
+                targets = None if results is None else [*results]
+                return run_latest(sources, targets, cancellation)
             except _FAILURES as error:
-                made = next_plans.plan(latest, error)
-                current = made, made.run
+                plan = next_plans.plan(latest, error)
+                current = plan, plan.run
 
     def bind(sources: Sequence[Array], results: Targets) -> Callable[[], None]:
         latest, call = next_plans.bound(current[0], sources, results)
@@ -83,8 +83,8 @@ def falling_back(
                 try:
                     return call()
                 except _FAILURES as error:
-                    made = next_plans.plan(latest, error)
-                    latest, call = next_plans.bound(made, sources, results)
+                    plan = next_plans.plan(latest, error)
+                    latest, call = next_plans.bound(plan, sources, results)
 
         return execute
 

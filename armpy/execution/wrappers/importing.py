@@ -75,15 +75,15 @@ class ImportBinding:
             try:
                 # None where handles stand for results.
                 results = [_NOTHING if isinstance(x, ImportedTensor) else x for x in targets]
-                made = memory.run(self._arrays(sources), results, cancellation)
+                arrays = memory.run(self._arrays(sources), results, cancellation)
             except BaseException:  # it is not used again, as in `StepProgram.run`
                 memory.free()
                 raise
             for handle, place in places:  # dropping a tensor frees it
                 place.put(handle)
             self._program.put_back(memory)
-        pairs = zip(targets, made, strict=True)
-        return [given if isinstance(given, ImportedTensor) else array for given, array in pairs]
+        pairs = zip(targets, arrays, strict=True)
+        return [result if isinstance(result, ImportedTensor) else array for result, array in pairs]
 
     def bind(
         self,
@@ -96,10 +96,10 @@ class ImportBinding:
             memory = self._program.take_memory()
             self._put(memory, sources, results)
             arrays: list[Array] = [
-                _NOTHING if isinstance(one, ImportedTensor) else one for one in results
+                _NOTHING if isinstance(result, ImportedTensor) else result for result in results
             ]
-            given = self._arrays(sources)
-            execute = memory.bind(given, arrays)
+            source_arrays = self._arrays(sources)
+            execute = memory.bind(source_arrays, arrays)
 
         def execute_imported() -> None:
             with self._in_use(sources, results):
@@ -111,9 +111,9 @@ class ImportBinding:
         """Keep imported tensors from being closed."""
         with ExitStack() as stack:
             for some in tensors:
-                for one in some:
-                    if isinstance(one, ImportedTensor):
-                        stack.enter_context(one.in_use())
+                for tensor in some:
+                    if isinstance(tensor, ImportedTensor):
+                        stack.enter_context(tensor.in_use())
             return stack.pop_all()
 
     def _arrays(self, sources: Sequence[Array | ImportedTensor]) -> list[Array]:
@@ -134,9 +134,9 @@ class ImportBinding:
         results: Sequence[Array | ImportedTensor | None],
     ) -> list[tuple[ITensorHandle, _Place]]:
         """Put the tensors' handles in place; what has been there."""
-        found = self._places.get(memory)
-        if found is None:
-            found = self._places[memory] = _places_of(memory)
+        places = self._places.get(memory)
+        if places is None:
+            places = self._places[memory] = _places_of(memory)
         number = 0
         before: list[tuple[ITensorHandle, _Place]] = []
         wanted: list[tuple[ITensorHandle, ITensorHandle]] = []
@@ -152,7 +152,7 @@ class ImportBinding:
                 backend_id = self._targets[index] or ""
                 wanted.append((memory.results[index], result.handle(backend_id)))
         for holder, handle in wanted:
-            for place in found.get(id(holder), ()):
+            for place in places.get(id(holder), ()):
                 before.append((holder, place))
                 place.put(handle)
         return before
@@ -161,10 +161,10 @@ class ImportBinding:
 def _places_of(memory: WorkingMemory) -> dict[int, list[_Place]]:
     """Return where steps are given the handles of a memory's sources and results, by their ids."""
     bound = {id(handle) for handle in (*memory.sources, *memory.results)}
-    found: dict[int, list[_Place]] = {}
+    places: dict[int, list[_Place]] = {}
     for _, ins, outs in memory.steps:
         for handles in (ins, outs):
             for index, handle in enumerate(handles):
                 if id(handle) in bound:
-                    found.setdefault(id(handle), []).append(_Place(handles, index))
-    return found
+                    places.setdefault(id(handle), []).append(_Place(handles, index))
+    return places

@@ -48,7 +48,7 @@ def logged(runs: Runs, number: int) -> Runs:
         vlog("execution", "network %d: begins with inputs %s", number, shapes)
         started = time.perf_counter()
         try:
-            made = run(sources, results, cancellation)
+            outputs = run(sources, results, cancellation)
         # Ctrl-C as well: a log without an end would look like an execution that hangs.
         except BaseException as error:
             taken_us = 1e6 * (time.perf_counter() - started)
@@ -56,6 +56,6 @@ def logged(runs: Runs, number: int) -> Runs:
             raise
         taken_us = 1e6 * (time.perf_counter() - started)
         vlog("execution", "network %d: ended after %.1f us", number, taken_us)
-        return made
+        return outputs
 
     return Runs(run_logged)

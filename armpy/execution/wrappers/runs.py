@@ -47,14 +47,14 @@ def _binds_run(run: Run) -> Bind:
 
     def bind(sources: Sequence[Array], results: Targets) -> Callable[[], Sequence[Array]]:
         # Copied for each execution, which puts new arrays where there are none.
-        given: list[Array | None] = [*results]
+        targets: list[Array | None] = [*results]
         cancellation = current_cancellation()
 
         def execute() -> Sequence[Array]:
             if cancellation is None or current_cancellation() is cancellation:
-                return run(sources, [*given], cancellation)
+                return run(sources, [*targets], cancellation)
             with cancellable(cancellation):
-                return run(sources, [*given], cancellation)
+                return run(sources, [*targets], cancellation)
 
         return execute
 
@@ -98,9 +98,9 @@ def with_state(
         try:
             if shared_state.latest is not state:
                 shared_state.hand_over(state)
-            given = [*([None] * num_outputs if results is None else results), *state.spare]
-            made = run_plan([*sources, *state.arrays], given, cancellation)
-            following = made[num_outputs:]
+            targets = [*([None] * num_outputs if results is None else results), *state.spare]
+            arrays = run_plan([*sources, *state.arrays], targets, cancellation)
+            following = arrays[num_outputs:]
             if not is_static:
                 _check_state(variables, following)
             # Before the variables change: an execution that was stopped leaves them as they were.
@@ -108,7 +108,7 @@ def with_state(
             state.advance(following, is_own=is_static)
         finally:
             lock.release()
-        return made[:num_outputs]
+        return arrays[:num_outputs]
 
     # Variables have other arrays from call to call, so backends can prepare nothing with them.
     return Runs(run)
@@ -136,12 +136,12 @@ def observed(runs: Runs, profiler: Profiler | None, after_run: Callable[[], None
         cancellation: Cancellation | None = None,
     ) -> list[Array]:
         if profiler is None:
-            made = run(sources, results, cancellation)
+            outputs = run(sources, results, cancellation)
         else:  # waits for other executions are its time as well
-            made = measured_execution(profiler, run, sources, results, cancellation)
+            outputs = measured_execution(profiler, run, sources, results, cancellation)
         if after_run is not None:
             after_run()
-        return made
+        return outputs
 
     if bind is None:
         return Runs(run_observed)
@@ -152,10 +152,10 @@ def observed(runs: Runs, profiler: Profiler | None, after_run: Callable[[], None
         execute = bind(sources, results)
 
         def execute_observed() -> Sequence[Array] | None:
-            made = execute() if profiler is None else measured_execution(profiler, execute)
+            outputs = execute() if profiler is None else measured_execution(profiler, execute)
             if after_run is not None:
                 after_run()
-            return made
+            return outputs
 
         return execute_observed
 

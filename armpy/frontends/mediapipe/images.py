@@ -95,8 +95,8 @@ def pooling_with_positions(parts: OperatorParts) -> Sequence[Value]:
         cut = (0, window[0] - 1 - row, window[1] - 1 - column, 0)
         end = tuple(size - less for size, less in zip(sizes, cut, strict=True))
         taps.append(parts.layer(StridedSlice(begin, end, (1, *stride, 1)), padded))
-    found = parts.layer(ArgMinMax(ArgMinMaxFunction.MAX, 0), parts.layer(Stack(), *taps))
-    places = parts.layer(Cast(), found, output=TensorInfo(None, DataType.FLOAT32))
+    indices = parts.layer(ArgMinMax(ArgMinMaxFunction.MAX, 0), parts.layer(Stack(), *taps))
+    places = parts.layer(Cast(), indices, output=TensorInfo(None, DataType.FLOAT32))
     pooling = Pooling2d(PoolingAlgorithm.MAX, window, stride, padding, activation)
     arithmetic = Arithmetic(parts)
     return parts.layer(pooling, parts.value(0)), arithmetic.add(places, number(parts, 0.1))
@@ -158,20 +158,20 @@ def bilinear_transform(parts: OperatorParts) -> Value:
     pixel = parts.constant(columns), parts.constant(rows)
     x, y = (_transformed(compute, matrix[row], pixel) for row in (0, 1))
     is_inside = compute.all(
-        *(compute.at_least(each, number(parts, 0.0)) for each in (x, y)),
+        *(compute.at_least(coordinate, number(parts, 0.0)) for coordinate in (x, y)),
         compute.at_least(number(parts, width - 1), x),
         compute.at_least(number(parts, height - 1), y),
     )
     table = parts.layer(Reshape((height * width, channels)), parts.value(0))
-    left, upper = (compute.apply(UnaryOperation.FLOOR, each) for each in (x, y))
+    left, upper = (compute.apply(UnaryOperation.FLOOR, coordinate) for coordinate in (x, y))
     right_share, lower_share = compute.subtract(x, left), compute.subtract(y, upper)
 
     def read(below: int, right: int) -> Value:
         row = compute.clipped(compute.add(upper, number(parts, below)), height - 1)
         column = compute.clipped(compute.add(left, number(parts, right)), width - 1)
         place = [
-            parts.layer(Cast(), each, output=TensorInfo(None, DataType.SIGNED32))
-            for each in (row, column)
+            parts.layer(Cast(), index, output=TensorInfo(None, DataType.SIGNED32))
+            for index in (row, column)
         ]
         step = parts.constant(np.array(width, np.int32))
         index = compute.add(compute.multiply(place[0], step), place[1])
@@ -206,7 +206,7 @@ def _pooling(
         expected=f"at most {_MOST_TAPS} elements",
         actual=f"{height} x {width}",
     )
-    known = [each.value for each in FusedActivation]
+    known = [activation.value for activation in FusedActivation]
     require(activation in known, "the activation is not known", actual=activation)
     kind = Padding.SAME if _is_same(padding) else Padding.VALID
     return kind, (step_height, step_width), (height, width), FusedActivation(activation)

@@ -94,7 +94,7 @@ def crop_matrix(parts: OperatorParts) -> Value:
         compute.add(compute.multiply(sine, x), compute.multiply(cosine, y)),
     )
     edges = [
-        [parts.layer(Reduce(kind, (0,), True), each) for each in upright]
+        [parts.layer(Reduce(kind, (0,), True), side) for side in upright]
         for kind in (ReduceOperation.MIN, ReduceOperation.MAX)
     ]
     half, ranges = number(parts, 0.5), list(zip(*edges, strict=True))
@@ -109,14 +109,14 @@ def crop_matrix(parts: OperatorParts) -> Value:
     ]
     back = compute.subtract(number(parts, 0.0), sine)
     turned = ((cosine, sine), (back, cosine))  # by the opposite angle
-    zero, one = (parts.constant(np.full((1, 1), value, np.float32)) for value in (0, 1))
+    zero, unit = (parts.constant(np.full((1, 1), value, np.float32)) for value in (0, 1))
     rows: list[Value] = []
     for row in turned:
         terms = [compute.multiply(row[k], middle[k]) for k in (0, 1)]
         factors = [compute.multiply(row[k], scales[k]) for k in (0, 1)]
         begin = [compute.multiply(factors[k], number(parts, -sizes[k] / 2)) for k in (0, 1)]
         rows += [*factors, zero, compute.add(compute.add(*terms), compute.add(*begin))]
-    rows += [zero, zero, one, zero, zero, zero, zero, one]
+    rows += [zero, zero, unit, zero, zero, zero, zero, unit]
     return parts.layer(Reshape((1, 4, 4)), parts.layer(Concat(0), *rows))
 
 

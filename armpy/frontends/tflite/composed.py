@@ -97,14 +97,14 @@ class ComposedOperator(Layers):
 
     def count(self, index: int) -> int:
         """The only element of an input that decides, an integer that is not negative."""
-        found = self.ints(index)
+        numbers = self.ints(index)
         require(
-            len(found) == 1 and found[0] >= 0,
+            len(numbers) == 1 and numbers[0] >= 0,
             f"input {index} is not a count",
             expected="one integer, at least 0",
-            actual=found[:4],
+            actual=numbers[:4],
         )
-        return found[0]
+        return numbers[0]
 
 
 Expansion: TypeAlias = Callable[[ComposedOperator], "Value | Sequence[Value]"]
@@ -164,8 +164,8 @@ class TfliteOperator(Composite):
         LayerValidationError
             If their outputs are not as many as the file has, or of other types.
         """
-        made = self.expansion(ComposedOperator(build, inputs, self.declared, self.options))
-        outputs = [made] if isinstance(made, Value) else list(made)
+        answer = self.expansion(ComposedOperator(build, inputs, self.declared, self.options))
+        outputs = [answer] if isinstance(answer, Value) else list(answer)
         types = tuple(value.info.data_type for value in outputs)
         expected = tuple(info.data_type for info in self.declared)
         require(

@@ -41,12 +41,12 @@ def _detection(parts: ComposedOperator) -> Sequence[Value]:
     if missing or not all(math.isfinite(options[name]) for name in _NAMES):
         raise ParserError("custom options are missing or no numbers", actual=", ".join(missing))
     whole = ("max_detections", "max_classes_per_detection", "num_classes")
-    given = {
+    attributes = {
         name: int(options[option]) if option in whole else float(options[option])
         for option, name in _NAMES.items()
     }
     operation = DetectionPostProcess(
-        **given,  # type: ignore[arg-type]  # attributes by name
+        **attributes,  # type: ignore[arg-type]  # attributes by name
         detections_per_class=int(options.get("detections_per_class", _USUAL_PER_CLASS)),
         use_regular_nms=bool(options.get("use_regular_nms", False)),
     )

@@ -71,7 +71,7 @@ def _read(data: bytes) -> dict[str, Entry]:
         raise _damaged()
     keys_at = _target(data, start - 3 * child_width, child_width)
     keys_width = int(_number(data, start - 2 * child_width, child_width, _UINT))
-    found: dict[str, Entry] = {}
+    entries: dict[str, Entry] = {}
     for index in range(length):
         key_at = _target(data, keys_at + index * keys_width, keys_width)
         end = data.index(0, key_at, key_at + _LONGEST_KEY) if 0 in data[key_at:] else key_at
@@ -80,12 +80,12 @@ def _read(data: bytes) -> dict[str, Entry]:
         packed = data[start + length * child_width + index]
         kind, width = packed >> 2, 1 << (packed & 3)
         if kind in _INDIRECT:
-            found[key] = _number(data, _target(data, place, child_width), width, _INDIRECT[kind])
+            entries[key] = _number(data, _target(data, place, child_width), width, _INDIRECT[kind])
         elif kind in _CODES:
-            found[key] = _number(data, place, child_width, kind)
+            entries[key] = _number(data, place, child_width, kind)
         elif kind in _VECTORS:
-            found[key] = _vector(data, _target(data, place, child_width), width, _VECTORS[kind])
-    return found
+            entries[key] = _vector(data, _target(data, place, child_width), width, _VECTORS[kind])
+    return entries
 
 
 def _vector(data: bytes, start: int, width: int, kind: int) -> tuple[Number, ...]:

@@ -105,14 +105,14 @@ def _read(file: ModelFile, signature: str | None) -> ModelMetadata:
 def stored_metadata(model: TableReader) -> dict[str, bytes]:
     """The metadata that armpy knows, by name."""
     buffers = model.tables("Buffers", "buffer")
-    found: dict[str, bytes] = {}
+    entries: dict[str, bytes] = {}
     for table in model.tables("Metadata", "metadata"):
         name = table.text("Name")
-        if name in (METADATA_NAME, _RUNTIME) and name not in found:
+        if name in (METADATA_NAME, _RUNTIME) and name not in entries:
             stored = stored_bytes(buffers, table)
             model.charge(stored.nbytes)
-            found[name] = stored.tobytes()
-    return found
+            entries[name] = stored.tobytes()
+    return entries
 
 
 def _root(content: bytes) -> _MetadataTable:
@@ -142,14 +142,14 @@ def _edges(
         model.tables("Buffers", "buffer"),
         DEFAULT_MEMORY_LIMIT_BYTES,
     )
-    found = []
+    edges = []
     for field in ("Inputs", "Outputs"):
         plain = edge = tensor_edge(subgraph, field, tensors)
         if chosen is not None:
             names = chosen.inputs if field == "Inputs" else chosen.outputs
             edge = signature_edge(subgraph, field, names, f"signature '{chosen.name}'")
-        found.append([[name for name, tensor in edge if tensor == own] for _, own in plain])
-    return index, found[0], found[1]
+        edges.append([[name for name, tensor in edge if tensor == own] for _, own in plain])
+    return index, edges[0], edges[1]
 
 
 class _LabelFiles:
@@ -182,12 +182,12 @@ def _tensors(
     subgraph: TableReader | None, field: str, kind: str, names: list[list[str]], labels: _LabelFiles
 ) -> dict[str, TensorMetadata]:
     """Return the metadata of inputs or outputs, which are in the subgraph's order."""
-    found: dict[str, TensorMetadata] = {}
+    by_name: dict[str, TensorMetadata] = {}
     tables = () if subgraph is None else subgraph.tables(field, f"metadata of {kind}")
     for called, table in zip(names, tables, strict=False):
         metadata = _tensor(table, labels)
-        found.update(dict.fromkeys(called, metadata))
-    return found
+        by_name.update(dict.fromkeys(called, metadata))
+    return by_name
 
 
 def _tensor(table: TableReader, labels: _LabelFiles) -> TensorMetadata:
@@ -273,14 +273,14 @@ def _reals(table: TableReader, field: str, tensor: TableReader) -> tuple[float, 
 
 def _labels(table: TableReader, labels: _LabelFiles) -> tuple[dict[str, tuple[str, ...]], str]:
     """Labels by locale, and what their indexes are; the first kind that there is."""
-    found: dict[str, tuple[str, ...]] = {}
+    by_locale: dict[str, tuple[str, ...]] = {}
     kind = ""
     for file in table.tables("AssociatedFiles", "associated file"):
         file_kind = _LABELS.get(file.enumerator("Type", "AssociatedFileType"), "")
         if file_kind and file_kind == (kind or file_kind):
             kind = file_kind
-            found.setdefault(file.text("Locale"), labels.read(file.text("Name")))
-    return found, kind
+            by_locale.setdefault(file.text("Locale"), labels.read(file.text("Name")))
+    return by_locale, kind
 
 
 def _calibration(options: TableReader) -> Iterator[tuple[str, str]]:

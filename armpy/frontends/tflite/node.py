@@ -122,11 +122,11 @@ class BoundOperator:
 
     def as_real(self, value: Value, data_type: DataType) -> Value:
         """A value as floats of a type; itself if it is of that type already."""
-        given = value.info.data_type
-        if given is data_type:
+        stored = value.info.data_type
+        if stored is data_type:
             return value
         layer = self.network.add_layer(
-            Dequantize() if given.is_quantized else Cast(),
+            Dequantize() if stored.is_quantized else Cast(),
             [value],
             name=f"{self.name}:real_{value.name}",
             outputs=[TensorInfo(value.info.shape, data_type)],

@@ -62,7 +62,7 @@ def _outline(model: TableReader, signature: str | None) -> FileOutline:
     buffers = model.tables("Buffers", "buffer")
     main = 0 if signature is None else choose_signature(model, signature).subgraph
     places = {main: 0}
-    waiting, found = [main], []
+    waiting, graphs = [main], []
     while waiting:
         index = waiting.pop(0)
         for operator in subgraphs.operators(index):
@@ -70,8 +70,8 @@ def _outline(model: TableReader, signature: str | None) -> FileOutline:
                 if inner not in places:
                     places[inner] = len(places)
                     waiting.append(inner)
-        found.append(_graph(subgraphs, index, places, buffers))
-    return FileOutline(tuple(found))
+        graphs.append(_graph(subgraphs, index, places, buffers))
+    return FileOutline(tuple(graphs))
 
 
 def _graph(subgraphs: Subgraphs, index: int, places: dict[int, int], buffers: Tables) -> FileGraph:
@@ -111,15 +111,15 @@ def _checked(
     table: TableReader, field: str, tensors: tuple[FileTensor, ...], lowest: int
 ) -> tuple[int, ...]:
     """Indexes of tensors, each of which is there."""
-    found: list[int] = table.numbers(field)
-    for index in found:
+    indexes: list[int] = table.numbers(field)
+    for index in indexes:
         if not lowest <= index < len(tensors):
             raise table.error(
                 f"there is no tensor {index}",
                 expected=f"an index below {len(tensors)}",
                 actual=str(index),
             )
-    return tuple(found)
+    return tuple(indexes)
 
 
 def _tensor(table: TableReader, buffers: Tables) -> FileTensor:
@@ -161,9 +161,9 @@ def _shape(table: TableReader, *, is_known: bool) -> tuple[int | None, ...] | No
 
 def _quantization(table: TableReader) -> tuple[tuple[float, ...], tuple[int, ...], int]:
     """Scales, zero points and the axis that they are along."""
-    found = table.table("Quantization")
-    if found is None:
+    stored = table.table("Quantization")
+    if stored is None:
         return (), (), 0
-    numbers: list[list[Any]] = [found.numbers(field) for field in ("Scale", "ZeroPoint")]
+    numbers: list[list[Any]] = [stored.numbers(field) for field in ("Scale", "ZeroPoint")]
     scales, points = numbers  # Any: of one type each
-    return tuple(map(float, scales)), tuple(map(int, points)), found.integer("QuantizedDimension")
+    return tuple(map(float, scales)), tuple(map(int, points)), stored.integer("QuantizedDimension")

@@ -241,17 +241,17 @@ class _SubgraphParser:
 
     def _inline(self, index: int, values: Sequence[Value | None]) -> Sequence[Value]:
         """Add the layers of a subgraph to this one's network and return its outputs."""
-        given = [value for value in values if value is not None]
-        shapes = [value.info.shape for value in given]
+        tensors = [value for value in values if value is not None]
+        shapes = [value.info.shape for value in tensors]
         inner = _SubgraphParser(self._model, index, "", shapes=shapes, network=self._network)
         edge = inner._edge("Inputs")
-        if len(edge) != len(given) or len(given) < len(values):
+        if len(edge) != len(tensors) or len(tensors) < len(values):
             raise inner._subgraph.error(
                 "the subgraph is handed a wrong number of inputs",
                 expected=str(len(edge)),
-                actual=str(len(given)),
+                actual=str(len(tensors)),
             )
-        inner._values.update(zip((tensor for _, tensor in edge), given, strict=True))
+        inner._values.update(zip((tensor for _, tensor in edge), tensors, strict=True))
         for operator in inner._operators:
             inner._add_operator(operator)
         return [inner._value(tensor) for _, tensor in inner._edge("Outputs")]
@@ -346,10 +346,10 @@ class _SubgraphParser:
         if any(complex_inputs) or any(complex_outputs):
             from armpy.frontends.tflite.complex_numbers import converter_for  # noqa: PLC0415
 
-            found = converter_for(operator.name, complex_inputs, complex_outputs, CONVERTERS)
-            if found is None:
+            converter = converter_for(operator.name, complex_inputs, complex_outputs, CONVERTERS)
+            if converter is None:
                 raise operator.table.error("the operator does not take complex numbers there")
-            return found
+            return converter
         return CONVERTERS.get(operator.name)
 
     def _output_info(self, operator: SubgraphOperator, tensor: Tensor) -> TensorInfo:
@@ -418,14 +418,14 @@ class _SubgraphParser:
         with table_errors(node.table):
             if (expansion := self._model.custom.get(node.operator)) is not None:
                 options = node.table.vector("CustomOptions").tobytes()
-                made = composed(node, expansion, options=options)
+                outputs = composed(node, expansion, options=options)
             else:
-                made = _stand_in(node) if converter is None else converter(node)
+                outputs = _stand_in(node) if converter is None else converter(node)
             for position, value in node.updates.items():
                 self._update_variable(node, inputs[position], value)
-        for value in made:
+        for value in outputs:
             self._tensors.check_size(node.table, value.info)
-        return made
+        return outputs
 
     def _check_output(self, table: TableReader, index: int, tensor: Tensor) -> None:
         """Check that an operator may write a tensor."""

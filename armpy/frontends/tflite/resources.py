@@ -89,8 +89,8 @@ class Resources:
             if key not in self._initials:
                 return None
             info, data = self._initials[key]
-            made = self.network.variable(key[1], info, data, key=("resource", *key))
-            self._variables[key] = made
+            variable = self.network.variable(key[1], info, data, key=("resource", *key))
+            self._variables[key] = variable
         return self._variables[key]
 
     def _initialize_elsewhere(self, wanted: Key) -> None:
@@ -300,12 +300,12 @@ def _numbers(table: TableReader, where: str, count: int) -> list[int]:
     ParserError
         If there are more or fewer of them.
     """
-    found: list[int] = table.numbers(where)
-    if len(found) != count:
+    indexes: list[int] = table.numbers(where)
+    if len(indexes) != count:
         raise table.error(
-            f"the number of {where.lower()} is wrong", expected=str(count), actual=str(len(found))
+            f"the number of {where.lower()} is wrong", expected=str(count), actual=str(len(indexes))
         )
-    return found
+    return indexes
 
 
 def _table_of(table: TableReader, handle: int, handles: dict[int, int]) -> int:

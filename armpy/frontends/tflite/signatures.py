@@ -40,18 +40,18 @@ def read_signatures(model: TableReader) -> dict[str, TfliteSignature]:
     ParserError
         If a name occurs twice.
     """
-    found: dict[str, TfliteSignature] = {}
+    signatures: dict[str, TfliteSignature] = {}
     for table in model.tables("SignatureDefs", "signature"):
         name = table.text("SignatureKey")
         table.where = f"signature '{name}'"
-        if name in found:
+        if name in signatures:
             raise table.error("two signatures have this name")
         subgraph = table.integer("SubgraphIndex")
         names = _read_names(table, "Inputs"), _read_names(table, "Outputs")
         edges = [list(indexes.values()) for indexes in names]
         is_main = subgraph == 0 and edges == _main_edges(model)
-        found[name] = TfliteSignature(name, subgraph, *names, is_main)
-    return found
+        signatures[name] = TfliteSignature(name, subgraph, *names, is_main)
+    return signatures
 
 
 def _main_edges(model: TableReader) -> list[list[int]]:
@@ -68,13 +68,13 @@ def choose_signature(model: TableReader, name: str) -> TfliteSignature:
     ParserError
         If there is none.
     """
-    found = read_signatures(model)
-    if name not in found:
+    listed = read_signatures(model)
+    if name not in listed:
         raise ParserError(
             f"the model has no signature '{name}'",
-            expected=", ".join(f"'{known}'" for known in found) or "none, as it has no signatures",
+            expected=", ".join(f"'{known}'" for known in listed) or "none, as it has no signatures",
         )
-    return found[name]
+    return listed[name]
 
 
 def _read_names(signature: TableReader, field: str) -> dict[str, int]:

@@ -79,7 +79,7 @@ class FileViews(Mapping[str, "Sequence[View]"]):
             by_section: dict[str, list[View]] = {}
             container = self._file.container
             try:
-                for section in {one["section"] for one in signature_records(container)}:
+                for section in {record["section"] for record in signature_records(container)}:
                     for array in container.document(section)["arrays"]:
                         if array["view"] is not None:
                             by_section.setdefault(array["section"], []).append(array["view"])
@@ -103,7 +103,7 @@ def signatures_of(file: CompiledFile, name: str | None = None) -> Signatures[Mod
     def open_one(name: str, signatures: Signatures[Model], first: Model) -> Model:
         return archive.reload.open_signature(file, name, signatures, first)
 
-    names = tuple([str(one["name"]) for one in records if one["name"] is not None])
+    names = tuple([str(record["name"]) for record in records if record["name"] is not None])
     return Signatures(lambda: names, open_one, records[0]["name"] if name is None else name)
 
 
@@ -116,11 +116,11 @@ def signature_records(container: Container) -> list[Mapping[str, Any]]:
     records = container.manifest.get("signatures")
     if not isinstance(records, list) or not records:
         container.refuse("it has no networks")
-    for one in records:
-        kinds = isinstance(one, dict) and "name" in one and isinstance(one.get("section"), str)
-        edges = ("inputs", "outputs") if kinds and ("inputs" in one or "outputs" in one) else ()
-        names = [one.get(edge) for edge in edges]
+    for item in records:
+        kinds = isinstance(item, dict) and "name" in item and isinstance(item.get("section"), str)
+        edges = ("inputs", "outputs") if kinds and ("inputs" in item or "outputs" in item) else ()
+        names = [item.get(edge) for edge in edges]
         is_text = all(isinstance(n, list) and all(isinstance(x, str) for x in n) for n in names)
-        if not kinds or not isinstance(one.get("name"), str | None) or not is_text:
+        if not kinds or not isinstance(item.get("name"), str | None) or not is_text:
             container.refuse("its signatures cannot be read")
     return records

@@ -146,10 +146,10 @@ def _write(path: str, key: str, request: LoadRequest, save: Callable[..., int]) 
             unfinished.unlink(missing_ok=True)
         # What was used longest ago goes where the limit is exceeded.
         left = LIMIT_BYTES
-        for found, info in _files(place.parent):
+        for file, info in _files(place.parent):
             left -= info.st_size
             if left < 0:
-                found.unlink(missing_ok=True)
+                file.unlink(missing_ok=True)
     except (ArmpyError, OSError) as error:
         _log.info("%s is not kept: %s", path, error)
 
@@ -158,18 +158,18 @@ def _drop_shapes(path: str) -> None:
     """Drop what was used longest ago of a model's shapes, if they are too many or too large."""
     place = Path(path)
     left = LIMIT_BYTES // 4
-    own = [each for each in _files(place.parent) if each[0].name.startswith(f"{place.stem}-")]
-    for number, (found, info) in enumerate(own):
+    own = [pair for pair in _files(place.parent) if pair[0].name.startswith(f"{place.stem}-")]
+    for number, (file, info) in enumerate(own):
         left -= info.st_size
         if left < 0 or number >= MOST_SHAPES:
-            found.unlink(missing_ok=True)
+            file.unlink(missing_ok=True)
 
 
 def _files(folder: Path) -> list[FoundFile]:
     """Models, prepared or as they were sent, the last used first."""
-    found = files_in(folder, SUFFIX, SENT_SUFFIX, UNFINISHED_SUFFIX)
+    files = files_in(folder, SUFFIX, SENT_SUFFIX, UNFINISHED_SUFFIX)
     # To set a time would look like a change of the file.
-    return sorted(found, key=lambda pair: (-max(pair[1].st_atime_ns, pair[1].st_mtime_ns), pair[0]))
+    return sorted(files, key=lambda pair: (-max(pair[1].st_atime_ns, pair[1].st_mtime_ns), pair[0]))
 
 
 class ModelCache(IFolderCache):
@@ -196,15 +196,15 @@ class ModelCache(IFolderCache):
 
     def clear(self) -> int:
         """Delete every file."""
-        found = _files(Path(self.location))
-        for path, _ in found:
+        files = _files(Path(self.location))
+        for path, _ in files:
             path.unlink(missing_ok=True)
-        return len([path for path, _ in found if path.suffix != UNFINISHED_SUFFIX])
+        return len([path for path, _ in files if path.suffix != UNFINISHED_SUFFIX])
 
     def entry_files(self) -> Sequence[FoundFile]:
         """The files that are whole, the last used first."""
-        found = _files(Path(self.location))
-        return [file for file in found if file[0].suffix != UNFINISHED_SUFFIX]
+        files = _files(Path(self.location))
+        return [file for file in files if file[0].suffix != UNFINISHED_SUFFIX]
 
     def describe(self, file: FoundFile, *, verify: bool) -> GroupedCacheEntry | None:
         """A model as its file says itself."""

@@ -142,13 +142,13 @@ def open_prepared(request: LoadRequest, kind: str = KIND_MODEL) -> CompiledFile:
     # Judged before anything else is read: a file that may not be used is not trusted to be sound.
     container, verdict = open_judged(request.source, keys, code)
     verdict.check()
-    found = container.manifest.get("kind")
-    if found != kind:
+    actual = container.manifest.get("kind")
+    if actual != kind:
         raise ParserError(
             "the compiled model holds no model",
             where=container.where,
             expected="what armpy compile or Model.save has written",
-            actual=f"a file of kind {found!r:.80}",
+            actual=f"a file of kind {actual!r:.80}",
         )
     file = CompiledFile(container, verdict, request)
     # The sums of all sections, unless this very file was summed before; code is summed at each use.
@@ -158,15 +158,15 @@ def open_prepared(request: LoadRequest, kind: str = KIND_MODEL) -> CompiledFile:
 
 def _code_sections(file: CompiledFile) -> list[str]:
     """Sections with code, which are checked whenever they are read."""
-    found = []
+    sections = []
     for record in file.programs:
         parts, code = record.get("parts"), record.get("code")
         if not isinstance(parts, dict) or not all(isinstance(s, str) for s in parts.values()):
             file.container.refuse("the parts of a program cannot be read")
         if not isinstance(code, list) or not all(isinstance(n, str) and n in parts for n in code):
             file.container.refuse("the code of a program cannot be read")
-        found += [parts[name] for name in code]
-    return found
+        sections += [parts[name] for name in code]
+    return sections
 
 
 def light_model(
@@ -189,7 +189,7 @@ def light_model(
     if interface is None and not isinstance(quick, dict):
         raise NeedsCompilerError("more than programs are needed to run it")
     graph, first = _parts(file, quick if interface is None else interface, quick)
-    kept = None if interface is None else _KeptShapes(path, file.request, interface)
+    shapes = None if interface is None else _KeptShapes(path, file.request, interface)
 
     def load_whole() -> NetworkHandle:
         if load_original is not None:
@@ -197,10 +197,10 @@ def light_model(
         return archive.reload.load_ordinary(file).handle
 
     def placement(program: object) -> Placement:
-        found = file if kept is None else kept.files.get(program, file)
-        return archive.metadata.read_placement(found, is_cached=load_original is not None)
+        source = file if shapes is None else shapes.files.get(program, file)
+        return archive.metadata.read_placement(source, is_cached=load_original is not None)
 
-    find = None if kept is None else kept.find
+    find = None if shapes is None else shapes.find
     network = ArchivedNetwork(graph, first, _limit_bytes(file), placement, find)
     return model_of(file, NetworkHandle.start(network, load_whole), signatures_of(file))
 
@@ -223,14 +223,14 @@ class _KeptShapes:
             return None
         try:
             file = _open_entry(self._request, place, KIND_SHAPES)
-            _, found = _parts(file, self._interface, file.container.manifest.get("quick"))
-            if found is None or found.shapes != shapes:
+            _, program = _parts(file, self._interface, file.container.manifest.get("quick"))
+            if program is None or program.shapes != shapes:
                 raise NeedsCompilerError("it is for other shapes")
         except (ArmpyError, NeedsCompilerError) as reason:
             _say("%s is not used: %s", place, reason)
             return None
-        self.files[found] = file
-        return found
+        self.files[program] = file
+        return program
 
 
 def model_of(
@@ -354,9 +354,9 @@ def _step(
     threads = file.request.options.num_threads
     options = {} if threads is None else {"num_threads": threads}
     record, programs = _accepted(file, first, options)
-    given, made = [infos[n] for n in inputs], [infos[n] for n in outputs]
-    info = WorkloadInfo(name, tuple(given), tuple(made), (None,) * len(given))
-    if [list(i.known_shape) for i in made] != record["shapes"]:
+    input_infos, output_infos = [infos[n] for n in inputs], [infos[n] for n in outputs]
+    info = WorkloadInfo(name, tuple(input_infos), tuple(output_infos), (None,) * len(input_infos))
+    if [list(i.known_shape) for i in output_infos] != record["shapes"]:
         raise ValueError("a step's outputs are not its program's")
     program = programs.load(file.saved_program(record))
     workload = programs.create_workload(program, info, options)

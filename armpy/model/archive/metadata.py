@@ -24,10 +24,10 @@ def signature_record(file: CompiledFile, name: str | None) -> Mapping[str, Any]:
     records = signature_records(file.container)
     if name is None:
         return records[0]
-    for one in records:
-        if one["name"] == name:
-            return one
-    names = [str(one["name"]) for one in records if one["name"] is not None]
+    for record in records:
+        if record["name"] == name:
+            return record
+    names = [str(record["name"]) for record in records if record["name"] is not None]
     raise no_signature(name, names)
 
 
@@ -41,12 +41,12 @@ def read_placement(file: CompiledFile, *, is_cached: bool = False) -> Placement:
     """
     container = file.container
     if PLACEMENT in container.sections:
-        found = container.document(PLACEMENT)
+        stored = container.document(PLACEMENT)
     else:
         document = container.document(signature_record(file, None)["section"])
         plan = document.get("plan") if isinstance(document, dict) else None
-        found = plan.get("placement") if isinstance(plan, dict) else None
-    report = PlainReader().read(Placement, found, "placement")
+        stored = plan.get("placement") if isinstance(plan, dict) else None
+    report = PlainReader().read(Placement, stored, "placement")
     place = "the model cache" if is_cached else "the compiled model"
     used = {str(record.get("backend")): None for record in file.programs}
     uses = [CacheUse(name, "the whole model", True, f"from {place}") for name in used]

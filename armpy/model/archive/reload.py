@@ -165,7 +165,7 @@ def archived_parts(file: CompiledFile) -> ArchivedParts:
             ) from error
         parts.append(part)
     problem = "" if file.verdict.uses_code else f"its code is not used: {file.verdict.reason}"
-    kept = file.container.manifest.get("kept")
-    if not isinstance(kept, dict) or not all(isinstance(ids, list) for ids in kept.values()):
+    layers = file.container.manifest.get("kept")
+    if not isinstance(layers, dict) or not all(isinstance(ids, list) for ids in layers.values()):
         file.container.refuse("what backends have left as it is cannot be read")
-    return ArchivedParts(parts, problem, {name: frozenset(ids) for name, ids in kept.items()})
+    return ArchivedParts(parts, problem, {name: frozenset(ids) for name, ids in layers.items()})

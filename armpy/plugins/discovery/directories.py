@@ -101,9 +101,9 @@ def backend_paths(
     environment : str
         Paths separated by ``os.pathsep``; empty ones do not count.
     """
-    given = override or [part for part in environment.split(os.pathsep) if part]
+    paths = override or [part for part in environment.split(os.pathsep) if part]
     valid, skipped = [], []
-    for path in dict.fromkeys(given):
+    for path in dict.fromkeys(paths):
         if reason := why_invalid(path):
             skipped.append(_skip(path, reason))
         else:
@@ -129,13 +129,13 @@ def find_modules(paths: Iterable[str]) -> tuple[list[Candidate], list[SkippedPat
         except OSError as error:
             skipped.append(_skip(directory, f"it cannot be read: {error.strerror}"))
             continue
-        taken = set()
+        importable = set()
         reasons = {name: _why_no_module(os.path.join(directory, name), name) for name in names}
         for name in (name for name in names if not reasons[name]):
             entry = os.path.join(directory, name)
             path = os.path.realpath(entry)
             module = module_name(name)
-            taken.add(module)
+            importable.add(module)
             candidate = Candidate(
                 "",
                 path,
@@ -151,7 +151,7 @@ def find_modules(paths: Iterable[str]) -> tuple[list[Candidate], list[SkippedPat
         for name in names:
             # Other files are no mistakes, and would fill the log.
             if reasons[name] and "backend" in name.lower():
-                is_spare = module_name(name) in taken and is_library(name)
+                is_spare = module_name(name) in importable and is_library(name)
                 entry = os.path.join(directory, name)
                 skipped.append(_skip(entry, reasons[name], is_spare=is_spare))
     return list(modules.values()), skipped

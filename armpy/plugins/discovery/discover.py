@@ -50,9 +50,9 @@ def find_entry_points() -> tuple[list[Candidate], list[Candidate]]:
     -----
     Sorted by id and distribution; armpy's own come first, so that none can take their ids.
     """
-    found = installed().entry_points
-    backends = [_candidate(entry) for entry in found if entry.group == BACKENDS_GROUP]
-    plugins = [_candidate(entry) for entry in found if entry.group in HOOK_OF_GROUP]
+    entries = installed().entry_points
+    backends = [_candidate(entry) for entry in entries if entry.group == BACKENDS_GROUP]
+    plugins = [_candidate(entry) for entry in entries if entry.group in HOOK_OF_GROUP]
     # The order of `sys.path` would make the winner of two equal ids depend on the installation.
     return sorted(backends, key=_order), sorted(plugins, key=_order)
 

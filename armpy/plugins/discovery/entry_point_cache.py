@@ -108,8 +108,8 @@ def installed() -> InstalledEntryPoints:
         write_checked(path, json.dumps(entries).encode())
         # The oldest of too many go; another process may delete the same files.
         with suppress(OSError):
-            kept = sorted(os.scandir(os.path.dirname(path)), key=lambda f: f.stat().st_mtime_ns)
-            for file in kept[:-_MOST_FILES]:
+            files = sorted(os.scandir(os.path.dirname(path)), key=lambda f: f.stat().st_mtime_ns)
+            for file in files[:-_MOST_FILES]:
                 os.unlink(file)
     return InstalledEntryPoints(entries, names)
 
@@ -120,13 +120,13 @@ def _look_through() -> tuple[InstalledEntryPoint, ...]:
     # It knows folders by times in seconds, and so may not see what was just installed.
     MetadataPathFinder().invalidate_caches()
     announced = entry_points()
-    found = [(group, entry) for group in GROUPS for entry in announced.select(group=group)]
+    entries = [(group, entry) for group in GROUPS for entry in announced.select(group=group)]
     # Once each: to read a distribution's metadata takes as long as to find it.
-    brought = {id(entry.dist): entry.dist for _, entry in found}
-    described = {identity: _described(each) for identity, each in brought.items()}
+    brought = {id(entry.dist): entry.dist for _, entry in entries}
+    described = {identity: _described(distribution) for identity, distribution in brought.items()}
     return tuple(
         InstalledEntryPoint(group, entry.name, entry.value, *described[id(entry.dist)])
-        for group, entry in found
+        for group, entry in entries
     )
 
 

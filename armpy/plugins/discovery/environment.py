@@ -50,11 +50,11 @@ def environment_digest(found: InstalledEntryPoints | None = None) -> bytes:
     return digest.digest()
 
 
-def _facts(found: InstalledEntryPoints) -> Iterator[object]:
+def _facts(entries: InstalledEntryPoints) -> Iterator[object]:
     # The user counts, as what is trusted depends on who owns it.
     yield "armpy environment 1", sys.version, getattr(os, "geteuid", int)()
-    yield found
-    yield from (_module(reference) for reference in sorted({e.value for e in found.entry_points}))
+    yield entries
+    yield from (_module(reference) for reference in sorted({e.value for e in entries.entry_points}))
     for name in sorted(os.environ):
         if name.startswith(_PREFIX) and not any(part in name for part in _ASIDE):
             yield name, os.environ[name]

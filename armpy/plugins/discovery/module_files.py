@@ -132,10 +132,10 @@ def why_insecure(
 def _first_reason(places: Iterable[str], trusted: frozenset[int], spared: int = 0) -> str:
     for place in places:
         info = os.stat(place)
-        what = f"{kind_of(info)} {place}"
-        if reason := why_foreign(info, what, trusted):
+        subject = f"{kind_of(info)} {place}"
+        if reason := why_foreign(info, subject, trusted):
             return reason
-        if reason := why_writable(info, what, spared):
+        if reason := why_writable(info, subject, spared):
             return f"{reason}. Run chmod go-w on it, or set trust_insecure_paths"
     return ""
 

@@ -37,10 +37,10 @@ def load_reference(reference: str) -> object:
     match = re.match(_REFERENCE, reference)
     if match is None:
         raise ValueError(f"'{reference}' is neither a module nor module:object")
-    found: object = importlib.import_module(match["module"])
+    part: object = importlib.import_module(match["module"])
     for name in filter(None, (match["object"] or "").split(".")):
-        found = getattr(found, name)
-    return found
+        part = getattr(part, name)
+    return part
 
 
 def top_module(reference: str) -> str:

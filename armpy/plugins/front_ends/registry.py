@@ -56,23 +56,23 @@ class FrontEnds:
         return self._registered(own_alone=False)
 
     def _registered(self, *, own_alone: bool) -> list[FrontEndProxy]:
-        found: list[FrontEndProxy] = []
+        front_ends: list[FrontEndProxy] = []
         for answer in self._plugins.ask(_HOOK, FrontEnd, exactly=True, own_alone=own_alone):
-            self._add(found, answer.candidate, answer.value)
-        return found
+            self._add(front_ends, answer.candidate, answer.value)
+        return front_ends
 
-    def _add(self, found: list[FrontEndProxy], candidate: Candidate, answer: FrontEnd) -> None:
+    def _add(self, front_ends: list[FrontEndProxy], candidate: Candidate, answer: FrontEnd) -> None:
         """Add what a plugin has registered, if it can be used and nothing of it is taken."""
         front_end = self._plugins.contained(
             candidate, _HOOK, lambda: plain_front_end(answer), default=None
         )
         if front_end is None:
             return
-        taken = _why_taken(front_end, found)
-        if taken:
-            self._plugins.complain(candidate, _HOOK, Failure(taken))
+        reason = _why_taken(front_end, front_ends)
+        if reason:
+            self._plugins.complain(candidate, _HOOK, Failure(reason))
         else:
-            found.append(FrontEndProxy(front_end, candidate, self._plugins))
+            front_ends.append(FrontEndProxy(front_end, candidate, self._plugins))
 
     def __iter__(self) -> Iterator[FrontEndProxy]:
         return iter(self._found)

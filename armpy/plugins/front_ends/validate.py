@@ -37,9 +37,9 @@ def plain_front_end(given: FrontEnd) -> FrontEnd:
     )
 
 
-def _plain_options(given: FrontEnd) -> tuple[BackendOption, ...]:
+def _plain_options(front_end: FrontEnd) -> tuple[BackendOption, ...]:
     """Options of one name each, which are checked by armpy's own code and have defaults."""
-    options = tuple(given.options)
+    options = tuple(front_end.options)
     for option in options:
         # Exactly: the check of a subclass would be the plugin's code, run at each load.
         if type(option) is not BackendOption:
@@ -91,16 +91,16 @@ def checked_graph(network: object, memory_limit_bytes: int) -> Graph:
     return graph
 
 
-def _plain_graph(given: Graph) -> Graph:
+def _plain_graph(graph: Graph) -> Graph:
     """Copy a graph to plain tuples of its own, so that what is checked is what runs."""
     return Graph(
-        tuple(given.inputs),
-        tuple(given.outputs),
-        tuple(given.output_names),
-        tuple(given.layers),
-        tuple(given.variables),
-        tuple(given.default_shapes),
-        tuple(given.output_shapes),
+        tuple(graph.inputs),
+        tuple(graph.outputs),
+        tuple(graph.output_names),
+        tuple(graph.layers),
+        tuple(graph.variables),
+        tuple(graph.default_shapes),
+        tuple(graph.output_shapes),
     )
 
 
@@ -113,16 +113,16 @@ def _check_parts(graph: Graph) -> None:
         (Value, graph.values()),
         (TensorInfo, (value.info for value in graph.values())),
     )
-    for kind, found in parts:
-        for part in found:
+    for kind, group in parts:
+        for part in group:
             if type(part) is not kind:
                 raise _wrong_type("a part of the graph", kind.__name__, part)
 
 
-def _check_size(what: str, size_bytes: int, limit_bytes: int) -> None:
+def _check_size(noun: str, size_bytes: int, limit_bytes: int) -> None:
     if size_bytes > limit_bytes:
         raise ParserError(
-            f"{what}: larger than the memory limit",
+            f"{noun}: larger than the memory limit",
             expected=f"at most {limit_bytes} bytes",
             actual=str(size_bytes),
         )
@@ -132,8 +132,8 @@ def checked_signatures(given: object) -> tuple[ModelSignature, ...]:
     """A front-end's signatures, checked."""
     if not isinstance(given, (list, tuple)):
         raise _wrong_type("the answer", "a list of ModelSignature", given)
-    found = tuple(given)
-    for signature in found:
+    signatures = tuple(given)
+    for signature in signatures:
         if not isinstance(signature, ModelSignature) or type(signature.name) is not str:
             raise _wrong_type("a signature", "a ModelSignature with a name", signature)
     plain = tuple(
@@ -143,7 +143,7 @@ def checked_signatures(given: object) -> tuple[ModelSignature, ...]:
             tuple(map(plain_text, signature.outputs)),
             signature.is_main is True,
         )
-        for signature in found
+        for signature in signatures
     )
     names = [signature.name for signature in plain]
     if len(set(names)) != len(names):
@@ -151,5 +151,5 @@ def checked_signatures(given: object) -> tuple[ModelSignature, ...]:
     return plain
 
 
-def _wrong_type(what: str, expected: str, given: object) -> ParserError:
-    return ParserError(f"{what} has the wrong type", expected=expected, actual=describe(given))
+def _wrong_type(noun: str, expected: str, answer: object) -> ParserError:
+    return ParserError(f"{noun} has the wrong type", expected=expected, actual=describe(answer))

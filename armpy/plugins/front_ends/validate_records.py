@@ -64,55 +64,55 @@ def _check_places(places: Iterable[int], count: int, lowest: int = 0) -> None:
             )
 
 
-def _record(kind: type[R], given: object) -> R:
+def _record(kind: type[R], answer: object) -> R:
     """A record whose fields are of plain types; not one of a subclass, which may be code."""
-    if type(given) is not kind:
-        raise _wrong(kind.__name__, given)
-    plain = {f.name: _KINDS[str(f.type)](getattr(given, f.name)) for f in fields(kind)}  # type: ignore[arg-type]  # all kinds are dataclasses
+    if type(answer) is not kind:
+        raise _wrong(kind.__name__, answer)
+    plain = {f.name: _KINDS[str(f.type)](getattr(answer, f.name)) for f in fields(kind)}  # type: ignore[arg-type]  # all kinds are dataclasses
     return kind(**plain)
 
 
-def _text(given: object) -> str:
-    if not isinstance(given, str):
-        raise _wrong("text", given)
-    return plain_text(given)
+def _text(answer: object) -> str:
+    if not isinstance(answer, str):
+        raise _wrong("text", answer)
+    return plain_text(answer)
 
 
-def _number(given: object) -> float:
-    if not isinstance(given, SupportsFloat):  # NumPy's numbers, too
-        raise _wrong("a number", given)
-    return float(given)
+def _number(answer: object) -> float:
+    if not isinstance(answer, SupportsFloat):  # NumPy's numbers, too
+        raise _wrong("a number", answer)
+    return float(answer)
 
 
-def _whole(given: Any) -> int:  # Any: NumPy's numbers will do as well
-    return int(given)
+def _whole(answer: Any) -> int:  # Any: NumPy's numbers will do as well
+    return int(answer)
 
 
-def _optional(make: Plain, given: object) -> Any:  # Any: by field
-    return None if given is None else make(given)
+def _optional(make: Plain, answer: object) -> Any:  # Any: by field
+    return None if answer is None else make(answer)
 
 
-def _items(make: Plain, given: object) -> tuple[Any, ...]:  # Any: by field
+def _items(make: Plain, answer: object) -> tuple[Any, ...]:  # Any: by field
     # A text can be gone through as well, letter by letter, and is no list of texts.
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise _wrong("a list", given)
-    return tuple(make(item) for item in given)
+    if isinstance(answer, str) or not isinstance(answer, Iterable):
+        raise _wrong("a list", answer)
+    return tuple(make(item) for item in answer)
 
 
-def _named(make: Plain, given: object) -> dict[str, Any]:  # Any: by field
-    if not isinstance(given, Mapping):
-        raise _wrong("a mapping", given)
-    return {_text(name): make(item) for name, item in given.items()}
+def _named(make: Plain, answer: object) -> dict[str, Any]:  # Any: by field
+    if not isinstance(answer, Mapping):
+        raise _wrong("a mapping", answer)
+    return {_text(name): make(item) for name, item in answer.items()}
 
 
-def _named_place(given: Any) -> tuple[str, int]:  # Any: a pair, or unpacking raises
-    name, place = given
+def _named_place(answer: Any) -> tuple[str, int]:  # Any: a pair, or unpacking raises
+    name, place = answer
     return _text(name), int(place)
 
 
-def _wrong(expected: str, given: object) -> ParserError:
+def _wrong(expected: str, answer: object) -> ParserError:
     return ParserError(
-        "a part of the answer has the wrong type", expected=expected, actual=describe(given)
+        "a part of the answer has the wrong type", expected=expected, actual=describe(answer)
     )
 
 
@@ -120,7 +120,7 @@ _KINDS: Mapping[str, Plain] = MappingProxyType(
     {
         "str": _text,
         # Not by `bool`, which would run the code of other objects.
-        "bool": lambda given: given is True,
+        "bool": lambda answer: answer is True,
         "int | None": partial(_optional, _whole),
         "tuple[str, ...]": partial(_items, _text),
         "tuple[float, ...]": partial(_items, _number),

@@ -22,7 +22,7 @@ def check_plugin(plugin: object) -> dict[str, str]:
     """
     if inspect.isclass(plugin):
         raise RejectionError(f"it is the class {plugin.__name__}. Name a module or an object")
-    found = {}
+    hooks = {}
     for name in dir(plugin):
         options = _hook_options(plugin, name)
         if options is None:
@@ -37,10 +37,10 @@ def check_plugin(plugin: object) -> dict[str, str]:
             suggestion = did_you_mean(hook, HOOKS, cutoff=0.0)
             raise RejectionError(f"its {name} is not a hook. {suggestion}")
         _check_arguments(name, getattr(plugin, name), specification)
-        found[name] = hook
-    if not found:
+        hooks[name] = hook
+    if not hooks:
         raise RejectionError("it implements no hook: nothing in it is marked with hookimpl")
-    return found
+    return hooks
 
 
 HOOKS = tuple(name for name in vars(HookSpecifications) if name.startswith("armpy_"))

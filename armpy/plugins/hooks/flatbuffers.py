@@ -436,9 +436,9 @@ class TableReader:
         known = min(size // 2 - 2, self._num_slots)
         return _SLOTS[known].unpack_from(data, start + 4) if known > 0 else ()
 
-    def _damaged(self, what: str) -> ParserError:
+    def _damaged(self, part: str) -> ParserError:
         """The error for an offset that leads nowhere."""
-        return self.error(f"the file is damaged: {what} lies outside it")
+        return self.error(f"the file is damaged: {part} lies outside it")
 
 
 class Tables:

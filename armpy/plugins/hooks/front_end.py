@@ -153,13 +153,13 @@ class FrontEnd:
         if not isinstance(self.notes_other_files, bool):
             raise _wrong("notes_other_files", "True or False", self.notes_other_files)
         for field in _CALLABLES:
-            given = getattr(self, field)
-            if given is not None and not callable(given):
-                raise _wrong(field, "something that can be called, or None", given)
+            value = getattr(self, field)
+            if value is not None and not callable(value):
+                raise _wrong(field, "something that can be called, or None", value)
         for field, kind in _TUPLES.items():
-            given = getattr(self, field)
-            if not isinstance(given, tuple) or not all(isinstance(item, kind) for item in given):
-                raise _wrong(field, f"a tuple of {kind.__name__}", given)
+            value = getattr(self, field)
+            if not isinstance(value, tuple) or not all(isinstance(item, kind) for item in value):
+                raise _wrong(field, f"a tuple of {kind.__name__}", value)
         for suffix in self.suffixes:
             dot, *parts = suffix.split(".")
             if dot or not parts or not all(map(_is_plain, parts)):

@@ -263,11 +263,11 @@ class _Factory(IWorkloadFactory):
     def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
         if isinstance(operation, PreCompiled) and isinstance(operation.program, IsolatedProgram):
             return IsolatedWorkload(operation.program.part, self._supervisor)
-        graph, taken = graph_of_layer(operation, info)
+        graph, indices = graph_of_layer(operation, info)
         part = IsolatedPart(graph, self._options, relaxed=self._relaxed)
         self._supervisor.add(part)
         self._supervisor.prepare(part, self._supervisor.worker())
-        return IsolatedWorkload(part, self._supervisor, taken)
+        return IsolatedWorkload(part, self._supervisor, indices)
 
 
 def choose(

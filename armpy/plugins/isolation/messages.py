@@ -182,7 +182,7 @@ def facts_from(backend_id: BackendId, said: Mapping[str, Any]) -> BackendFacts: 
             for option in read("options", list)
         )
 
-    def made(name: str, make: Any) -> Any:  # Any: one of the two above
+    def parsed(name: str, make: Any) -> Any:  # Any: one of the two above
         try:
             return make()
         # A hostile worker writes what it likes; these are what reading it can raise.
@@ -194,9 +194,9 @@ def facts_from(backend_id: BackendId, said: Mapping[str, Any]) -> BackendFacts: 
         read("backend_id", str),
         read("api_version", str),
         read("version", str),
-        made("devices", devices),
+        parsed("devices", devices),
         {str(name): value for name, value in capabilities.items() if name not in _NOT_ACROSS},
-        made("options", options),
+        parsed("options", options),
         (),
         tuple(map(str, read("supported_extensions", list))),
     )

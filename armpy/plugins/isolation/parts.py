@@ -35,13 +35,13 @@ def graph_of_view(view: SubgraphView) -> Graph:
     for index, value in enumerate(view.inputs):
         known[value] = net.input(f"i{index}", value.info)
     for layer in view.layers:
-        made = net.add_layer(
+        copy = net.add_layer(
             layer.operation,
             [None if value is None else _mapped(net, value, known) for value in layer.inputs],
             name=layer.name,
             outputs=layer.output_infos,
         )
-        known.update(zip(layer.outputs, made.outputs, strict=True))
+        known.update(zip(layer.outputs, copy.outputs, strict=True))
     for index, value in enumerate(view.outputs):
         net.output(f"o{index}", known[value])
     return net.build()
@@ -51,7 +51,7 @@ def graph_of_layer(operation: Operation, info: WorkloadInfo) -> tuple[Graph, tup
     """One layer as a graph, and which of the layer's inputs the graph's inputs are."""
     net = Network("layer")
     inputs: list[Value | None] = []
-    taken: list[int] = []
+    indices: list[int] = []
     for index, (tensor, data) in enumerate(zip(info.inputs, info.constants, strict=True)):
         if tensor is None:
             inputs.append(None)
@@ -59,12 +59,12 @@ def graph_of_layer(operation: Operation, info: WorkloadInfo) -> tuple[Graph, tup
             kind, quantization = tensor.data_type, tensor.quantization
             inputs.append(net.constant(data, data_type=kind, quantization=quantization))
         else:
-            inputs.append(net.input(f"i{len(taken)}", tensor))
-            taken.append(index)
-    made = net.add_layer(operation, inputs, name=info.name, outputs=info.outputs)
-    for index, value in enumerate(made.outputs):
+            inputs.append(net.input(f"i{len(indices)}", tensor))
+            indices.append(index)
+    copy = net.add_layer(operation, inputs, name=info.name, outputs=info.outputs)
+    for index, value in enumerate(copy.outputs):
         net.output(f"o{index}", value)
-    return net.build(), tuple(taken)
+    return net.build(), tuple(indices)
 
 
 def _mapped(net: Network, value: Value, known: dict[Value, Value]) -> Value:

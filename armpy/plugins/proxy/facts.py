@@ -98,12 +98,12 @@ def entries_of(backend_id: BackendId, owner: object, member: str, kind: type[T])
     """
 
     def entries() -> object:
-        found = getattr(owner, member)
-        found = found() if callable(found) else found
+        value = getattr(owner, member)
+        value = value() if callable(value) else value
         # A string is a sequence too, but not of what was asked for.
-        is_list = isinstance(found, Sequence) and not isinstance(found, (str, bytes))
+        is_list = isinstance(value, Sequence) and not isinstance(value, (str, bytes))
         # Gone through here, inside the guarded call: the iterator may be the backend's code.
-        return tuple(found) if is_list else found
+        return tuple(value) if is_list else value
 
     # Messages name the contract's member by this.
     entries.__name__ = member
@@ -193,14 +193,14 @@ def _checked_device(backend_id: BackendId, device: DeviceInfo) -> DeviceInfo:
 
 def _read_capabilities(backend_id: BackendId, backend: IBackendInternal) -> Capabilities:
     def get_capabilities() -> object:
-        found: object = backend.get_capabilities()
+        pairs: object = backend.get_capabilities()
         # Copied inside the guarded call, as reading a mapping of another class runs its code.
-        if isinstance(found, Mapping):
-            return dict(found)
-        are_pairs = isinstance(found, Sequence) and not isinstance(found, (str, bytes))
-        if are_pairs and all(type(one) is tuple and len(one) == 2 for one in found):  # type: ignore[attr-defined]
-            return dict(found)  # type: ignore[call-overload]  # as was just checked
-        return found
+        if isinstance(pairs, Mapping):
+            return dict(pairs)
+        are_pairs = isinstance(pairs, Sequence) and not isinstance(pairs, (str, bytes))
+        if are_pairs and all(type(item) is tuple and len(item) == 2 for item in pairs):  # type: ignore[attr-defined]
+            return dict(pairs)  # type: ignore[call-overload]  # as was just checked
+        return pairs
 
     return ask_backend(backend_id, Mapping, get_capabilities)
 

@@ -34,8 +34,8 @@ def check_figures(figures: DeviceFigures, backend_id: BackendId) -> DeviceFigure
     if not isinstance(figures, DeviceFigures):
         raise wrong_type("the set of figures", DeviceFigures, figures, where)
     plain: dict[str, Any] = {}  # Any: by field
-    for each in fields(DeviceFigures):
-        value, name = getattr(figures, each.name), each.name
+    for field in fields(DeviceFigures):
+        value, name = getattr(figures, field.name), field.name
         if name not in _TABLES:
             plain[name] = _checked(value, name, where)
             continue
@@ -56,7 +56,7 @@ def _checked(figures: object, name: str, where: str) -> PerformanceFigures | Non
         return None
     if not isinstance(figures, PerformanceFigures):
         raise wrong_type(name, PerformanceFigures, figures, where)
-    numbers = {each.name: getattr(figures, each.name) for each in fields(PerformanceFigures)}
+    numbers = {field.name: getattr(figures, field.name) for field in fields(PerformanceFigures)}
     for field, number in numbers.items():
         # True is an int to `isinstance`, and no figure.
         is_number = isinstance(number, int | float) and not isinstance(number, bool)
@@ -73,13 +73,13 @@ def _checked(figures: object, name: str, where: str) -> PerformanceFigures | Non
 def figures_fields(figures: DeviceFigures) -> dict[str, Any]:  # Any: of JSON
     """Figures as a JSON object; ``if_`` and ``while_`` are ``if`` and ``while`` there."""
     written: dict[str, Any] = {}  # Any: as above
-    for each in fields(DeviceFigures):
-        value = getattr(figures, each.name)
-        if each.name in _TABLES:
+    for field in fields(DeviceFigures):
+        value = getattr(figures, field.name)
+        if field.name in _TABLES:
             value = {getattr(key, "name", key): asdict(entry) for key, entry in value.items()}
         elif value is not None:
             value = asdict(value)
-        written[each.name.rstrip("_")] = value
+        written[field.name.rstrip("_")] = value
     return written
 
 
@@ -92,16 +92,16 @@ def figures_from(
     none.
     """
     read: dict[str, Any] = {}  # Any: by field
-    for each in fields(DeviceFigures):
-        value = written[each.name.rstrip("_")]
-        if kind := _TABLES.get(each.name):
+    for field in fields(DeviceFigures):
+        value = written[field.name.rstrip("_")]
+        if kind := _TABLES.get(field.name):
             value = {
                 DataType[key] if kind is DataType else key: _pair_from(entry)
                 for key, entry in value.items()
             }
         elif value:
             value = _pair_from(value)
-        read[each.name] = value
+        read[field.name] = value
     return check_figures(DeviceFigures(**read), backend_id)
 
 

@@ -52,8 +52,8 @@ def _asks(method: MethodT, *kinds: type) -> MethodT:
     name = method.__name__
 
     def asked(self: BackendProxy, *args: object) -> object:
-        given = map(self._with_every_option, args)
-        return ask_method(self.facts.backend_id, kinds, self.wrapped, name, *given)
+        arguments = map(self._with_every_option, args)
+        return ask_method(self.facts.backend_id, kinds, self.wrapped, name, *arguments)
 
     # Help shows the contract's text, as if the method were written out.
     asked.__name__, asked.__doc__ = name, method.__doc__
@@ -121,9 +121,9 @@ class BackendProxy(IBackendInternal):
         return self.facts.supported_extensions
 
     def for_runtime(self, options: OptionValues) -> BackendProxy:
-        made = ask_method(self.get_id(), IBackendInternal, self.wrapped, "for_runtime", options)
+        variant = ask_method(self.get_id(), IBackendInternal, self.wrapped, "for_runtime", options)
         # What the backend says of itself is known already, and is not asked for again.
-        proxy = self if made is self.wrapped else BackendProxy(made)
+        proxy = self if variant is self.wrapped else BackendProxy(variant)
         proxy.runtime_options = options
         return proxy
 
@@ -135,8 +135,8 @@ class BackendProxy(IBackendInternal):
 
     def allocate_device_memory(self, request: DeviceMemoryRequest) -> DeviceMemoryProxy | None:
         kinds: tuple[type[Any], ...] = (IDeviceMemory, _NOTHING)  # Any: they have no common name
-        made = ask_method(self.get_id(), kinds, self.wrapped, "allocate_device_memory", request)
-        return None if made is None else DeviceMemoryProxy(self.get_id(), made)
+        memory = ask_method(self.get_id(), kinds, self.wrapped, "allocate_device_memory", request)
+        return None if memory is None else DeviceMemoryProxy(self.get_id(), memory)
 
     # All others ask, and an answer has to be of one of these kinds.
     create_backend_context = _asks(_C.create_backend_context, IBackendContext, _NOTHING)
@@ -161,13 +161,13 @@ class BackendProxy(IBackendInternal):
         """Return whether the backend has a method of its own in the place of the contract's."""
         return overrides(self.wrapped, name)
 
-    def _with_every_option(self, given: object) -> object:
-        if not isinstance(given, (PreparationRequest, NetworkResources)):
-            return given
+    def _with_every_option(self, value: object) -> object:
+        if not isinstance(value, (PreparationRequest, NetworkResources)):
+            return value
         defaults = default_options(self.facts.options, OptionScope.MODEL)
-        if defaults.keys() <= given.model_options.keys():
-            return given
-        return replace(given, model_options=MappingProxyType({**defaults, **given.model_options}))
+        if defaults.keys() <= value.model_options.keys():
+            return value
+        return replace(value, model_options=MappingProxyType({**defaults, **value.model_options}))
 
 
 def overrides(backend: IBackendInternal, name: str) -> bool:

@@ -55,14 +55,14 @@ def read_pinned(candidate: Candidate) -> PinnedCode:
         _check_covered(candidate, module)
     if candidate.common_pin:
         common = module_snapshot(os.path.realpath(candidate.common), candidate.common)
-        what = f"the SHA-256 of {candidate.common}, the common code beside it,"
-        _check_digest(what, common, candidate.common_pin)
+        subject = f"the SHA-256 of {candidate.common}, the common code beside it,"
+        _check_digest(subject, common, candidate.common_pin)
     return PinnedCode(module, common)
 
 
-def _check_digest(what: str, snapshot: Snapshot, pin: str) -> None:
+def _check_digest(subject: str, snapshot: Snapshot, pin: str) -> None:
     if snapshot.digest != pin:
-        raise RejectionError(f"{what} is {snapshot.digest}, but the trust file pins {pin}")
+        raise RejectionError(f"{subject} is {snapshot.digest}, but the trust file pins {pin}")
 
 
 def _check_covered(candidate: Candidate, snapshot: Snapshot) -> None:

@@ -140,13 +140,13 @@ def read_trust(options: PluginOptions) -> Trust:
     )
 
 
-def _names(path: str, fields: Mapping[str, object], key: str, what: str) -> frozenset[str] | None:
+def _names(path: str, fields: Mapping[str, object], key: str, noun: str) -> frozenset[str] | None:
     """A list of names; None if there is none."""
     if key not in fields:
         return None
     names = fields[key]
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise _malformed(path, f"has {key} = {names!r}", f"a list of {what}")
+        raise _malformed(path, f"has {key} = {names!r}", f"a list of {noun}")
     return frozenset(names)
 
 

@@ -113,10 +113,10 @@ class Container:
 
     def section(self, name: str) -> Bytes:
         """The bytes of a section, without checking them; see `check`."""
-        found = self.sections.get(name)
-        if found is None:
+        entry = self.sections.get(name)
+        if entry is None:
             self.refuse(f"it has no section '{name[:80]}'")
-        return self.data[found.offset : found.offset + found.size]
+        return self.data[entry.offset : entry.offset + entry.size]
 
     def checked(self, name: str) -> bytes:
         """A copy of a section's bytes, whose checksum is right.
@@ -160,8 +160,8 @@ class Container:
                 self.refuse(f"there is something between its sections, before '{name[:80]}'")
             end = section.offset + section.size
             if name not in others:
-                found = sha256(self.section(name).data).digest()
-                if found != section.digest:
+                digest = sha256(self.section(name).data).digest()
+                if digest != section.digest:
                     self.refuse(f"the checksum of section '{name[:80]}' is wrong")
 
     def refuse(self, reason: str) -> NoReturn:
@@ -172,39 +172,39 @@ class Container:
             fix="Make it again with armpy compile",
         )
 
-    def _json(self, text: bytes, what: str) -> Any:  # Any: whatever JSON holds
+    def _json(self, text: bytes, part: str) -> Any:  # Any: whatever JSON holds
         """Read JSON, in which no name comes twice and every number is one."""
         try:
             # Of a name that comes twice, one reader would take the first and another the last.
             return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number)
         except (ValueError, RecursionError) as error:
             raise ParserError(
-                f"the compiled model is damaged: {what} is not JSON ({error})", where=self.where
+                f"the compiled model is damaged: {part} is not JSON ({error})", where=self.where
             ) from error
 
     def _manifest(self, text: bytes) -> dict[str, Any]:
-        found = self._json(text, "the manifest")
-        if not isinstance(found, dict):
+        manifest = self._json(text, "the manifest")
+        if not isinstance(manifest, dict):
             self.refuse("the manifest is not an object")
-        return found
+        return manifest
 
     def _sections(self, begin: int) -> dict[str, FileSection]:
         """The table of sections: inside the file, in order, none over another."""
         table = self.manifest.get("sections")
         if not isinstance(table, list) or len(table) > _LARGEST_COUNT:
             self.refuse("there is no table of sections")
-        found: dict[str, FileSection] = {}
+        sections: dict[str, FileSection] = {}
         for row in table:
             name, section = self._row(row)
-            if name in found or section.offset < begin or section.offset % ALIGNMENT_BYTES:
+            if name in sections or section.offset < begin or section.offset % ALIGNMENT_BYTES:
                 self.refuse(f"section '{name[:80]}' cannot be where it is said to be")
             begin = section.offset + section.size
             if begin > self.data.size:
                 self.refuse(f"section '{name[:80]}' is not whole")
-            found[name] = section
+            sections[name] = section
         if begin != self.data.size:
             self.refuse("data follows its last section")
-        return found
+        return sections
 
     def _row(self, row: object) -> tuple[str, FileSection]:
         """A row of the table: name, offset, size, SHA-256 in hexadecimal digits."""
@@ -231,10 +231,10 @@ def written_document(document: object) -> bytes:
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:  # Any: whatever JSON holds
     """An object of JSON, unless a name comes twice."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         raise ValueError("a name comes twice")
-    return found
+    return members
 
 
 def _no_number(text: str) -> NoReturn:
@@ -286,12 +286,12 @@ def open_container(source: Source, where: str = "", *, is_mapped: bool = True) -
 
 def _copied(source: bytes | bytearray | memoryview | mmap.mmap) -> Bytes:
     """A copy of bytes that begins at a multiple of the alignment."""
-    given = np.frombuffer(source, np.uint8)
+    data = np.frombuffer(source, np.uint8)
     # Copied, as the caller may change the bytes, and kernels count on the alignment.
-    memory = np.empty(given.size + ALIGNMENT_BYTES, np.uint8)
+    memory = np.empty(data.size + ALIGNMENT_BYTES, np.uint8)
     skip = -int(memory.ctypes.data) % ALIGNMENT_BYTES
-    copied = memory[skip : skip + given.size]
-    copied[:] = given
+    copied = memory[skip : skip + data.size]
+    copied[:] = data
     copied.flags.writeable = False
     return copied
 
@@ -356,8 +356,8 @@ def write_container(
     signed = _SIGNED.pack(MAGIC, VERSION, 0, len(text), end, digest)
     header = signed.ljust(HEADER_BYTES, b"\0")
     if sign is not None:
-        made = sign(signed)
-        key, signature = bytes(made.public_key), bytes(made.signature)
+        signed_by = sign(signed)
+        key, signature = bytes(signed_by.public_key), bytes(signed_by.signature)
         header = (signed + key + signature).ljust(HEADER_BYTES, b"\0")
     target = os.fspath(path)
     if os.path.exists(target) and not os.path.isfile(target):

@@ -187,8 +187,8 @@ def packs_of(backend_id: BackendId) -> tuple[KernelPack, ...]:
     What cannot be used is left out, with a warning: the kernels are compiled then. Code is taken
     from files that no other user can have written, as from compiled models.
     """
-    found = [one.pack for one in found_packs() if one.pack is not None]
-    return tuple(pack for pack in found if pack.backend_id == backend_id)
+    packs = [file.pack for file in found_packs() if file.pack is not None]
+    return tuple(pack for pack in packs if pack.backend_id == backend_id)
 
 
 def found_packs() -> tuple[FoundPack, ...]:
@@ -199,16 +199,16 @@ def found_packs() -> tuple[FoundPack, ...]:
 @lru_cache(maxsize=8)
 def _found(setting: str) -> tuple[FoundPack, ...]:
     """`found_packs` for a value of the environment variable, each opened once per process."""
-    found = tuple(map(_opened, _paths(setting)))
+    packs = tuple(map(_opened, _paths(setting)))
     folders: set[str] = set()
-    for one in found:
-        if one.reason:
+    for file in packs:
+        if file.reason:
             # What is wrong with a folder is wrong with all that lies there: one line is enough.
-            folder = os.path.dirname(one.path)
+            folder = os.path.dirname(file.path)
             level = logging.INFO if folder in folders else logging.WARNING
-            _log.log(level, "kernels are not taken from %s: %s", one.path, one.reason)
+            _log.log(level, "kernels are not taken from %s: %s", file.path, file.reason)
             folders.add(folder)
-    return found
+    return packs
 
 
 def _paths(setting: str) -> list[str]:
@@ -216,16 +216,16 @@ def _paths(setting: str) -> list[str]:
         return []
     parts = map(str.strip, setting.split(os.pathsep))
     places = [*filter(None, parts), *_installed()]
-    found: list[str] = []
+    paths: list[str] = []
     for place in places:
         try:
             names = sorted(name for name in os.listdir(place) if name.endswith(SUFFIX))
-            found += [os.path.join(place, name) for name in names]
+            paths += [os.path.join(place, name) for name in names]
         except NotADirectoryError:
-            found.append(place)
+            paths.append(place)
         except OSError:  # what is not there is said where it is opened
-            found.append(place)
-    return list(dict.fromkeys(found))
+            paths.append(place)
+    return list(dict.fromkeys(paths))
 
 
 def _installed() -> list[str]:

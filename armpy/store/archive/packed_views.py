@@ -101,8 +101,8 @@ class PackedView(NamedTuple):
     @property
     def is_plain(self) -> bool:
         """Return whether the bytes can be taken as they are."""
-        one = len(self.parts) == 1 and self.parts[0].num_pieces == 1
-        return one and not self.add and self.stored.itemsize == self.dtype.itemsize
+        is_single = len(self.parts) == 1 and self.parts[0].num_pieces == 1
+        return is_single and not self.add and self.stored.itemsize == self.dtype.itemsize
 
 
 def read_view(recipe: Recipe, blob: Bytes) -> Array:
@@ -137,9 +137,9 @@ def read_view(recipe: Recipe, blob: Bytes) -> Array:
     # What NumPy does with other bytes in a bool is not defined.
     if view.dtype.kind == "b" and (stored > 1).any():
         _refuse("bytes of 0 and 1", "others")
-    found: Array = stored.view(view.dtype).reshape(view.shape)
-    found.flags.writeable = False
-    return found
+    array: Array = stored.view(view.dtype).reshape(view.shape)
+    array.flags.writeable = False
+    return array
 
 
 def _put_together(view: PackedView, blob: Bytes) -> Array:
@@ -217,39 +217,39 @@ def checked(recipe: object, size_bytes: int) -> PackedView:
     return PackedView(dtype, shape, np.dtype(f"<u{stored_bytes}"), add, axis, parts)
 
 
-def _part(given: object) -> ViewPart:
+def _part(record: object) -> ViewPart:
     """A box, its form checked."""
-    if type(given) is not dict or given.keys() != {"offset", "axes"}:
-        _refuse("a part with offset and axes", given)
+    if type(record) is not dict or record.keys() != {"offset", "axes"}:
+        _refuse("a part with offset and axes", record)
     axes = []
-    for axis in _items(given["axes"], 1, _MOST_DIMENSIONS):
-        axes.append(tuple([_segment(one) for one in _items(axis, 1, _MOST_PIECES)]))
+    for axis in _items(record["axes"], 1, _MOST_DIMENSIONS):
+        axes.append(tuple([_segment(item) for item in _items(axis, 1, _MOST_PIECES)]))
     if sum(max(len(s.digits) for s in axis) for axis in axes) > _MOST_DIGITS:
         _refuse(f"at most {_MOST_DIGITS} digits", sum(len(axis) for axis in axes))
-    return ViewPart(_number(given["offset"], 0), tuple(axes))
+    return ViewPart(_number(record["offset"], 0), tuple(axes))
 
 
-def _segment(given: object) -> Segment:
+def _segment(record: object) -> Segment:
     """A segment, its form checked."""
-    start, digits = _items(given, 2, 2)
-    found = []
+    start, digits = _items(record, 2, 2)
+    steps = []
     for digit in _items(digits, 0, _MOST_DIGITS):
         count, stride = _items(digit, 2, 2)
-        found.append((_number(count, 1), _number(stride, -_LARGEST)))
-    return Segment(_number(start, -_LARGEST), tuple(found))
+        steps.append((_number(count, 1), _number(stride, -_LARGEST)))
+    return Segment(_number(start, -_LARGEST), tuple(steps))
 
 
-def _items(given: object, least: int, most: int) -> list[object]:
-    if type(given) is not list or not least <= len(given) <= most:
-        _refuse(f"a list of {least} to {most}", given)
-    return given
+def _items(record: object, least: int, most: int) -> list[object]:
+    if type(record) is not list or not least <= len(record) <= most:
+        _refuse(f"a list of {least} to {most}", record)
+    return record
 
 
-def _number(given: object, least: int, most: int = _LARGEST) -> int:
+def _number(record: object, least: int, most: int = _LARGEST) -> int:
     """An integer within bounds."""
-    if type(given) is not int or not least <= given <= most:
-        _refuse(f"an integer from {least} to {most}", given)
-    return given
+    if type(record) is not int or not least <= record <= most:
+        _refuse(f"an integer from {least} to {most}", record)
+    return record
 
 
 def _refuse(expected: str, actual: object) -> NoReturn:

@@ -265,13 +265,13 @@ def _bad_key(path: str, failed: str, expected: str = "", actual: str = "") -> In
     return InvalidArgumentError(failed, where=path, expected=expected, actual=actual)
 
 
-def _ed25519(what: str, fix: str = _INSTALL) -> ModuleType:
+def _ed25519(noun: str, fix: str = _INSTALL) -> ModuleType:
     """The module that needs the package."""
     try:
         from armpy.store.archive import ed25519  # noqa: PLC0415 - an extra, and slow to import
     except ImportError as error:
         raise UnimplementedError(
-            f"{what} with the package cryptography, which cannot be imported ({error})",
+            f"{noun} with the package cryptography, which cannot be imported ({error})",
             where="signing",
             fix=fix,
         ) from error

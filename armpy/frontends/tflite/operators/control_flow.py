@@ -45,22 +45,22 @@ def _present(node: BoundOperator) -> Sequence[Value]:
     return values
 
 
-def _fits(taken: Shape | None, given: Shape | None) -> bool:
+def _fits(expected: Shape | None, actual: Shape | None) -> bool:
     """Return whether a tensor that is given is always of the shape that is taken."""
-    if taken is None or given is None:
-        return taken is None
-    pairs = zip(taken, given, strict=False)
-    return len(taken) == len(given) and all(a in (None, b) for a, b in pairs)
+    if expected is None or actual is None:
+        return expected is None
+    pairs = zip(expected, actual, strict=False)
+    return len(expected) == len(actual) and all(a in (None, b) for a, b in pairs)
 
 
-def _common(one: Shape | None, other: Shape | None) -> Shape | None:
+def _common(shape: Shape | None, other: Shape | None) -> Shape | None:
     """Return the common part of two shapes."""
-    if one is None or other is None or len(one) != len(other):
+    if shape is None or other is None or len(shape) != len(other):
         return None
-    return tuple(a if a == b else None for a, b in zip(one, other, strict=True))
+    return tuple(a if a == b else None for a, b in zip(shape, other, strict=True))
 
 
-def _nothing(one: Shape | None, other: Shape | None) -> Shape | None:
+def _nothing(shape: Shape | None, other: Shape | None) -> Shape | None:
     """A shape of which nothing is known."""
     return None
 

@@ -56,8 +56,8 @@ def _scatter_nd(node: BoundOperator) -> Sequence[Value]:
         if parts.type(1) is DataType.BOOLEAN:  # of which LiteRT adds up the bytes
             counts = parts.cast(updates, DataType.SIGNED32)
             none = zeros(parts, counts, shape)
-            found = parts.layer(ScatterNd(ScatterReduction.ADD), none, indices, counts)
-            return parts.cast(found, DataType.BOOLEAN)
+            sums = parts.layer(ScatterNd(ScatterReduction.ADD), none, indices, counts)
+            return parts.cast(sums, DataType.BOOLEAN)
         is_plain = updates.info.quantization is None
         reduction = ScatterReduction.ADD if is_plain else ScatterReduction.NONE
         return parts.layer(ScatterNd(reduction), zeros(parts, updates, shape), indices, updates)
@@ -159,8 +159,8 @@ def _where(node: BoundOperator) -> Sequence[Value]:
     value = node.input(0)
     if value is None:
         raise node.error("input 0 is missing")
-    found = node.network.add(NonZero(), value, name=f"{node.name}:positions")
-    return node.layer(Transpose((1, 0)), found)
+    positions = node.network.add(NonZero(), value, name=f"{node.name}:positions")
+    return node.layer(Transpose((1, 0)), positions)
 
 
 def _unique(node: BoundOperator) -> Sequence[Value]:
@@ -205,10 +205,10 @@ def _embedding_sparse(node: BoundOperator) -> Sequence[Value]:
         outer, inner = shape[: depth - 1], parts.shape(4)[1:]
         rows = parts.layer(Slice((0, 0), (count, depth - 1)), places)
         column = parts.layer(Reshape((count, *(1,) * len(inner))), weights)
-        found = parts.layer(Gather(0), table, ids)
-        found = parts.layer(ElementwiseBinary(BinaryOperation.MUL), found, column)
+        rows_read = parts.layer(Gather(0), table, ids)
+        rows_read = parts.layer(ElementwiseBinary(BinaryOperation.MUL), rows_read, column)
         add = ScatterNd(ScatterReduction.ADD)
-        sums = parts.layer(add, zeros(parts, found, (*outer, *inner)), rows, found)
+        sums = parts.layer(add, zeros(parts, rows_read, (*outer, *inner)), rows, rows_read)
         if combiner == "SUM":
             return sums
         if combiner == "SQRTN":

@@ -84,8 +84,8 @@ def _reduced(
         places = np.add.outer(np.arange(count) * stride, np.arange(num_places) * dilation)
         value = parts.layer(Gather(axis), value, parts.constant(places))
         value = parts.layer(Reduce(function, (axis + 1,)), value)
-    made = parts.layer(_PAIRS[function], value, initial)
-    return parts.meaning(made, parts.value(0))
+    combined = parts.layer(_PAIRS[function], value, initial)
+    return parts.meaning(combined, parts.value(0))
 
 
 def _reduce_window(node: BoundOperator) -> Sequence[Value]:

@@ -35,10 +35,10 @@ def _rfft2d(node: BoundOperator) -> Sequence[Value]:
         if shape[-2] > height:
             sizes = (*shape[:-2], height, shape[-1])
             value = parts.layer(Slice((0,) * len(shape), sizes), value)
-        found = parts.layer(Dft(-2, width, is_onesided=True), parts.layer(ExpandDims(-1), value))
+        spectrum = parts.layer(Dft(-2, width, is_onesided=True), parts.layer(ExpandDims(-1), value))
         if height > 1:
-            found = parts.layer(Dft(-3, height), found)
-        return parts.layer(BitCast(CARRIER), found)
+            spectrum = parts.layer(Dft(-3, height), spectrum)
+        return parts.layer(BitCast(CARRIER), spectrum)
 
     return composed(node, expand, decides=(1,))
 

@@ -178,8 +178,8 @@ def _gather(node: BoundOperator) -> Sequence[Value]:
         )
         require(fits, "the windows do not fit", expected=f"at most {shape}", actual=sizes)
         inner = [size for axis, size in enumerate(sizes) if axis not in left_out]
-        made, given = iter(inner), iter(outer)
-        result = [next(made if a in within else given) for a in range(len(outer) + len(inner))]
+        inners, outers = iter(inner), iter(outer)
+        result = [next(inners if a in within else outers) for a in range(len(outer) + len(inner))]
         room = _ints(parts, [whole - size for whole, size in zip(shape, sizes, strict=True)])
         starts = windows.starts(parts, parts.value(1))
         starts = parts.layer(ElementwiseBinary(BinaryOperation.MINIMUM), starts, room)
@@ -224,10 +224,10 @@ def _scatter(node: BoundOperator) -> Sequence[Value]:
         elements = parts.layer(Concat(0), elements, parts.like(value, [0]))
         column = parts.layer(ExpandDims(-1), flat)
         written = parts.layer(ScatterNd(reduction), elements, column, updates)
-        made = parts.layer(Reshape(shape), parts.layer(Slice((0,), (count,)), written))
+        updated = parts.layer(Reshape(shape), parts.layer(Slice((0,), (count,)), written))
         if parts.type(0) is DataType.BOOLEAN:
-            return parts.cast(made, DataType.BOOLEAN)
-        return parts.meaning(made, parts.value(0))
+            return parts.cast(updated, DataType.BOOLEAN)
+        return parts.meaning(updated, parts.value(0))
 
     return composed(node, expand)
 
@@ -245,8 +245,8 @@ def _are_inside(parts: ComposedOperator, places: Value, shape: Sequence[int]) ->
 def _composite(node: BoundOperator) -> Sequence[Value]:
     """Put the subgraph that says what the operator means in its place."""
     options = node.options("StableHLOCompositeOptions", _UNION)
-    made = node.inline(options.integer("DecompositionSubgraphIndex"), node.inputs)
-    types = [value.info.data_type.name for value in made]
+    outputs = node.inline(options.integer("DecompositionSubgraphIndex"), node.inputs)
+    types = [value.info.data_type.name for value in outputs]
     expected = [info.data_type.name for info in node.outputs]
     if types != expected:
         raise node.error(
@@ -254,7 +254,7 @@ def _composite(node: BoundOperator) -> Sequence[Value]:
             expected=", ".join(expected),
             actual=", ".join(types),
         )
-    return made
+    return outputs
 
 
 CONVERTERS: ConverterTable = {
