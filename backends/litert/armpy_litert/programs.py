@@ -94,7 +94,7 @@ class LiteRtProgram(IEngineProgram):
 
     @staticmethod
     def _indexes(details: Sequence[Mapping[str, Any]]) -> list[int]:  # Any: the engine's own
-        return [int(each["index"]) for each in details]
+        return [int(detail["index"]) for detail in details]
 
 
 class LiteRtPrograms(IEnginePrograms):

@@ -265,9 +265,9 @@ class Library:
         except UnicodeDecodeError as error:
             raise self._wrong(name, "UTF-8", repr(value[:40])) from error
 
-    def _wrong(self, what: str, expected: str, actual: str) -> BackendUnavailableError:
+    def _wrong(self, subject: str, expected: str, actual: str) -> BackendUnavailableError:
         return BackendUnavailableError(
-            f"{what} of the library is wrong",
+            f"{subject} of the library is wrong",
             where=self.path,
             expected=expected,
             actual=actual,

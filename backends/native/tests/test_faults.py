@@ -311,10 +311,10 @@ def test_a_fault_of_save_or_load_is_named(tmp_path: Path, fault: str) -> None:
     )
     text = text.replace("    NULL, /* save */\n    NULL, /* load */\n", "    save,\n    load,\n")
     path = build(tmp_path, text, "libacme.so", "-w")
-    made = open_library(str(path))()
+    backend = open_library(str(path))()
     graph = network()
-    engine = made.get_engine()
-    model = made.convert(SubgraphView.of(graph, graph.layers[:3]))
+    engine = backend.get_engine()
+    model = backend.convert(SubgraphView.of(graph, graph.layers[:3]))
     program = engine.compile(model, engine.describe({}))
     with pytest.raises(ArmpyError, match=reason):
         engine.load(engine.save(program, {}))

@@ -285,8 +285,8 @@ def convert_pad(writer: ModelWriter, layer: Layer) -> None:
     """Pad in the input's order of axes."""
     operation = cast(Pad, layer.operation)
     name, channel_first = _read(writer, _value(layer))
-    given = _optional(layer, 1)
-    number = operation.pad_value if given is None else float(_elements(given).item())
+    pad_value = _optional(layer, 1)
+    number = operation.pad_value if pad_value is None else float(_elements(pad_value).item())
     pairs = list(operation.pad_list or ())
     if channel_first:
         pairs = [pairs[axis] for axis in TO_CHANNEL_FIRST]

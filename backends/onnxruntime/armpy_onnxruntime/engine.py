@@ -86,8 +86,8 @@ def devices_of(provider: Provider, library: str) -> list[Any]:  # Any: OrtEpDevi
         If the library cannot be registered.
     """
     runtime = require("onnxruntime", provider.backend_id)
-    found = _registered(runtime, provider.name)
-    if not found:
+    devices = _registered(runtime, provider.name)
+    if not devices:
         path = library or _library_of(provider)
         try:
             runtime.register_execution_provider_library(provider.backend_id, os.fspath(path))
@@ -96,13 +96,13 @@ def devices_of(provider: Provider, library: str) -> list[Any]:  # Any: OrtEpDevi
                 f"ONNX Runtime does not take the library '{path}' ({error})",
                 where=provider.backend_id,
             ) from error
-        found = _registered(runtime, provider.name)
-    if not found:
+        devices = _registered(runtime, provider.name)
+    if not devices:
         raise DeviceNotFoundError(
             f"the provider {provider.name} finds no device on this machine",
             where=provider.backend_id,
         )
-    return found
+    return devices
 
 
 def _library_of(provider: Provider) -> str:

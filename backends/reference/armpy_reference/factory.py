@@ -24,8 +24,8 @@ def workload_class(kind: type[Operation]) -> type[ReferenceWorkload[Operation]] 
     if importlib.util.find_spec(module_name) is None:
         return None
     module = importlib.import_module(module_name)
-    found: type[ReferenceWorkload[Operation]] = getattr(module, f"{kind.__name__}Workload")
-    return found
+    workload: type[ReferenceWorkload[Operation]] = getattr(module, f"{kind.__name__}Workload")
+    return workload
 
 
 def snake_case(name: str) -> str:

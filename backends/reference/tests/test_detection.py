@@ -107,9 +107,11 @@ def limited(
     operation: BoxWithNmsLimit, scores: object, boxes: object = THREE, images: object = (4, 4, 4)
 ) -> list[Array]:
     """Run on boxes that are the same for every class."""
-    given = tensor(scores)
-    each = np.tile(np.asarray(boxes), given[1].shape[1])
-    return run_operation(operation, [given, tensor(each), tensor(images, INDICES)])
+    scores_tensor = tensor(scores)
+    boxes_per_class = np.tile(np.asarray(boxes), scores_tensor[1].shape[1])
+    return run_operation(
+        operation, [scores_tensor, tensor(boxes_per_class), tensor(images, INDICES)]
+    )
 
 
 @pytest.mark.parametrize(
@@ -124,48 +126,48 @@ def limited(
 def test_kernel_lowers_the_scores_of_overlapping_boxes(
     kernel: NmsKernel, scores: list[float], rows: list[int]
 ) -> None:
-    found = limited(replace(LIMIT, kernel=kernel), [[1, 0.9], [1, 0.8], [1, 0.7]])
+    outputs = limited(replace(LIMIT, kernel=kernel), [[1, 0.9], [1, 0.8], [1, 0.7]])
 
-    check(found[0], scores, 1e-6)
-    check(found[1], THREE[rows])
-    check(found[2], [1] * len(rows))
-    check(found[3], [4] * len(rows))
+    check(outputs[0], scores, 1e-6)
+    check(outputs[1], THREE[rows])
+    check(outputs[2], [1] * len(rows))
+    check(outputs[3], [4] * len(rows))
 
 
 def test_results_are_limited_over_all_classes_and_ordered_by_class() -> None:
     scores = [[0, 0.3, 0.9], [0, 0, 0], [0, 0.5, 0.8]]
 
-    found = limited(replace(LIMIT, max_detections=3), scores)
+    outputs = limited(replace(LIMIT, max_detections=3), scores)
 
-    check(found[0], float32([0.5, 0.9, 0.8]))
-    check(found[2], [1, 2, 2])
+    check(outputs[0], float32([0.5, 0.9, 0.8]))
+    check(outputs[2], [1, 2, 2])
 
 
 def test_images_are_treated_one_by_one() -> None:
     same = [[0, 0, 10, 10]] * 3
 
-    found = limited(LIMIT, [[0, 0.6], [0, 0.9], [0, 0.7]], same, (7, 2, 2))
+    outputs = limited(LIMIT, [[0, 0.6], [0, 0.9], [0, 0.7]], same, (7, 2, 2))
 
-    check(found[0], float32([0.6, 0.9]))
-    check(found[3], [7, 2])
+    check(outputs[0], float32([0.6, 0.9]))
+    check(outputs[3], [7, 2])
 
 
 def test_score_must_be_above_its_threshold() -> None:
-    found = limited(replace(LIMIT, score_threshold=0.5), [[0, 0.5], [0, 0.25], [0, 0.125]])
+    outputs = limited(replace(LIMIT, score_threshold=0.5), [[0, 0.5], [0, 0.25], [0, 0.125]])
 
-    assert [part.shape for part in found] == [(0,), (0, 4), (0,), (0,)]
+    assert [part.shape for part in outputs] == [(0,), (0, 4), (0,), (0,)]
 
 
 def test_score_that_was_lowered_to_0_stays_where_no_threshold_drops_it() -> None:
-    found = limited(replace(LIMIT, nms_score_threshold=0.0), [[0, 0.9], [0, 0.8], [0, 0.7]])
+    outputs = limited(replace(LIMIT, nms_score_threshold=0.0), [[0, 0.9], [0, 0.8], [0, 0.7]])
 
-    check(found[0], float32([0.9, 0.7, 0]))
+    check(outputs[0], float32([0.9, 0.7, 0]))
 
 
 def test_no_boxes_give_none() -> None:
-    found = limited(LIMIT, np.zeros((0, 2)), np.zeros((0, 4)), np.zeros(0))
+    outputs = limited(LIMIT, np.zeros((0, 2)), np.zeros((0, 4)), np.zeros(0))
 
-    assert [part.shape for part in found] == [(0,), (0, 4), (0,), (0,)]
+    assert [part.shape for part in outputs] == [(0,), (0, 4), (0,), (0,)]
 
 
 def test_box_of_the_background_that_is_the_wrong_way_round_is_refused() -> None:
@@ -183,15 +185,15 @@ def test_quantised_scores_are_lowered_as_real_numbers() -> None:
         declared(INDICES),
     ]
 
-    found = run_operation(
+    results = run_operation(
         replace(LIMIT, kernel=NmsKernel.LINEAR),
         [scores, boxes, tensor([0, 0], INDICES)],
         outputs,
     )
 
     # 0.9 times one minus the overlap of 0.9.
-    assert found[0].tolist() == [100, 9]
-    assert found[1].tolist() == (THREE[:2] * 8).tolist()
+    assert results[0].tolist() == [100, 9]
+    assert results[1].tolist() == (THREE[:2] * 8).tolist()
 
 
 # One row of two positions, 8 apart, with two anchors that overlap by 7/8.
@@ -205,9 +207,9 @@ def proposed(
     scores: object = (0.5, 0.75, 0.875, 0.625),
 ) -> list[Array]:
     """Run with deltas of 0."""
-    given = tensor(np.array(scores).reshape(1, 1, 2, 2))
+    scores_tensor = tensor(np.array(scores).reshape(1, 1, 2, 2))
     return run_operation(
-        operation, [given, tensor(np.zeros((1, 1, 2, 8))), ANCHORS, tensor([image])]
+        operation, [scores_tensor, tensor(np.zeros((1, 1, 2, 8))), ANCHORS, tensor([image])]
     )
 
 
@@ -246,14 +248,14 @@ def test_proposals_of_each_image_are_separate_in_channels_first_order() -> None:
     deltas = np.zeros((2, 8, 1, 1))
     deltas[0, 0] = 0.5
 
-    found = run_operation(
+    outputs = run_operation(
         replace(PROPOSE, data_layout=DataLayout.NCHW),
         [scores, tensor(deltas), ANCHORS, tensor([[8, 16], [8, 16]])],
     )
 
-    check(found[0], [0.5, 0.25, 0.75])
-    check(found[1], [[4, 0, 12, 8], [0, 0, 8, 7], [0, 0, 8, 7]])
-    check(found[2], [0, 0, 1])
+    check(outputs[0], [0.5, 0.25, 0.75])
+    check(outputs[1], [[4, 0, 12, 8], [0, 0, 8, 7], [0, 0, 8, 7]])
+    check(outputs[2], [0, 0, 1])
 
 
 # Two anchors at one place and one far away; background and two classes.
@@ -277,8 +279,8 @@ def detected(operation: DetectionPostProcess) -> list[list[object]]:
 
 def rounded(*numbers: float) -> list[float]:
     """As float32 rounds them."""
-    found: list[float] = np.round(float32(numbers), 3).tolist()
-    return found
+    values: list[float] = np.round(float32(numbers), 3).tolist()
+    return values
 
 
 def test_boxes_are_suppressed_by_their_best_class() -> None:
@@ -296,9 +298,9 @@ def test_classes_are_suppressed_one_by_one() -> None:
 def test_each_box_is_reported_with_its_best_classes() -> None:
     two = replace(POST, max_classes_per_detection=2)
 
-    found = [[NEAR, NEAR, FAR, FAR], [1, 0, 0, 1], rounded(0.95, 0.75, 0.5, 0.4)]
-    assert detected(two) == [*found, [2]]
-    assert detected(replace(two, compact_rows=True)) == [*found, [4]]
+    detections = [[NEAR, NEAR, FAR, FAR], [1, 0, 0, 1], rounded(0.95, 0.75, 0.5, 0.4)]
+    assert detected(two) == [*detections, [2]]
+    assert detected(replace(two, compact_rows=True)) == [*detections, [4]]
 
 
 def test_boxes_with_fewer_classes_leave_rows_free_unless_rows_are_compact() -> None:
@@ -353,10 +355,10 @@ def test_encodings_are_divided_by_their_scales() -> None:
 
 
 def test_score_that_is_no_number_is_not_chosen_by_class() -> None:
-    found = limited(LIMIT, [[NAN, NAN], [NAN, 0.8], [0, 0.7]])
+    outputs = limited(LIMIT, [[NAN, NAN], [NAN, 0.8], [0, 0.7]])
 
-    check(found[0], float32([0.8, 0.7]))
-    check(found[1], THREE[1:])
+    check(outputs[0], float32([0.8, 0.7]))
+    check(outputs[1], THREE[1:])
 
 
 def test_box_that_is_no_number_overlaps_nothing() -> None:
@@ -376,9 +378,9 @@ def test_box_of_the_background_that_is_no_number_is_refused() -> None:
 @pytest.mark.parametrize("kernel", [NmsKernel.HARD, NmsKernel.LINEAR])
 def test_infinite_score_is_lowered_to_0(kernel: NmsKernel) -> None:
     same = [[0, 0, 10, 10]] * 2
-    found = limited(replace(LIMIT, kernel=kernel), [[0, INF], [0, INF]], same, (0, 0))
+    outputs = limited(replace(LIMIT, kernel=kernel), [[0, INF], [0, INF]], same, (0, 0))
 
-    check(found[0], float32([INF]))
+    check(outputs[0], float32([INF]))
 
 
 def test_proposal_whose_score_is_no_number_comes_last() -> None:
@@ -395,9 +397,9 @@ def test_proposal_whose_box_is_no_number_is_dropped(place: int) -> None:
     deltas = np.zeros((1, 1, 2, 8))
     deltas[0, 0, 1, place] = NAN  # of the best
     scores = tensor(np.array((0.5, 0.75, 0.875, 0.625)).reshape(1, 1, 2, 2))
-    found = run_operation(PROPOSE, [scores, tensor(deltas), ANCHORS, tensor([(8, 16)])])
+    outputs = run_operation(PROPOSE, [scores, tensor(deltas), ANCHORS, tensor([(8, 16)])])
 
-    check(found[0], [0.75, 0.625])
+    check(outputs[0], [0.75, 0.625])
 
 
 @pytest.mark.parametrize("image", [(NAN, 16), (8, NAN)])
@@ -411,20 +413,20 @@ def test_detection_whose_score_is_no_number_is_left_out(
 ) -> None:
     scores = tensor([[[NAN, NAN, 0.8], [0, 0.75, 0.1], [0, 0.5, 0.4]]])
     operation = replace(POST, use_regular_nms=regular, nms_score_threshold=0.2)
-    found = run_operation(operation, [ENCODINGS, scores, PLACES])
+    outputs = run_operation(operation, [ENCODINGS, scores, PLACES])
 
-    check(found[2][0], float32(expected))
+    check(outputs[2][0], float32(expected))
 
 
 def test_detected_box_that_is_no_number_overlaps_nothing() -> None:
     encodings = np.zeros((1, 3, 4))
     encodings[0, 1, 0] = NAN
-    found = run_operation(
+    outputs = run_operation(
         replace(POST, max_detections=3), [tensor(encodings), CLASS_SCORES, PLACES]
     )
 
-    check(found[2][0], float32([0.95, 0.9, 0.5]))
-    assert np.isnan(found[0][0, 0]).any()
+    check(outputs[2][0], float32([0.95, 0.9, 0.5]))
+    assert np.isnan(outputs[0][0, 0]).any()
 
 
 def test_soft_suppression_leaves_out_what_is_no_number() -> None:

@@ -95,8 +95,8 @@ def test_exclusive_or() -> None:
 def test_functions_of_float64_are_those_of_the_mathematics_library(
     kind: UnaryOperation, function: Callable[[float], float], number: float
 ) -> None:
-    (made,) = run_operation(ElementwiseUnary(kind), [tensor([number], F64)])
-    np.testing.assert_allclose(made, [function(number)], rtol=4e-16)
+    (output,) = run_operation(ElementwiseUnary(kind), [tensor([number], F64)])
+    np.testing.assert_allclose(output, [function(number)], rtol=4e-16)
 
 
 def test_bits_of_integers_are_turned_round() -> None:
@@ -107,16 +107,16 @@ def test_bits_of_integers_are_turned_round() -> None:
 
 def test_the_sign_of_zero_and_of_what_is_no_number_stays() -> None:
     operation = ElementwiseUnary(UnaryOperation.SIGN)
-    (made,) = run_operation(operation, [tensor([0.0, -0.0, math.nan, -math.inf])])
-    np.testing.assert_array_equal(made, [0.0, 0.0, math.nan, -1.0])
+    (output,) = run_operation(operation, [tensor([0.0, -0.0, math.nan, -math.inf])])
+    np.testing.assert_array_equal(output, [0.0, 0.0, math.nan, -1.0])
     check(run_operation(operation, [tensor([-5, 0, 7], I32)])[0], [-1, 0, 1])
 
 
 def test_mish_is_exact_far_from_zero() -> None:
     mish = Activation(ActivationFunction.MISH)
-    (made,) = run_operation(mish, [tensor([100.0, -60.0, 1.0, 0.0])])
+    (output,) = run_operation(mish, [tensor([100.0, -60.0, 1.0, 0.0])])
     wanted = math.tanh(math.log1p(math.e))
-    np.testing.assert_allclose(made, [100.0, -60 * math.exp(-60), wanted, 0.0], rtol=3e-7)
+    np.testing.assert_allclose(output, [100.0, -60 * math.exp(-60), wanted, 0.0], rtol=3e-7)
 
 
 def test_elements_are_split_into_bytes_and_joined_again() -> None:

@@ -88,28 +88,28 @@ def test_numbers_are_cumulated(operation: Operation, expected: object) -> None:
 
 def test_positions_of_what_is_not_zero_are_in_row_major_order() -> None:
     for data_type in (DataType.FLOAT32, DataType.BOOLEAN, DataType.SIGNED64):
-        (found,) = run_operation(NonZero(), [tensor([[0, 1, 0], [1, 0, 1]], data_type)])
-        assert found.tolist() == [[0, 1, 1], [1, 0, 2]]
-    (found,) = run_operation(NonZero(), [tensor([0.0, NAN, -0.0])])
-    assert found.tolist() == [[1]]
+        (positions,) = run_operation(NonZero(), [tensor([[0, 1, 0], [1, 0, 1]], data_type)])
+        assert positions.tolist() == [[0, 1, 1], [1, 0, 2]]
+    (positions,) = run_operation(NonZero(), [tensor([0.0, NAN, -0.0])])
+    assert positions.tolist() == [[1]]
     assert run_operation(NonZero(), [tensor(5)])[0].tolist() == [[0]]
     assert run_operation(NonZero(), [tensor([[0, 0]], I32)])[0].shape == (2, 0)
 
 
 def test_different_values_are_found_with_their_places_and_counts() -> None:
     values = tensor([2, 1, 1, 3, 4, 3], I32)
-    found = [array.tolist() for array in run_operation(Unique(), [values])]
-    assert found == [[1, 2, 3, 4], [1, 0, 3, 4], [1, 0, 0, 2, 3, 2], [2, 1, 2, 1]]
-    found = [array.tolist() for array in run_operation(Unique(is_sorted=False), [values])]
-    assert found == [[2, 1, 3, 4], [0, 1, 3, 4], [0, 1, 1, 2, 3, 2], [1, 2, 2, 1]]
+    outputs = [array.tolist() for array in run_operation(Unique(), [values])]
+    assert outputs == [[1, 2, 3, 4], [1, 0, 3, 4], [1, 0, 0, 2, 3, 2], [2, 1, 2, 1]]
+    outputs = [array.tolist() for array in run_operation(Unique(is_sorted=False), [values])]
+    assert outputs == [[2, 1, 3, 4], [0, 1, 3, 4], [0, 1, 1, 2, 3, 2], [1, 2, 2, 1]]
 
 
 def test_different_slices_are_found_along_an_axis() -> None:
     values = tensor([[1, 0, 0], [1, 0, 0], [2, 3, 4]], I32)
-    found = [array.tolist() for array in run_operation(Unique(0), [values])]
-    assert found == [[[1, 0, 0], [2, 3, 4]], [0, 2], [0, 0, 1], [2, 1]]
-    found = [array.tolist() for array in run_operation(Unique(1, is_sorted=False), [values])]
-    assert found[0] == [[1, 0, 0], [1, 0, 0], [2, 3, 4]]
+    outputs = [array.tolist() for array in run_operation(Unique(0), [values])]
+    assert outputs == [[[1, 0, 0], [2, 3, 4]], [0, 2], [0, 0, 1], [2, 1]]
+    outputs = [array.tolist() for array in run_operation(Unique(1, is_sorted=False), [values])]
+    assert outputs[0] == [[1, 0, 0], [1, 0, 0], [2, 3, 4]]
 
 
 def test_of_equal_smallest_elements_the_first_comes_first() -> None:

@@ -24,13 +24,13 @@ INTEGERS = DataType.SIGNED32
 def test_keys_that_are_not_there_give_stored_zeros() -> None:
     values = tensor([[10, 11], [20, 21], [30, 31]], DataType.QASYMM_U8, 0.5, 7)
 
-    found, hits = run_operation(
+    rows, hits = run_operation(
         HashtableLookup(),
         [tensor([5, -1, 9, 2, 10], INTEGERS), tensor([-1, 2, 9], INTEGERS), values],
         [declared(DataType.QASYMM_U8, 0.5, 7)],
     )
 
-    assert found.tolist() == [[0, 0], [10, 11], [30, 31], [20, 21], [0, 0]]
+    assert rows.tolist() == [[0, 0], [10, 11], [30, 31], [20, 21], [0, 0]]
     assert hits.tolist() == [0, 1, 1, 1, 0]
 
 
@@ -126,9 +126,9 @@ def test_published_philox_words(key: str, counter: str, expected: str) -> None:
     def words(text: str) -> np.ndarray:
         return np.array([int(word, 16) for word in text.split()], np.uint64)
 
-    found = philox_words(words(key), words(counter)[None, :])[0]
+    output = philox_words(words(key), words(counter)[None, :])[0]
 
-    assert " ".join(f"{word:08x}" for word in found) == expected
+    assert " ".join(f"{word:08x}" for word in output) == expected
 
 
 def test_uniform_numbers_have_20_and_32_bits_of_two_words() -> None:

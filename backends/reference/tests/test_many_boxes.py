@@ -35,18 +35,18 @@ def test_many_boxes_are_chosen_as_one_by_one(size: float, limit: int) -> None:
     first = random.random((1, 200, 2), np.float32)
     boxes = np.concatenate([first, first + size * random.random((1, 200, 2), np.float32)], axis=-1)
     scores = random.integers(0, 20, (1, 2, 200)).astype(np.float32)  # so that many are equal
-    (found,) = run_operation(NonMaxSuppression(limit, 0.3), [tensor(boxes), tensor(scores)])
+    (chosen,) = run_operation(NonMaxSuppression(limit, 0.3), [tensor(boxes), tensor(scores)])
     expected = [
         (0, label, box)
         for label in range(2)
         for box in one_by_one(boxes[0], scores[0, label], limit, 0.3)
     ]
-    assert [tuple(row) for row in found.tolist()] == expected
+    assert [tuple(row) for row in chosen.tolist()] == expected
 
 
 @pytest.mark.parametrize("limit", [0, -1, -(1 << 63)])
 def test_a_limit_below_one_chooses_no_boxes(limit: int) -> None:
     boxes = np.array([[[0, 0, 1, 1], [0, 0, 1, 2]]], np.float32)
     scores = np.ones((1, 1, 2), np.float32)
-    (found,) = run_operation(NonMaxSuppression(limit, 0.3), [tensor(boxes), tensor(scores)])
-    assert found.shape == (0, 3)
+    (chosen,) = run_operation(NonMaxSuppression(limit, 0.3), [tensor(boxes), tensor(scores)])
+    assert chosen.shape == (0, 3)

@@ -218,10 +218,10 @@ def test_one_hot_marks_positions_that_exist() -> None:
 
 def test_indices_below_zero_count_from_the_end() -> None:
     values = tensor(X, DataType.SIGNED32)
-    found = run_operation(
+    outputs = run_operation(
         Gather(1, wraps_negative=True), [values, tensor([-1, 0, -3], DataType.SIGNED32)]
     )
-    assert found[0].tolist() == [[3, 1, 1], [6, 4, 4]]
+    assert outputs[0].tolist() == [[3, 1, 1], [6, 4, 4]]
     places = tensor([[-1, 0], [0, -3]], DataType.SIGNED32)
     assert run_operation(GatherNd(wraps_negative=True), [values, places])[0].tolist() == [4, 1]
     with pytest.raises(InvalidArgumentError, match="-2 to 1"):

@@ -74,15 +74,15 @@ def test_one_element_without_axes_gives_what_one_with_an_axis_gives() -> None:
     compared: set[str] = set()
     for case, tensors, is_whole in cases():
         outputs = [info.with_shape(None) for info in case.outputs]
-        made = run_operation(case.operation, tensors, outputs)
+        results = run_operation(case.operation, tensors, outputs)
         with_axis = cut(case, (1,), first_only=not is_whole)
         if case.operation.name in COUNTS_AXES:
             continue
         if not is_allowed(case.operation, with_axis, outputs):
             continue
         expected = run_operation(case.operation, with_axis, outputs)
-        for one, other in zip(made, expected, strict=True):
-            np.testing.assert_array_equal(one.reshape(-1), other.reshape(-1), case.id)
+        for output, other in zip(results, expected, strict=True):
+            np.testing.assert_array_equal(output.reshape(-1), other.reshape(-1), case.id)
         compared.add(f"{case.operation.name} {case.data_type}")
     assert len(compared) > 60
 
@@ -103,5 +103,5 @@ def test_a_sum_of_16_bits_without_axes_runs_and_is_folded(backend: str, is_const
     net.output("sum", net.add(add, lhs, rhs, output=info))
     options = armpy.RuntimeOptions(backends=[backend, "CpuRef"])
     with armpy.Model(net, armpy.Runtime(options), closes_runtime=True) as model:
-        given = {} if is_constant else {"lhs": np.int16(7), "rhs": np.int16(-300)}
-        assert model.run(given)["sum"] == np.int16(-293)
+        feeds = {} if is_constant else {"lhs": np.int16(7), "rhs": np.int16(-300)}
+        assert model.run(feeds)["sum"] == np.int16(-293)

@@ -41,10 +41,10 @@ def run_qlstm(
     operation: Operation, operands: dict[str, Operand], constants: bool = True
 ) -> list[int]:
     """Run one cell; returns output state, cell state and output."""
-    given = [operands.get(operand.name) for operand in QLstm.inputs]
+    operand_list = [operands.get(operand.name) for operand in QLstm.inputs]
     states = [operands[name][0] for name in ("output_state_in", "cell_state_in")]
-    weights = [i for i in range(len(given)) if i not in (0, 18, 19)] if constants else []
-    outputs = run_operation(operation, given, [*states, states[0]], constants=weights)
+    weights = [i for i in range(len(operand_list)) if i not in (0, 18, 19)] if constants else []
+    outputs = run_operation(operation, operand_list, [*states, states[0]], constants=weights)
     return [output.item() for output in outputs]
 
 
@@ -135,8 +135,8 @@ def real_step(operands: list[Operand], batch: int, cell: int) -> tuple[float, fl
         row = [*real[5 + gate][cell], *real[1 + gate][cell]]  # recurrent weights come first
         products = (w * v for w, v in zip(row, joined, strict=True))
         sums.append(math.fsum(products) + real[9 + gate][cell])
-    taken, kept, passed = (1 / (1 + math.exp(-sums[i])) for i in (0, 1, 3))
-    state = kept * real[13][batch, cell] + taken * math.tanh(sums[2])
+    update, retained, passed = (1 / (1 + math.exp(-sums[i])) for i in (0, 1, 3))
+    state = retained * real[13][batch, cell] + update * math.tanh(sums[2])
     return state, passed * math.tanh(state)
 
 

@@ -119,14 +119,14 @@ def run_lstm(
     operation: Operation, operands: Mapping[str, Operand], constants: bool = True
 ) -> list[npt.NDArray[Any]]:
     """Run an LSTM on operands given by name; outputs have the states' and the input's type."""
-    given = [operands.get(name) for name in LSTM_NAMES]
+    operand_list = [operands.get(name) for name in LSTM_NAMES]
     infos = [operands[name][0] for name in ("output_state_in", "cell_state_in")]
     # With integers the output has the quantisation of the output state.
     output = infos[0].with_shape(None)
     weights = (
         [i for i, name in enumerate(LSTM_NAMES) if not name.endswith("put")] if constants else []
     )
-    return run_operation(operation, given, [*infos, output], constants=weights)
+    return run_operation(operation, operand_list, [*infos, output], constants=weights)
 
 
 def one_cell(cell_state: float = 0.0, **biases: float) -> dict[str, Operand]:

@@ -80,9 +80,9 @@ def lstm_step(
 
     forget = [sigmoid(v) for v in gate("forget", c)]
     has_input_gate = "input_to_input_weights" in weights
-    taken = [sigmoid(v) for v in gate("input", c)] if has_input_gate else [1 - f for f in forget]
+    update = [sigmoid(v) for v in gate("input", c)] if has_input_gate else [1 - f for f in forget]
     candidates = [math.tanh(v) for v in gate("cell", c)]
-    cell = [f * v + i * g for f, v, i, g in zip(forget, c, taken, candidates, strict=True)]
+    cell = [f * v + i * g for f, v, i, g in zip(forget, c, update, candidates, strict=True)]
     passed = [sigmoid(v) for v in gate("output", cell)]
     output = [o * math.tanh(v) for o, v in zip(passed, cell, strict=True)]
     if "projection_weights" in weights:
@@ -127,7 +127,7 @@ def lstm_weights(
 
 def run(operation: Operation, operands: Operands, data_type: DataType) -> list[Array]:
     """Run an operation on operands given by name, weights as constants."""
-    given = [
+    operand_list = [
         tensor(operands[operand.name], data_type) if operand.name in operands else None
         for operand in operation.inputs
     ]
@@ -137,7 +137,7 @@ def run(operation: Operation, operands: Operands, data_type: DataType) -> list[A
         if not operand.name.endswith(("input", "state_in"))
     ]
     infos = [TensorInfo(None, data_type)] * operation.num_outputs
-    return run_operation(operation, given, infos, constants=constants)
+    return run_operation(operation, operand_list, infos, constants=constants)
 
 
 def prefixed(prefix: str, operands: Operands) -> Operands:
@@ -222,8 +222,8 @@ class Linking:
 
     def operands(self) -> Operands:
         """Return the inputs."""
-        given = {"input": self.sequence}
-        return given if self.kind == "none" else {**given, "aux_input": self.aux}
+        operands = {"input": self.sequence}
+        return operands if self.kind == "none" else {**operands, "aux_input": self.aux}
 
 
 LINKINGS = pytest.mark.parametrize("kind", ["none", "parallel", "cross"])
@@ -322,6 +322,8 @@ def test_weights_of_both_directions_may_come_at_run_time() -> None:
     operands = bidirectional_operands()
     operation = BidirectionalSequenceLstm()
     constant = run(operation, operands, DataType.FLOAT32)
-    given = [tensor(operands[o.name]) if o.name in operands else None for o in operation.inputs]
-    for actual, expected in zip(run_operation(operation, given), constant, strict=True):
+    operand_list = [
+        tensor(operands[o.name]) if o.name in operands else None for o in operation.inputs
+    ]
+    for actual, expected in zip(run_operation(operation, operand_list), constant, strict=True):
         np.testing.assert_array_equal(actual, expected)

@@ -32,8 +32,8 @@ def test_numbers_along_the_last_axis(
 ) -> None:
     (result,) = run_operation(Reduce(operation, (-1,)), [tensor(X, data_type)])
     assert result.tolist() == expected
-    (kept,) = run_operation(Reduce(operation, (-1,), keep_dims=True), [tensor(X, data_type)])
-    assert kept.tolist() == [[n] for n in expected]
+    (output,) = run_operation(Reduce(operation, (-1,), keep_dims=True), [tensor(X, data_type)])
+    assert output.tolist() == [[n] for n in expected]
 
 
 @pytest.mark.parametrize(

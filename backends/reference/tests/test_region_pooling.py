@@ -132,8 +132,8 @@ def test_empty_part_of_a_quantised_map_is_its_zero_point() -> None:
 
 def keypoints(heatmap: object, region: list[float]) -> list[np.ndarray]:
     """Run on one region with one heat map."""
-    given = np.asarray(heatmap, np.float32)[None, :, :, None]
-    return run_operation(HeatmapMaxKeypoint(), [tensor(given), tensor([region])])
+    maps = np.asarray(heatmap, np.float32)[None, :, :, None]
+    return run_operation(HeatmapMaxKeypoint(), [tensor(maps), tensor([region])])
 
 
 def test_peak_of_a_parabola_is_found_between_elements() -> None:

@@ -17,10 +17,10 @@ from tests.support.gemmlowp_in_integers import accumulators, multipliers, multip
 def test_any_bias_may_be_added(
     x: int, bias: int, multiplier: int, shift: int, keeps_negatives: bool
 ) -> None:
-    made = Multiplier.from_pairs([(multiplier, shift)], (1,))
+    factors = Multiplier.from_pairs([(multiplier, shift)], (1,))
     expected = multiply(x + bias, multiplier, shift)
-    (found,) = rescaled(made, x, bias, keeps_negatives)
-    assert found == expected if keeps_negatives else max(found, 0) == max(expected, 0)
+    (output,) = rescaled(factors, x, bias, keeps_negatives)
+    assert output == expected if keeps_negatives else max(output, 0) == max(expected, 0)
 
 
 def rescaled(multiplier: Multiplier, x: int, bias: int, keeps_negatives: bool) -> list[int]:
@@ -40,14 +40,14 @@ def rescaled(multiplier: Multiplier, x: int, bias: int, keeps_negatives: bool) -
 def test_wide_sums_meet_a_multiplier_of_16_bits(
     x: int, bias: int, multiplier: int, shift: int
 ) -> None:
-    made = Multiplier.from_pairs([(multiplier, shift)], (1,))
-    rescaling = FixedPointRescaling.rounding_once(made, np.array([bias]))
+    factors = Multiplier.from_pairs([(multiplier, shift)], (1,))
+    rescaling = FixedPointRescaling.rounding_once(factors, np.array([bias]))
     reduced = min((multiplier + (1 << 15)) >> 16, 0x7FFF)
     # One bit more on either side, so that there is a half to add for any shift.
     expected = ((x + bias) * reduced * 2 ** (shift + 31) + (1 << 45)) >> 46
     sums = np.array([[x]], np.float64)
-    found = rescaling.rescaled(sums, np.empty((1, 1), np.int64)).item()
-    assert saturated(found) == saturated(expected)
+    output = rescaling.rescaled(sums, np.empty((1, 1), np.int64)).item()
+    assert saturated(output) == saturated(expected)
 
 
 def saturated(value: int) -> int:
@@ -59,6 +59,6 @@ def test_factors_beyond_integers_keep_the_sign() -> None:
     sums = np.array([[-3.0, 0.0, 5.0]])
     for factor in (1e30, math.inf):
         rescaling = RealRescaling(np.array(factor), np.array(0))
-        found = rescaling.rescaled(sums, np.empty((1, 3), np.int64))[0]
-        assert np.sign(found).tolist() == [-1, 0, 1]
-        assert np.abs(found)[[0, 2]].min() > 1 << 16
+        outputs = rescaling.rescaled(sums, np.empty((1, 3), np.int64))[0]
+        assert np.sign(outputs).tolist() == [-1, 0, 1]
+        assert np.abs(outputs)[[0, 2]].min() > 1 << 16

@@ -99,8 +99,8 @@ def test_convolution_is_its_definition(layout: DataLayout, depth: int, data_type
     filters = rng.integers(-4, 5, (8, 3, 2, depth)).astype(float)
     padding = ((2, 1), (0, 3))
     operation = Convolution2d((2, 3), (2, 1), padding, data_layout=layout)
-    given = image if layout is DataLayout.NHWC else image.transpose(0, 3, 1, 2)
-    out = run_operation(operation, [tensor(given, data_type), tensor(filters, data_type)])[0]
+    source = image if layout is DataLayout.NHWC else image.transpose(0, 3, 1, 2)
+    out = run_operation(operation, [tensor(source, data_type), tensor(filters, data_type)])[0]
     expected = convolved(image, filters, (2, 3), (2, 1), padding)
     if layout is DataLayout.NCHW:
         expected = expected.transpose(0, 3, 1, 2)
@@ -119,8 +119,8 @@ def test_depthwise_convolution_is_a_convolution_with_a_group_per_channel(
     filters = rng.integers(-4, 5, (1, 3, 2, 4 * multiplier)).astype(float)
     padding = ((1, 2), (3, 0))
     operation = DepthwiseConvolution2d(stride, (1, 2), padding, data_layout=layout)
-    given = image if layout is DataLayout.NHWC else image.transpose(0, 3, 1, 2)
-    out = run_operation(operation, [tensor(given), tensor(filters)])[0]
+    source = image if layout is DataLayout.NHWC else image.transpose(0, 3, 1, 2)
+    out = run_operation(operation, [tensor(source), tensor(filters)])[0]
     expected = convolved(image, filters.transpose(3, 1, 2, 0), stride, (1, 2), padding)
     if layout is DataLayout.NCHW:
         expected = expected.transpose(0, 3, 1, 2)
@@ -243,9 +243,9 @@ def test_the_width_of_the_bias_chooses_the_multiplier_for_16_bits(
 def test_fully_connected_flattens_unless_it_keeps_dimensions() -> None:
     x, weights = np.arange(6.0).reshape(3, 1, 2), [[1, 1], [1, -1]]
     flat = run_operation(FullyConnected(), [tensor(x), tensor(weights)])[0]
-    kept = run_operation(FullyConnected(keep_num_dims=True), [tensor(x), tensor(weights)])[0]
+    output = run_operation(FullyConnected(keep_num_dims=True), [tensor(x), tensor(weights)])[0]
     assert flat.tolist() == [[1, -1], [5, -1], [9, -1]]
-    assert kept.tolist() == [[[1, -1]], [[5, -1]], [[9, -1]]]
+    assert output.tolist() == [[[1, -1]], [[5, -1]], [[9, -1]]]
 
 
 def test_float_inputs_of_quantised_weights_are_quantised_by_their_reach() -> None:
@@ -367,8 +367,8 @@ def test_padding_does_not_count_in_pooling(
 ) -> None:
     operation = Pooling2d(algorithm, (1, 2), padding=((0, 0), (1, 1)), data_layout=layout)
     image = column([3, 4])
-    given = image if layout is DataLayout.NHWC else image.transpose(0, 3, 1, 2)
-    out = run_operation(operation, [tensor(given)])[0]
+    source = image if layout is DataLayout.NHWC else image.transpose(0, 3, 1, 2)
+    out = run_operation(operation, [tensor(source)])[0]
     assert out.reshape(-1) == pytest.approx(expected)
 
 

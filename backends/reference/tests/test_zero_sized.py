@@ -52,11 +52,11 @@ def run(
     for number, shape in enumerate(shapes):
         ones = np.ones(shape, info.data_type.dtype)
         if number and constant:
-            made = network.constant(ones, data_type=info.data_type, quantization=info.quantization)
+            value = network.constant(ones, data_type=info.data_type, quantization=info.quantization)
         else:
-            made = network.input(f"x{number}", info.with_shape(shape))
+            value = network.input(f"x{number}", info.with_shape(shape))
             feeds[f"x{number}"] = ones
-        values.append(made)
+        values.append(value)
     network.output("y", network.add(operation, *values, output=info))
     outputs = []
     for backends in (["CpuRef"], ["NumbaAcc", "CpuRef"]):

@@ -67,7 +67,9 @@ class Case:
     def neighbours(self) -> str:
         """Describe the layers before and after the layer, in words."""
         places = ((self.front, "before"), (self.after, "after"))
-        return " and ".join(f"{one.name} {where}" for one, where in places if one is not None)
+        return " and ".join(
+            f"{neighbour.name} {where}" for neighbour, where in places if neighbour is not None
+        )
 
     def graph(self) -> Graph:
         """The network, with constants of its own; values are named after the operands."""
@@ -108,10 +110,10 @@ class Case:
         entry = next((i for i, v in enumerate(values) if v is not None and v.data is None), None)
         if self.front is not None and entry is not None:
             values[entry] = self.front.add(net, values[entry])  # type: ignore[arg-type]  # not None
-        made = net.add_layer(self.operation, values, name=name, outputs=self.outputs).outputs
+        values_out = net.add_layer(self.operation, values, name=name, outputs=self.outputs).outputs
         if self.after is None:
-            return made
-        return (self.after.add(net, made[0]), *made[1:])
+            return values_out
+        return (self.after.add(net, values_out[0]), *values_out[1:])
 
     def feeds(self) -> dict[str, Array]:
         """Fresh copies of what is given at an execution, by name."""

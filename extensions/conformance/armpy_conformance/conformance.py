@@ -150,8 +150,8 @@ def run_conformance(
     started = time.perf_counter()
     options = runtime_options or RuntimeOptions()
     results: dict[str, CaseResult] = {}
-    made = _CasesHere(subject) if jobs is None else _CasesElsewhere(subject, options, jobs)
-    with closing(made) as cases:
+    trial_cases = _CasesHere(subject) if jobs is None else _CasesElsewhere(subject, options, jobs)
+    with closing(trial_cases) as cases:
         everything = cases.ids()
         chosen = _selected(everything, filter)
         known = {}
@@ -237,20 +237,20 @@ class _CasesElsewhere:
 
     def ids(self) -> list[str]:
         """Ids of all cases, in their order."""
-        found: list[str] = []
+        case_ids: list[str] = []
         while True:
-            page = self._first.judge(f"{_LIST}{len(found)}", CaseIds)
+            page = self._first.judge(f"{_LIST}{len(case_ids)}", CaseIds)
             if isinstance(page, LostItem):
                 raise BackendError(f"no case can be tried: {page.reason}", where=self._backend_id)
-            found += page.ids
+            case_ids += page.ids
             if len(page.ids) < _PAGE:
-                return found
+                return case_ids
 
     def judged(self, chosen: Sequence[str]) -> Generator[CaseResult, None, None]:
         # Neighbours have samples and sizes in common, which a process then finds once.
         size = max(1, min(_BATCH, -(-len(chosen) // self._jobs)))
         batches = [chosen[i : i + size] for i in range(0, len(chosen), size)]
-        found = judge_in_workers(
+        judged_results = judge_in_workers(
             batches,
             self._make_judge,
             CaseResult,
@@ -258,7 +258,7 @@ class _CasesElsewhere:
             timeout_s=CASE_TIMEOUT_S,
             first=self._first,
         )
-        for result in found:
+        for result in judged_results:
             yield crashed(result) if isinstance(result, LostItem) else result
 
     def close(self) -> None:

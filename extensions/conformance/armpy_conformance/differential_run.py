@@ -109,13 +109,13 @@ def run_trial(runtime: Runtime, trial: DifferentialRun) -> Placement | None:
 def _execute(runtime: Runtime, network_id: int, trial: DifferentialRun, run: int) -> Arrays:
     """The outputs of one execution, into arrays full of garbage."""
     graph = trial.graph
-    given = {
+    targets = {
         name: _garbage(_GARBAGE[run], value.info.known_shape, value.info.data_type.dtype)
         for name, value in zip(graph.output_names, graph.outputs, strict=True)
         if value.info.is_fully_shaped and not value.info.data_type.is_string
     }
     feeds = {name: array.copy() for name, array in trial.feeds[run].items()}
-    results = runtime.enqueue_workload(network_id, feeds, given)
+    results = runtime.enqueue_workload(network_id, feeds, targets)
     for name, right in trial.feeds[run].items():
         if _contents(feeds[name]) != _contents(right):
             raise FailureError(f"the input '{name}' was changed by the execution")
@@ -203,11 +203,11 @@ def _unwritten(answers: tuple[Array, Array], expected: Sequence[Array]) -> int:
         or any(a.shape != first.shape for a in (*answers, *expected))
     ):
         return 0
-    kept, right = (
+    unwritten, right = (
         [_is_garbage(array, byte) for array, byte in zip(arrays, _GARBAGE, strict=True)]
         for arrays in (answers, expected)
     )
-    return int(np.count_nonzero(kept[0] & kept[1] & ~(right[0] & right[1])))
+    return int(np.count_nonzero(unwritten[0] & unwritten[1] & ~(right[0] & right[1])))
 
 
 def _is_garbage(array: Array, byte: int) -> npt.NDArray[np.bool_]:

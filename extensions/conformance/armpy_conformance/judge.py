@@ -83,9 +83,9 @@ def examine(subject: BackendUnderTest, case: Case) -> CaseVerdict:
     return CaseVerdict(CaseResult(case.id, name, case.data_type, outcome, text, claimed, ran), case)
 
 
-def _located(subject: BackendUnderTest, case: object, what: object) -> str:
+def _located(subject: BackendUnderTest, case: object, problem: object) -> str:
     """A message that names backend, operation, shapes and types."""
-    return f"{subject.backend_id} / {case}: {what}"
+    return f"{subject.backend_id} / {case}: {problem}"
 
 
 def _supported_layers(subject: BackendUnderTest, case: Case) -> tuple[Layer, ...]:
@@ -193,8 +193,8 @@ def expected_of(
     if not is_same:
         try:
             wanted = [second] if first is not None else [feeds, second]
-            *given, other = subject.expected_each(graph, wanted, whole)
-            return (feeds, second), (first if first is not None else given[0], other)
+            *answers, other = subject.expected_each(graph, wanted, whole)
+            return (feeds, second), (first if first is not None else answers[0], other)
         except ArmpyError:
             pass  # the other inputs mean nothing to the operation
     if first is None:

@@ -84,7 +84,9 @@ COMPANIES: tuple[tuple[Neighbour | None, Neighbour | None], ...] = (
 
 
 NEIGHBOURS = ", ".join(
-    dict.fromkeys(one.name for pair in COMPANIES for one in pair if one is not None)
+    dict.fromkeys(
+        neighbour.name for pair in COMPANIES for neighbour in pair if neighbour is not None
+    )
 )
 """Names of all of them, for messages."""
 
@@ -92,9 +94,9 @@ NEIGHBOURS = ", ".join(
 def companies(case: Case) -> Iterator[Case]:
     """A case's layer with every neighbour that its tensors allow; CpuRef says the answers."""
     for front, after in COMPANIES:
-        made = replace(case, front=front, after=after, expected=None)
+        variant = replace(case, front=front, after=after, expected=None)
         try:
-            made.graph()
+            variant.graph()
         except ArmpyError:
             continue  # the operation's rules do not allow this neighbour
-        yield made
+        yield variant

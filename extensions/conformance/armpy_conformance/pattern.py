@@ -80,13 +80,13 @@ def declared_patterns(backend_id: BackendId, backend: object) -> tuple[Pattern, 
     method = getattr(backend, MEMBER, None)
     if method is None:
         return ()
-    found = _read(backend_id, method)
-    names = [pattern.name for pattern in found if isinstance(pattern, Pattern)]
-    if len(set(names)) < len(found):
+    patterns = _read(backend_id, method)
+    names = [pattern.name for pattern in patterns if isinstance(pattern, Pattern)]
+    if len(set(names)) < len(patterns):
         raise BackendError(
             "the answer cannot be used",
             where=f"{backend_id} / {MEMBER}",
             expected="armpy_conformance.Pattern objects with different names",
-            actual=describe(found),
+            actual=describe(patterns),
         )
-    return found
+    return patterns

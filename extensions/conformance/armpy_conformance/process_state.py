@@ -95,10 +95,10 @@ def _of_python() -> Settings:
 def _of_numbers() -> Settings:
     """The global random states and what numbers are computed and printed like."""
     kind, keys, *rest = np.random.get_state(legacy=True)
-    one, small = np.ones(1), np.array([2.0**-54])
+    unit, small = np.ones(1), np.array([2.0**-54])
     tiny = np.array([np.finfo(np.float32).tiny], np.float32)
     with np.errstate(all="ignore"):
-        halves = float((one + small)[0]), float((one - small)[0])
+        halves = float((unit + small)[0]), float((unit - small)[0])
         is_flushed = not (tiny * np.float32(0.5)).any()
     return {
         "the state of random": hash(random.getstate()),
@@ -113,22 +113,24 @@ def _of_numbers() -> Settings:
 
 def _of_system() -> Settings:
     """The working directory, signal handlers, CPU affinity, priority, limits."""
-    found: dict[str, object] = {}
+    settings: dict[str, object] = {}
     with suppress(OSError):  # the directory was deleted
-        found["the working directory"] = os.getcwd()
+        settings["the working directory"] = os.getcwd()
     for number in sorted(signal.valid_signals()):
         with suppress(ValueError, OSError):
             name = f"the handler of {_name_of(number)}"
-            found[name] = (signal.getsignal(number), _native_handler(number))
+            settings[name] = (signal.getsignal(number), _native_handler(number))
     if hasattr(signal, "pthread_sigmask"):
-        found["the signal mask"] = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        settings["the signal mask"] = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     if hasattr(os, "getpriority"):
-        found["the priority"] = os.getpriority(os.PRIO_PROCESS, 0)
+        settings["the priority"] = os.getpriority(os.PRIO_PROCESS, 0)
     with suppress(OSError):
         status = (_PROCESS / "status").read_text("ascii", "replace")
-        found["the umask"] = next((n for n in status.splitlines() if n.startswith("Umask")), None)
-        found["resource limits"] = (_PROCESS / "limits").read_text("ascii", "replace")
-    return {**found, **_affinities()}
+        settings["the umask"] = next(
+            (n for n in status.splitlines() if n.startswith("Umask")), None
+        )
+        settings["resource limits"] = (_PROCESS / "limits").read_text("ascii", "replace")
+    return {**settings, **_affinities()}
 
 
 def _name_of(number: int) -> str:
@@ -149,13 +151,13 @@ def _native_handler(number: int) -> int | None:
 
 def _affinities() -> Settings:
     """The CPU affinity of each thread."""
-    found: dict[str, object] = {}
+    settings: dict[str, object] = {}
     if hasattr(os, "sched_getaffinity"):
         with suppress(OSError):
             for entry in os.listdir(_PROCESS / "task"):
                 with suppress(OSError):  # it has ended
-                    found[f"{_AFFINITY}{entry}"] = os.sched_getaffinity(int(entry))
-    return found
+                    settings[f"{_AFFINITY}{entry}"] = os.sched_getaffinity(int(entry))
+    return settings
 
 
 @dataclass(slots=True)
@@ -181,7 +183,7 @@ def captured_output() -> Iterator[CapturedText]:
     streams, disabled = (sys.stdout, sys.stderr), logging.root.manager.disable
     with ExitStack() as stack:
         files = {number: stack.enter_context(tempfile.TemporaryFile()) for number in names}
-        kept = {number: os.dup(number) for number in names}
+        saved = {number: os.dup(number) for number in names}
         _flush(streams)
         try:
             for number, file in files.items():
@@ -200,7 +202,7 @@ def captured_output() -> Iterator[CapturedText]:
             sys.stdout, sys.stderr = streams
             logging.disable(disabled)
             _flush(())
-            for number, descriptor in kept.items():
+            for number, descriptor in saved.items():
                 os.dup2(descriptor, number)
                 os.close(descriptor)
         for number, file in files.items():

@@ -126,8 +126,8 @@ class ConformanceResult:
     @property
     def counts(self) -> dict[str, int]:
         """Number of cases by outcome, every outcome included."""
-        found = Counter(result.outcome for result in self.results)
-        return {outcome.value: found[outcome] for outcome in Outcome}
+        by_outcome = Counter(result.outcome for result in self.results)
+        return {outcome.value: by_outcome[outcome] for outcome in Outcome}
 
     @property
     def by_operation(self) -> dict[str, dict[str, int]]:
@@ -141,11 +141,11 @@ class ConformanceResult:
 
     def _grouped(self, keys: Sequence[str]) -> dict[str, dict[str, int]]:
         """Counts by key, in alphabetical order, then by outcome."""
-        found = Counter(
+        by_key = Counter(
             (key, result.outcome) for key, result in zip(keys, self.results, strict=True)
         )
         return {
-            key: {outcome.value: found[key, outcome] for outcome in Outcome}
+            key: {outcome.value: by_key[key, outcome] for outcome in Outcome}
             for key in sorted(set(keys))
         }
 
@@ -223,14 +223,14 @@ def _case_table(caption: str, results: Iterable[CaseResult]) -> Table:
     return Table(caption, ["outcome", "case", "why"], rows)
 
 
-def _count_table(what: str, counts: Mapping[str, Mapping[str, int]]) -> Table:
+def _count_table(noun: str, counts: Mapping[str, Mapping[str, int]]) -> Table:
     """A table of counts by outcome; numbers that are bad news stand out."""
-    columns = [what, *(f"{outcome.value}>" for outcome in Outcome)]
+    columns = [noun, *(f"{outcome.value}>" for outcome in Outcome)]
     rows = [
         (key, *(Mark(by[o.value], _kind(o) if by[o.value] else "dim") for o in Outcome))
         for key, by in counts.items()
     ]
-    return Table(f"Cases by {what}", columns, rows)
+    return Table(f"Cases by {noun}", columns, rows)
 
 
 def _kind(outcome: Outcome) -> str:

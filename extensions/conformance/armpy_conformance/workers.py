@@ -89,13 +89,13 @@ def judge_in_workers(
             thread.start()
         num_left = len(threads)
         while num_left:
-            found = crew.results.get()
-            if found is None:
+            received = crew.results.get()
+            if received is None:
                 num_left -= 1
-            elif isinstance(found, BaseException):
-                raise found
+            elif isinstance(received, BaseException):
+                raise received
             else:
-                yield found
+                yield received
     finally:
         crew.stop()
         for thread in threads:

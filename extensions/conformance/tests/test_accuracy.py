@@ -113,15 +113,15 @@ def test_real_numbers_of_stored_elements() -> None:
 
 def test_errors_are_those_of_all_samples() -> None:
     right = [floats(3, 4), floats(0, 0)]
-    found = errors(right, [floats(3, 5), floats(2, 0)])
-    assert found.mean_square == pytest.approx(5 / 4)
-    assert found.rms == pytest.approx(math.sqrt(5 / 4))
-    assert found.mean == pytest.approx(3 / 4)
-    assert found.largest == 2
-    assert found.relative == pytest.approx(math.sqrt(5 / 25))
-    assert found.sqnr_db == pytest.approx(10 * math.log10(25 / 5))
-    assert found.cosine == pytest.approx(29 / math.sqrt(25 * 38))
-    assert found.same_best is None
+    stats = errors(right, [floats(3, 5), floats(2, 0)])
+    assert stats.mean_square == pytest.approx(5 / 4)
+    assert stats.rms == pytest.approx(math.sqrt(5 / 4))
+    assert stats.mean == pytest.approx(3 / 4)
+    assert stats.largest == 2
+    assert stats.relative == pytest.approx(math.sqrt(5 / 25))
+    assert stats.sqnr_db == pytest.approx(10 * math.log10(25 / 5))
+    assert stats.cosine == pytest.approx(29 / math.sqrt(25 * 38))
+    assert stats.same_best is None
     same = errors(right, right)
     assert (same.relative, same.sqnr_db, same.cosine) == (0, math.inf, 1)
 
@@ -137,8 +137,8 @@ def test_what_is_no_number_on_one_side_is_infinitely_wrong() -> None:
 
 def test_the_best_class_is_counted_by_sample() -> None:
     right = [np.array([[0.1, 0.9]]), np.array([[0.8, 0.2]])]
-    found = errors(right, [np.array([[0.2, 0.8]]), np.array([[0.4, 0.6]])])
-    assert (found.same_best, found.num_rows) == (0.5, 2)
+    stats = errors(right, [np.array([[0.2, 0.8]]), np.array([[0.4, 0.6]])])
+    assert (stats.same_best, stats.num_rows) == (0.5, 2)
 
 
 @pytest.mark.slow
@@ -222,8 +222,10 @@ def test_samples_come_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "model.npz"
     arrays: Any = {f"{c}/in{i}": np.full(2, i) for c in ("a", "b", "c") for i in (0, 1)}
     np.savez(file, **arrays)
-    found = samples_of(file, ["x", "y"], 2)
-    assert [[array.tolist() for array in each.values()] for each in found] == [[[0, 0], [1, 1]]] * 2
+    samples = samples_of(file, ["x", "y"], 2)
+    assert [[array.tolist() for array in sample.values()] for sample in samples] == [
+        [[0, 0], [1, 1]]
+    ] * 2
     np.savez(file, x=np.zeros(3))
     assert samples_of(file, ["x"], 5)[0]["x"].shape == (3,)
     with pytest.raises(InvalidArgumentError, match="no elements for an input"):
@@ -235,7 +237,7 @@ def recorded(tmp_path: Path, samples: dict[str, dict[str, Any]], **others: Any) 
     path = tmp_path / "sum.tflite"
     path.write_bytes(sum_model((1, 4, 3)))
     arrays = {
-        f"{name}/{key}": value for name, each in samples.items() for key, value in each.items()
+        f"{name}/{key}": value for name, arrays in samples.items() for key, value in arrays.items()
     }
     np.savez(path.with_suffix(".npz"), **arrays, **others)
     return path

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow
 RULES = {case.id.removeprefix("contract/"): case for case in CONTRACT_CASES}
 NEW_AREAS = ("tensors", "arenas", "imports", "buffers", "executions", "profiles", "runtimes")
 NEW_RULES = [rule for rule in RULES if rule.partition("/")[0] in NEW_AREAS]
-PAIRS = [(rule, *one) for rule, found in BREAKERS.items() for one in found]
+PAIRS = [(rule, *breaker) for rule, breakers in BREAKERS.items() for breaker in breakers]
 
 
 def judged(backend: IBackendInternal, rule: str) -> tuple[Outcome, str]:

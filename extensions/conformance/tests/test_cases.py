@@ -66,11 +66,11 @@ def test_every_type_that_a_first_input_may_have_has_a_case(kind: type[Operation]
     firsts = [case.inputs[0] for case in cases_of(kind) if case.inputs]
     if not firsts:
         pytest.skip("the test above says what to add")
-    given = {item.info.data_type for item in firsts if item is not None}
+    types = {item.info.data_type for item in firsts if item is not None}
     rules = [rule for rule in kind.type_rules if kind.inputs and not has_strings(rule)]
     allowed = {t for rule in rules for t in rule.inputs[0]} - {DataType.STRING}
     if not (kind.inputs and kind.inputs[0].becomes):  # else it has no elements in the end
-        assert allowed <= given
+        assert allowed <= types
 
 
 def test_ids_are_unique() -> None:
@@ -82,9 +82,9 @@ def test_ids_are_unique() -> None:
 def test_cases_are_the_same_in_every_run() -> None:
     first = operation_cases()
     operation_cases.cache_clear()
-    for one, other in zip(first, operation_cases(), strict=True):
-        assert one.id == other.id
-        for a, b in zip(one.inputs, other.inputs, strict=True):
+    for case, other in zip(first, operation_cases(), strict=True):
+        assert case.id == other.id
+        for a, b in zip(case.inputs, other.inputs, strict=True):
             assert (a is None) == (b is None)
             assert a is None or b is None or a.data.tobytes() == b.data.tobytes()
 

@@ -152,12 +152,12 @@ def test_a_known_failure_does_not_end_a_run_that_fails_fast(
 
 def test_processes_give_the_same_results(capsys: pytest.CaptureFixture[str]) -> None:
     run = ["conformance", "CpuRef", "--filter", "by-hand", "--json"]
-    found = []
+    documents = []
     for options in ([], ["--jobs", "2"]):
         assert main([*run, *options]) == 0
         document = json.loads(capsys.readouterr().out)
-        found.append({**document, "duration_s": 0})
-    assert found[0] == found[1]
+        documents.append({**document, "duration_s": 0})
+    assert documents[0] == documents[1]
 
 
 def test_a_case_that_ends_its_process_takes_no_other_with_it(

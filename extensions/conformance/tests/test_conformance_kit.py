@@ -100,20 +100,20 @@ def test_an_honest_backend_passes_on_what_it_claims(backend: FakeBackend) -> Non
 
 
 def test_cases_passed_by_a_backend_differ_from_those_answered_by_the_core() -> None:
-    found = run(FakeBackend("Nothing", ()), "Rank/scalar/float32-")
-    (result,) = found.results
+    result_of_run = run(FakeBackend("Nothing", ()), "Rank/scalar/float32-")
+    (result,) = result_of_run.results
     assert result.outcome is Outcome.ELSEWHERE
     assert result.text == "the core gave the answer without asking a backend"
-    assert found.counts["passed"] == 0
+    assert result_of_run.counts["passed"] == 0
 
 
 def test_a_run_in_which_no_layer_ran_on_the_backend_fails() -> None:
     for filter in ("Rank/", "Conv"):
-        found = run(FakeBackend("Nothing", ()), filter)
-        assert found.problems == ()
-        assert found.shortcomings == ("no layer ran on Nothing: this proves nothing about it",)
-        assert not found.is_passed
-        assert found.coverage == "layers run on Nothing: 0"
+        result = run(FakeBackend("Nothing", ()), filter)
+        assert result.problems == ()
+        assert result.shortcomings == ("no layer ran on Nothing: this proves nothing about it",)
+        assert not result.is_passed
+        assert result.coverage == "layers run on Nothing: 0"
 
 
 def test_a_layer_that_does_nothing_may_be_taken_out_and_did_not_run() -> None:
@@ -143,14 +143,14 @@ def doing_nothing() -> Network:
 @pytest.mark.slow
 def test_a_layer_given_back_alone_is_tried_with_neighbours() -> None:
     parts = part_of_kit("contract/graphs", "Activation/relu", "ElementwiseBinary/add")
-    found = run(Pairs("Pairs", OPERATIONS), parts)
-    assert found.problems == ()
-    assert found.shortcomings == ()
-    assert found.exercised == 1.0
-    texts = {r.text for r in found.results if r.case == "ElementwiseBinary/add/float32"}
+    result = run(Pairs("Pairs", OPERATIONS), parts)
+    assert result.problems == ()
+    assert result.shortcomings == ()
+    assert result.exercised == 1.0
+    texts = {r.text for r in result.results if r.case == "ElementwiseBinary/add/float32"}
     assert all(text.endswith(" after, as it was given back alone") for text in texts)
-    assert found.counts["passed"] > effort(20, 150)
-    chained = [r for r in found.results if r.case == "contract/graphs/two-layers"]
+    assert result.counts["passed"] > effort(20, 150)
+    chained = [r for r in result.results if r.case == "contract/graphs/two-layers"]
     assert [r.outcome for r in chained] == [Outcome.PASSED]
 
 
@@ -167,14 +167,14 @@ def test_a_pair_that_is_wrong_is_found_where_single_layers_are_given_back() -> N
 
 
 def test_what_is_wrong_only_when_fused_is_found_in_a_pattern() -> None:
-    found = run(WrongWhenFused("Liar", OPERATIONS), "pattern/")
-    assert {r.operation for r in found.problems} >= {"pattern"}
-    assert any("Liar / add-relu/float32: the output 'y'" in r.text for r in found.problems)
+    result = run(WrongWhenFused("Liar", OPERATIONS), "pattern/")
+    assert {r.operation for r in result.problems} >= {"pattern"}
+    assert any("Liar / add-relu/float32: the output 'y'" in r.text for r in result.problems)
 
 
 def test_of_a_pattern_some_layers_may_run_elsewhere() -> None:
-    found = run(FakeBackend("Some", (Activation,)), "pattern/dense-relu/float32")
-    (result,) = found.results
+    run_result = run(FakeBackend("Some", (Activation,)), "pattern/dense-relu/float32")
+    (result,) = run_result.results
     assert (result.outcome, result.text) == (Outcome.PASSED, "1 of 2 layers")
     assert result.ran == ("Activation FLOAT32",)
 
@@ -182,20 +182,20 @@ def test_of_a_pattern_some_layers_may_run_elsewhere() -> None:
 @pytest.mark.slow
 def test_what_a_backend_declares_has_to_run_and_excuses_what_it_gives_back() -> None:
     parts = part_of_kit("ElementwiseUnary/", "pattern/", "declared/")
-    found = run(Declaring("Declaring"), parts)
-    assert found.problems == ()
-    (declared,) = (r for r in found.results if r.case == "declared/logarithm")
+    result = run(Declaring("Declaring"), parts)
+    assert result.problems == ()
+    (declared,) = (r for r in result.results if r.case == "declared/logarithm")
     assert (declared.outcome, declared.text) == (Outcome.PASSED, "2 of 2 layers")
-    alone = [r for r in found.results if r.case == "ElementwiseUnary/exp/float32"]
+    alone = [r for r in result.results if r.case == "ElementwiseUnary/exp/float32"]
     assert [r.outcome for r in alone] == [Outcome.ELSEWHERE]
     assert alone[0].text == "given back: single layers are not worth it"
     # Of float16 it has shown nothing.
-    assert any("ElementwiseUnary FLOAT16, and ran none" in text for text in found.shortcomings)
+    assert any("ElementwiseUnary FLOAT16, and ran none" in text for text in result.shortcomings)
 
 
 def test_a_declared_pattern_that_does_not_run_fails_with_its_name() -> None:
-    found = run(Declaring("Liar", [exponential_pattern(3)]), "declared/")
-    (result,) = found.problems
+    run_result = run(Declaring("Liar", [exponential_pattern(3)]), "declared/")
+    (result,) = run_result.problems
     assert result.case == "declared/logarithm"
     assert "Liar / logarithm: " in result.text
     assert "single layers are not worth it" in result.text

@@ -65,10 +65,10 @@ def test_what_is_planted_is_found(
 ) -> None:
     monkeypatch.setenv("ARMPY_SAMPLE_FAULTS", faults)
     result = run(f"{case}/activation", timeout_s=5 if outcome is HANG else 60)
-    asked, found = result.results
+    asked, found_result = result.results
     assert asked.outcome is SUCCESS
-    assert (found.outcome, found.case) == (outcome, f"{case}/activation/FLOAT32")
-    assert text in found.text
+    assert (found_result.outcome, found_result.case) == (outcome, f"{case}/activation/FLOAT32")
+    assert text in found_result.text
     assert not result.is_passed
 
 
@@ -160,7 +160,7 @@ def test_the_command_tries_every_backend_out_and_names_what_cannot_be(
     command = ["conformance", "crash", "--all"]
     assert main([*command, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert [each["backend"] for each in document["backends"]] == ["NumbaAcc", "CpuRef"]
+    assert [report["backend"] for report in document["backends"]] == ["NumbaAcc", "CpuRef"]
     assert document["unusable"] == []
     (tmp_path / "Arm_Odd_backend.py").write_text("")
     command += ["--dynamic-backends-path", str(tmp_path)]

@@ -38,8 +38,8 @@ def failures(backend: IBackendInternal) -> list[CaseResult]:
     subject = BackendUnderTest(backend.get_id(), options_for(backend))
     cases = [case for case in cases_for(subject) if case.id.startswith(AREAS)]
     assert cases
-    found: list[CaseResult] = [case.judge(subject) for case in cases]
-    return [result for result in found if result.outcome.is_bad]
+    results: list[CaseResult] = [case.judge(subject) for case in cases]
+    return [result for result in results if result.outcome.is_bad]
 
 
 class SlippingFactory(VectorFactory):
@@ -82,7 +82,7 @@ class Overflowing(VectorBackend):
 @pytest.mark.parametrize("declared", [(1, 128), (256, 32)])
 def test_a_backend_that_keeps_to_what_it_declares_passes(declared: tuple[int, int]) -> None:
     backend = VectorBackend(*declared)
-    assert [f"{one.case}: {one.text}" for one in failures(backend)] == []
+    assert [f"{failure.case}: {failure.text}" for failure in failures(backend)] == []
     assert backend.seen
     assert backend.misplaced == []
 
@@ -91,18 +91,18 @@ def test_a_backend_that_keeps_to_what_it_declares_passes(declared: tuple[int, in
 def test_handles_that_lie_elsewhere_than_declared_are_found() -> None:
     backend = VectorBackend(64)
     backend.factory = SlippingFactory(64)
-    found = {one.case: one.text for one in failures(backend)}
-    text = found["contract/alignment/tensors-lie-where-their-factory-declares"]
+    texts = {failure.case: failure.text for failure in failures(backend)}
+    text = texts["contract/alignment/tensors-lie-where-their-factory-declares"]
     assert "begins 4 bytes after a multiple of 64" in text
     assert "'test/vectors'" in text
 
 
 @pytest.mark.slow
 def test_writing_past_the_padding_is_found() -> None:
-    found = {one.case: one.text for one in failures(Overflowing(1, 16))}
-    text = found["contract/alignment/nothing-is-written-past-the-padding"]
+    texts = {failure.case: failure.text for failure in failures(Overflowing(1, 16))}
+    text = texts["contract/alignment/nothing-is-written-past-the-padding"]
     assert "past the 16 bytes to which padding_bytes rounds it up" in text
-    imported = found["contract/imports/outputs-are-written-where-they-lie"]
+    imported = texts["contract/imports/outputs-are-written-where-they-lie"]
     assert "bytes beside the output" in imported
 
 

@@ -55,8 +55,8 @@ def test_a_reference_that_lies_fails_though_it_says_what_is_right(kind: type[Ope
 
 def quantized(operation: Operation, data_type: DataType = S8) -> Case:
     info = TensorInfo((3,), data_type, Quantization.per_tensor(0.5, 0 if data_type is S16 else 2))
-    given = CaseInput(info, np.array([-4, 2, 9], data_type.dtype))
-    return Case("Some/case/type", operation, (given,), (info,))
+    case_input = CaseInput(info, np.array([-4, 2, 9], data_type.dtype))
+    return Case("Some/case/type", operation, (case_input,), (info,))
 
 
 def test_quantised_expectations_are_rounded_real_numbers() -> None:

@@ -41,15 +41,15 @@ def adds_ten_to(*kinds: type[Operation]) -> Tampering:
     "backend", [FakeBackend("Honest"), CompilingBackend("Honest")], ids=["workloads", "compiler"]
 )
 def test_honest_backends_do_not_differ(backend: FakeBackend) -> None:
-    found = diff(backend)
-    assert found.is_same
-    assert "Honest" in found.backend_placement
-    assert "CpuRef" in found.against_placement
+    difference = diff(backend)
+    assert difference.is_same
+    assert "Honest" in difference.backend_placement
+    assert "CpuRef" in difference.against_placement
 
 
 def test_the_first_wrong_layer_is_named_with_its_worst_element() -> None:
-    found = diff(adds_ten_to(FullyConnected, Softmax))
-    first = found.first
+    difference = diff(adds_ten_to(FullyConnected, Softmax))
+    first = difference.first
     assert first is not None
     assert first.operation.startswith("FullyConnected(")
     assert first.how == "alone"

@@ -93,10 +93,10 @@ def test_files_are_compared_on_arrays_that_are_given(
     other = SUBTRACTION.replace("Sub (a, b)", "Sub (b, a)")
     paths = _saved(tmp_path / "a.onnx", SUBTRACTION), _saved(tmp_path / "b.onnx", other)
     np.save(tmp_path / "x.npy", np.ones((4, 3), np.float32))
-    given = [f"--input={name}={tmp_path / 'x.npy'}" for name in "ab"]
-    assert main(["diff", *paths, *given]) == 0
-    assert main(["diff", *paths, given[0]]) != 0
-    assert main(["diff", *paths, given[0], f"--input=c={tmp_path / 'x.npy'}"]) == 2
+    options = [f"--input={name}={tmp_path / 'x.npy'}" for name in "ab"]
+    assert main(["diff", *paths, *options]) == 0
+    assert main(["diff", *paths, options[0]]) != 0
+    assert main(["diff", *paths, options[0], f"--input=c={tmp_path / 'x.npy'}"]) == 2
     assert "no such input" in capsys.readouterr().err
 
 
@@ -143,20 +143,20 @@ def _tflite_pair(path: Path, order: tuple[int, ...] = (0, 1, 2, 3)) -> str:
     model = TfliteModel()
     graph = model.subgraph()
     inputs = value = graph.tensor("x", (1, 6, 5, 3))
-    made = []
+    tensors = []
     for number, weights in enumerate(WEIGHTS):
         kernel = graph.tensor(f"w{number}", weights.shape, data=weights)
         bias = graph.tensor(f"b{number}", (4,), data=np.zeros(4, np.float32))
-        made.append(graph.tensor(f"fused{number}", (1, 6, 5, 4)))
+        tensors.append(graph.tensor(f"fused{number}", (1, 6, 5, 4)))
         options: Mapping[str, OptionValue] = {
             "stride_w": 1,
             "stride_h": 1,
             "fused_activation_function": "RELU",
         }
-        graph.operator("CONV_2D", [value, kernel, bias], [made[-1]], options)
-        value = made[-1]
+        graph.operator("CONV_2D", [value, kernel, bias], [tensors[-1]], options)
+        value = tensors[-1]
     total, last = graph.tensor("total", (1, 6, 5, 4)), graph.tensor("y", (1, 6, 5, 4))
-    graph.operator("ADD", [made[0], made[2]], [total], {})
+    graph.operator("ADD", [tensors[0], tensors[2]], [total], {})
     axis = graph.tensor("order", (4,), "INT32", data=order)
     graph.operator("GATHER", [total, axis], [last], {"axis": 3})
     graph.inputs(inputs)
@@ -170,12 +170,12 @@ def test_a_wrong_weight_is_named_between_files_of_two_formats(tmp_path: Path) ->
     assert first_file_difference(right, lite).is_same
     assert first_file_difference(lite, right).is_same
     wrong = _onnx_pair(tmp_path / "b.onnx", layer=1)
-    found = first_file_difference(wrong, lite)
-    assert found.first == "conv1/Convolution2d"
-    assert found.last_same is not None
-    assert found.last_same[1] == "fused0"
-    found = first_file_difference(lite, wrong)
-    assert (found.first, found.last_same) == ("fused1", ("fused0", "relu0/Activation"))
+    difference = first_file_difference(wrong, lite)
+    assert difference.first == "conv1/Convolution2d"
+    assert difference.last_same is not None
+    assert difference.last_same[1] == "fused0"
+    difference = first_file_difference(lite, wrong)
+    assert (difference.first, difference.last_same) == ("fused1", ("fused0", "relu0/Activation"))
 
 
 def test_outputs_in_another_order_of_channels_differ(tmp_path: Path) -> None:

@@ -34,11 +34,11 @@ def test_single_numbers_are_read_from_the_bytes() -> None:
 
 def test_a_weighted_choice_goes_by_the_weights() -> None:
     weights = [0.4, 0.3, 0.3]
-    found = [
+    choices = [
         int(ByteRandom(SEED + n.to_bytes(2, "little")).choice([1, 2, 3], p=weights))
         for n in range(0, 65536, 97)
     ]
-    assert [round(found.count(n) / len(found), 2) for n in (1, 2, 3)] == weights
+    assert [round(choices.count(n) / len(choices), 2) for n in (1, 2, 3)] == weights
 
 
 def test_what_the_bytes_do_not_say_comes_from_their_seed() -> None:
@@ -60,8 +60,8 @@ def test_any_bytes_are_a_valid_model_and_always_the_same(data: bytes) -> None:
     validate_model(model.description)
     again = model_of_bytes(data)
     assert repr(again.description) == repr(model.description)
-    for one, other in zip(again.inputs, model.inputs, strict=True):
-        np.testing.assert_array_equal(one, other)
+    for array, other in zip(again.inputs, model.inputs, strict=True):
+        np.testing.assert_array_equal(array, other)
 
 
 def test_many_seeded_bytes_make_models_of_many_operations() -> None:

@@ -28,7 +28,7 @@ def run_with(backend: FakeBackend, path: Path, *lines: str) -> ConformanceResult
 def test_a_listed_case_that_fails_is_known_and_does_not_fail_the_run(tmp_path: Path) -> None:
     result = run_with(Tampering(adds_one), tmp_path / "known", f"{FAILING}  # rounds up")
     assert result.is_passed
-    (case,) = (found for found in result.results if found.case == FAILING)
+    (case,) = (judged_case for judged_case in result.results if judged_case.case == FAILING)
     assert case.outcome is Outcome.KNOWN
     assert case.text.startswith("rounds up: ")
 

@@ -39,13 +39,13 @@ BACKENDS = (["CpuRef"], ["NumbaAcc", "CpuRef"])
 
 def deciding() -> dict[str, tuple[CaseTemplate, int]]:
     """A line per operand that becomes an attribute, or is one number, and the operand's place."""
-    found: dict[str, tuple[CaseTemplate, int]] = {}
+    lines: dict[str, tuple[CaseTemplate, int]] = {}
     for template in all_case_templates():
         for place, operand in enumerate(template.operation.inputs):
             is_number = operand.ranks == (0, 1)
             if operand.becomes or is_number:
-                found.setdefault(f"{template.operation.name} {operand.name}", (template, place))
-    return found
+                lines.setdefault(f"{template.operation.name} {operand.name}", (template, place))
+    return lines
 
 
 DECIDING = deciding()
@@ -64,10 +64,10 @@ def attempt(case: Case, place: int, odd: Array, *, is_constant: bool, backends: 
         if number == place and is_constant:
             values.append(network.constant(odd))
         elif number == place or item is not None:
-            given = CaseInput(TensorInfo(odd.shape, TYPES[odd.dtype.name]), odd)
-            given = given if number == place or item is None else item
-            values.append(network.input(f"x{number}", given.info))
-            feeds[f"x{number}"] = given.data
+            case_input = CaseInput(TensorInfo(odd.shape, TYPES[odd.dtype.name]), odd)
+            case_input = case_input if number == place or item is None else item
+            values.append(network.input(f"x{number}", case_input.info))
+            feeds[f"x{number}"] = case_input.data
         else:
             values.append(None)
     layer = network.add_layer(operation, values, outputs=[i.with_shape(None) for i in case.outputs])

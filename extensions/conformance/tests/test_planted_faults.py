@@ -56,13 +56,13 @@ def judged(
     takes_all = getattr(backend, "_operations", None) is None  # others have other samples
     if shape is not None and takes_all:
         subject.notes.update(honest(shape).notes)
-    found = []
+    results = []
     for case in cases_for(subject):
         if area in case.id:
-            found.append(case.judge(subject))
-            if stops and found[-1].outcome.is_bad:
+            results.append(case.judge(subject))
+            if stops and results[-1].outcome.is_bad:
                 break
-    return found
+    return results
 
 
 EVERY_FAULT = FAULTS | GROWTH_FAULTS | MANNERS_FAULTS | SHARING_FAULTS | VALUE_FAULTS
@@ -82,15 +82,15 @@ def test_a_planted_fault_is_found(name: str) -> None:
 def test_almost_every_operation_has_a_case_whose_answers_depend_on_inputs() -> None:
     subject = honest(Plain)
     names = {case.operation.name for case in one_of_each(subject)}
-    taken = {
+    supported = {
         name
         for name, cases in attribute_cases().items()
         if any(all(map(subject.support, layers_of(case))) for case in cases)
     }
     # Random numbers, constants of the core, and strings of integers have none.
     missing = {"RandomBits", "Rank", "Shape", "Range", "TfIdfVectorizer"}
-    assert len(taken) > 80
-    assert taken - names <= missing
+    assert len(supported) > 80
+    assert supported - names <= missing
 
 
 def test_a_forked_child_that_hangs_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,8 +108,8 @@ def test_pages_of_files_are_no_growth(tmp_path: Path) -> None:
     mapped = np.memmap(path, np.uint8, "r")
     assert not mapped[:: 1 << 12].any()  # reads all pages
     assert memory_bytes() - before < size // 4
-    with mmap.mmap(-1, size) as kept:  # new memory, which an array would not need
-        kept[:: 1 << 12] = bytes([1]) * (size >> 12)
+    with mmap.mmap(-1, size) as pages:  # new memory, which an array would not need
+        pages[:: 1 << 12] = bytes([1]) * (size >> 12)
         assert memory_bytes() - before > size // 2
 
 

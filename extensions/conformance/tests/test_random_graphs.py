@@ -46,8 +46,8 @@ WRONG_MAXIMA = "Tampering(lying_backends.wrong_maxima, None)"
 
 @pytest.fixture
 def manager() -> Iterator[DeviceManager]:
-    with DeviceManager(RuntimeOptions(backends=["CpuRef"])) as found:
-        yield found
+    with DeviceManager(RuntimeOptions(backends=["CpuRef"])) as reference:
+        yield reference
 
 
 def runs(manager: DeviceManager, model: RandomModel) -> list[np.ndarray]:
@@ -65,8 +65,8 @@ def test_every_signature_can_be_made_up(code: OperationCode) -> None:
     random = np.random.default_rng(code)
     for form, row in definition.signatures():
         if (code, row.types.get("T")) not in NOT_RUNNABLE:
-            made = random_call(random, definition, form, row)
-            assert made is not None, f"{form.input_names} with {row.types}"
+            call = random_call(random, definition, form, row)
+            assert call is not None, f"{form.input_names} with {row.types}"
 
 
 def test_most_proposals_of_every_recipe_are_valid(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,8 +76,8 @@ def test_most_proposals_of_every_recipe_are_valid(monkeypatch: pytest.MonkeyPatc
     for code, definition in definitions().items():
         for form, row in definition.signatures():
             if (code, row.types.get("T")) not in NOT_RUNNABLE:
-                made = [random_call(random, definition, form, row) for _ in range(3)]
-                refused[definition.name] = refused.get(definition.name, 0) + made.count(None)
+                calls = [random_call(random, definition, form, row) for _ in range(3)]
+                refused[definition.name] = refused.get(definition.name, 0) + calls.count(None)
     assert {name: count for name, count in refused.items() if count > 1} == {}
 
 
@@ -85,8 +85,8 @@ def test_most_proposals_of_every_recipe_are_valid(monkeypatch: pytest.MonkeyPatc
 def test_a_seed_always_gives_the_same_model(seed: int) -> None:
     first, second = random_model(seed), random_model(seed)
     assert first.description == second.description
-    for one, other in zip(first.inputs, second.inputs, strict=True):
-        np.testing.assert_array_equal(one, other)
+    for array, other in zip(first.inputs, second.inputs, strict=True):
+        np.testing.assert_array_equal(array, other)
 
 
 def test_another_seed_gives_another_model() -> None:
@@ -148,19 +148,19 @@ def test_the_reference_agrees_with_itself() -> None:
 
 def test_a_wrong_operation_is_found_and_kept_alone(tmp_path: Path) -> None:
     options = write_liar(tmp_path / "liars", WRONG_MAXIMA)
-    kept = tmp_path / "kept"
-    result = run_random_graphs("Liar", 30, runtime_options=options, folder=kept)
+    folder = tmp_path / "kept"
+    result = run_random_graphs("Liar", 30, runtime_options=options, folder=folder)
     assert result.problems
     assert all("Smallest part: MAXIMUM" in problem.text for problem in result.problems)
-    files = sorted(kept.iterdir())
+    files = sorted(folder.iterdir())
     assert len(files) == len(result.problems)
     for path in files:
         (example,) = read_file(path)
         (node,) = example.model.main.operations
         assert node.type == OperationCode.MAXIMUM
-    again = run_vectors(kept, "Liar", runtime_options=options)
+    again = run_vectors(folder, "Liar", runtime_options=options)
     assert set(again.by_example.values()) == {Outcome.FAILED}
-    assert set(run_vectors(kept, "CpuRef").by_example.values()) == {Outcome.PASSED}
+    assert set(run_vectors(folder, "CpuRef").by_example.values()) == {Outcome.PASSED}
 
 
 def test_an_operation_that_ends_its_process_is_kept(tmp_path: Path) -> None:
@@ -222,6 +222,6 @@ def test_results_are_in_the_order_of_the_seeds() -> None:
 
 
 def test_jobs_do_not_change_results() -> None:
-    one, two = (run_random_graphs("CpuRef", 25, jobs=jobs) for jobs in (1, 2))
-    durations = (replace(result, duration_s=0.0) for result in (one, two))
+    alone, two = (run_random_graphs("CpuRef", 25, jobs=jobs) for jobs in (1, 2))
+    durations = (replace(result, duration_s=0.0) for result in (alone, two))
     assert next(durations) == next(durations)

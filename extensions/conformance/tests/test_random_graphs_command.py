@@ -39,13 +39,13 @@ def test_what_fails_exits_with_1_and_is_kept_for_the_other_command(
 ) -> None:
     write_liar(tmp_path / "liars", "Tampering(lying_backends.wrong_maxima, None)")
     liar = ["--backend", "Liar", "--dynamic-backends-path", str(tmp_path / "liars")]
-    kept = str(tmp_path / "kept")
-    assert main([*COMMAND, *liar, "--count", "20", "--output", kept]) == 1
+    folder = str(tmp_path / "kept")
+    assert main([*COMMAND, *liar, "--count", "20", "--output", folder]) == 1
     text = capsys.readouterr().out
     assert "Smallest part: MAXIMUM" in text
     assert "armpy conformance nnapi-vectors" in text
-    assert main(["conformance", "nnapi-vectors", kept, *liar, "--jobs", "1"]) == 1
-    again = ["conformance", "nnapi-vectors", kept, "--backend", "CpuRef", "--jobs", "1"]
+    assert main(["conformance", "nnapi-vectors", folder, *liar, "--jobs", "1"]) == 1
+    again = ["conformance", "nnapi-vectors", folder, "--backend", "CpuRef", "--jobs", "1"]
     assert main(again) == 0
 
 
@@ -62,8 +62,8 @@ def test_what_fails_is_kept_in_a_default_folder_whose_path_is_printed(
     capsys.readouterr()
     assert main([*COMMAND, *liar, "--count", "20"]) == 1
     text = capsys.readouterr().out
-    kept = sorted(folder.glob("*.json.gz"))
-    assert kept
+    files = sorted(folder.glob("*.json.gz"))
+    assert files
     assert f"failing models are kept in {folder}\n" in text
     again = ["conformance", "nnapi-vectors", str(folder), *liar, "--jobs", "1"]
     assert main(again) == 1

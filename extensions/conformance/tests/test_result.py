@@ -59,11 +59,11 @@ def test_a_run_says_how_many_layers_ran_and_how_much_of_what_is_claimed() -> Non
 def test_a_kind_of_layer_that_is_claimed_and_never_ran_fails_the_run() -> None:
     passed = result(Outcome.PASSED, ADD, ADD)
     idle = result(Outcome.ELSEWHERE, ADD8, ())
-    found = ConformanceResult("V", "", "1.0", (passed, idle, idle))
-    assert found.shortcomings == (
+    conformance = ConformanceResult("V", "", "1.0", (passed, idle, idle))
+    assert conformance.shortcomings == (
         "V says that it supports Add QASYMM_S8, and ran none of 2 such layers",
     )
-    assert not found.is_passed
+    assert not conformance.is_passed
     known = result(Outcome.KNOWN, ADD8, ())
     assert ConformanceResult("V", "", "1.0", (passed, known)).is_passed
     elsewhere = result(Outcome.PASSED, (), ADD8)
@@ -105,16 +105,16 @@ class _Resources(HTMLParser):
 
 def test_the_page_needs_nothing_from_elsewhere() -> None:
     page = RESULT.to_html()
-    found = _Resources()
-    found.feed(page)
-    assert all(link.startswith("#") for link in found.links)
-    assert not found.tags & {"link", "img", "iframe"}
+    resources = _Resources()
+    resources.feed(page)
+    assert all(link.startswith("#") for link in resources.links)
+    assert not resources.tags & {"link", "img", "iframe"}
     assert "url(" not in page
     assert "@import" not in page
 
 
 def test_the_page_shows_problems_as_they_are_written() -> None:
-    found = _Resources()
-    found.feed(RESULT.to_html())
+    resources = _Resources()
+    resources.feed(RESULT.to_html())
     for text in ("Conformance of Vendor 2.1", "1 < 2 & <script>", "Mul/b/float32", "no multiplier"):
-        assert text in found.text
+        assert text in resources.text

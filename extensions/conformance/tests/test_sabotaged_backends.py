@@ -28,8 +28,8 @@ Classes = dict[str, type[IBackendInternal]]
 
 @pytest.fixture(scope="module")
 def classes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Classes]:
-    with importable(tmp_path_factory.mktemp("projects")) as found:
-        yield found
+    with importable(tmp_path_factory.mktemp("projects")) as by_name:
+        yield by_name
 
 
 def class_of(example: str, classes: Classes) -> type[IBackendInternal]:

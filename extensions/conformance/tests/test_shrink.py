@@ -53,8 +53,8 @@ def test_one_wrong_operation_is_left_alone(code: OperationCode) -> None:
     part = shrink(chain(), ELEMENTS, needing(code))
     assert part is not None
     assert codes_of(part) == (code,)
-    (given,) = part.inputs
-    np.testing.assert_array_equal(given, ELEMENTS[CODES.index(code)])
+    (array,) = part.inputs
+    np.testing.assert_array_equal(array, ELEMENTS[CODES.index(code)])
 
 
 @pytest.mark.parametrize("codes", [(ABS, NEG), (ABS, EXP), (NEG, SIN, EXP)])

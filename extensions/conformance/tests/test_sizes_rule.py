@@ -59,8 +59,8 @@ class Resizable(IResizableProgram):
         return [self.count]
 
     def for_sizes(self, numbers: Sequence[Number]) -> tuple[object, int]:
-        made: tuple[object, int] = self._answer(self, numbers)
-        return made
+        program: tuple[object, int] = self._answer(self, numbers)
+        return program
 
 
 class RectifyOnly(ILayerSupport):
@@ -201,8 +201,8 @@ def test_applications_get_their_answers_from_such_backends_all_the_same(
     model = Model(net, runtime_of(Sized(answer)))
     with caplog.at_level(logging.WARNING, "armpy.execution"):
         for size in range(1, ORDINARY_PLANS + 4):
-            given = {"x": np.arange(size, dtype=np.float32)}
-            assert model.run(given)["y"].tolist() == list(range(size))
+            feeds = {"x": np.arange(size, dtype=np.float32)}
+            assert model.run(feeds)["y"].tolist() == list(range(size))
     (warning,) = caplog.messages
     assert said in warning
     assert warning.startswith("sizes are no longer traced")

@@ -40,11 +40,11 @@ def test_a_distance_counts_the_fewest_edits(expected: str, actual: str, distance
 
 
 def test_a_word_error_rate_is_edits_by_spoken_words() -> None:
-    found = word_errors("the cat sat on the mat", "the cat sit on mat")
-    assert found == WordErrors(2, 6)
-    assert found.rate == pytest.approx(1 / 3)
+    errors = word_errors("the cat sat on the mat", "the cat sit on mat")
+    assert errors == WordErrors(2, 6)
+    assert errors.rate == pytest.approx(1 / 3)
     # Of several texts by all their words: the mean of the rates, (1/3 + 2)/2, is another number.
-    total = found + word_errors("yes", "no it")
+    total = errors + word_errors("yes", "no it")
     assert total == WordErrors(4, 7)
     assert total.rate == pytest.approx(4 / 7)
 

@@ -72,9 +72,9 @@ FAULTS: dict[str, Callable[[str], str]] = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_backend_that_changes_strings_fails(fault: str) -> None:
-    found = outcomes(Spoiling(FAULTS[fault]))
-    assert Outcome.FAILED in found.values()
-    assert found["Comparison/by-hand-strings-not-equal/string"] is Outcome.PASSED
+    by_case = outcomes(Spoiling(FAULTS[fault]))
+    assert Outcome.FAILED in by_case.values()
+    assert by_case["Comparison/by-hand-strings-not-equal/string"] is Outcome.PASSED
 
 
 def test_a_backend_with_right_strings_passes() -> None:

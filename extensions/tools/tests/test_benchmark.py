@@ -109,9 +109,9 @@ def test_a_batch_that_the_file_fixes_is_measured_all_the_same(
 ) -> None:
     options = ["--backends", "CpuRef", "--batch", "1,4", "--layers", "--json"]
     assert main(["benchmark", MODEL, *options, *QUICK]) == 0
-    one, four = json.loads(capsys.readouterr().out)["subjects"]
-    assert (one["items"], four["items"]) == (1, 4)
-    assert four["memory"]["arena_bytes"] > 2 * one["memory"]["arena_bytes"]
+    single, four = json.loads(capsys.readouterr().out)["subjects"]
+    assert (single["items"], four["items"]) == (1, 4)
+    assert four["memory"]["arena_bytes"] > 2 * single["memory"]["arena_bytes"]
     assert len(four["layers"]) == 10
 
 
@@ -172,8 +172,8 @@ def test_batches_and_shapes_of_open_models_are_measured_beside_each_other(
     FILES["open.tflite"](path)
     options = ["--backends", "CpuRef", "--batch", "1,3", "--json", *QUICK]
     assert main(["benchmark", str(path), *options]) == 0
-    one, three = json.loads(capsys.readouterr().out)["subjects"]
-    assert (one["name"], one["items"]) == ("batch 1", 1)
+    single, three = json.loads(capsys.readouterr().out)["subjects"]
+    assert (single["name"], single["items"]) == ("batch 1", 1)
     assert (three["name"], three["items"]) == ("batch 3", 3)
     per_run = 1000 / three["latency"]["mean_ms"]
     assert three["per_second"] == pytest.approx(3 * per_run, rel=0.05)
@@ -196,14 +196,14 @@ def test_variants_are_measured_beside_the_model_as_it_is() -> None:
 
 
 def test_every_combination_is_a_subject_with_a_name_of_its_own() -> None:
-    found = chosen(
+    subjects = chosen(
         backend_lists=[("NumbaAcc", "CpuRef"), ("CpuRef",)],
         threads=[1, 2],
         callers=[1, 8],
         peers=("litert",),
     )
-    names = name_subjects(found)
-    assert len(found) == len(set(names)) == 12
+    names = name_subjects(subjects)
+    assert len(subjects) == len(set(names)) == 12
     assert names[1] == "NumbaAcc > CpuRef, 1 thread, 8 callers"
     assert names[-1] == "litert, 2 threads, 8 callers"
 

@@ -134,15 +134,15 @@ def test_declared_facts_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[
     options = declaring(tmp_path)
     assert main(["devices", *options, "--json"]) == 0
     devices = json.loads(capsys.readouterr().out)["devices"]
-    (found,) = [device for device in devices if device["backend"] == "Declarer"]
-    assert found["feature_level"] == 29
-    assert (found["num_cache_files"], found["num_data_cache_files"]) == (0, 0)
-    assert (found["device"], found["other_devices"]) == ("npu0", ["npu1"])
-    assert found["free_bytes"] == 3 << 20
-    assert found["numerics"]["keeps_nan"] is True
-    assert found["figures_source"] == "declared"
-    assert found["figures"]["tensors"]["FLOAT32"]["exec_time"] == 0.0625
-    assert found["figures"]["extensions"]["com.acme.math.QUANT64"]["power_usage"] == 4.5
+    (facts,) = [device for device in devices if device["backend"] == "Declarer"]
+    assert facts["feature_level"] == 29
+    assert (facts["num_cache_files"], facts["num_data_cache_files"]) == (0, 0)
+    assert (facts["device"], facts["other_devices"]) == ("npu0", ["npu1"])
+    assert facts["free_bytes"] == 3 << 20
+    assert facts["numerics"]["keeps_nan"] is True
+    assert facts["figures_source"] == "declared"
+    assert facts["figures"]["tensors"]["FLOAT32"]["exec_time"] == 0.0625
+    assert facts["figures"]["extensions"]["com.acme.math.QUANT64"]["power_usage"] == 4.5
     assert main(["devices", *options]) == 0
     shown = capsys.readouterr().out
     assert "cache files: 0, of data: 0" in shown

@@ -61,10 +61,10 @@ def test_a_folder_of_pictures_makes_a_model_and_a_report(
     assert "has no integer form" in out
     image = np.random.default_rng(1).uniform(-0.5, 0.5, (1, 4, 4, 3)).astype(np.float32)
     with (
-        armpy.load(output, backends=["CpuRef"]) as made,
+        armpy.load(output, backends=["CpuRef"]) as quantized,
         armpy.load(float_model, backends=["CpuRef"]) as model,
     ):
-        np.testing.assert_allclose(made(image), model(image), atol=0.15)
+        np.testing.assert_allclose(quantized(image), model(image), atol=0.15)
 
 
 def test_json_has_every_layer_and_the_files(
@@ -84,11 +84,11 @@ def test_json_has_every_layer_and_the_files(
         "4",
     ]
     assert main(["quantize", float_model, *arguments]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert (found["scheme"], found["num_samples"]) == ("int8", 4)
-    assert [one["operation"] for one in found["layers"]] == ["Convolution2d", "ElementwiseUnary"]
-    assert [one["precision"] for one in found["layers"]] == ["int8", "float32"]
-    assert found["output_bytes"] == Path(output).stat().st_size
+    document = json.loads(capsys.readouterr().out)
+    assert (document["scheme"], document["num_samples"]) == ("int8", 4)
+    assert [row["operation"] for row in document["layers"]] == ["Convolution2d", "ElementwiseUnary"]
+    assert [row["precision"] for row in document["layers"]] == ["int8", "float32"]
+    assert document["output_bytes"] == Path(output).stat().st_size
 
 
 def test_a_folder_without_pictures_is_refused(

@@ -60,12 +60,12 @@ def test_a_run_as_a_document_has_its_placement_as_data() -> None:
     placed = PlacementReport(
         "in words", 3, {"A": 1, "B": 2}, 2, 2, 1, 64, "preference", "order", 1, 0, (refused,)
     )
-    found = run_document("m.tflite", RunReport("x", "in words", {}, (OUTPUT,), placed=placed))
-    placement = found["placement"]
+    document = run_document("m.tflite", RunReport("x", "in words", {}, (OUTPUT,), placed=placed))
+    placement = document["placement"]
     assert isinstance(placement, dict)
     assert (placement["text"], placement["layers_by_backend"]) == ("in words", {"A": 1, "B": 2})
     assert placement["refusals"][0]["reason"] == "rank 5 is not supported"
-    assert "placed" not in found
+    assert "placed" not in document
 
 
 def test_an_output_without_elements_is_printed_without_figures(

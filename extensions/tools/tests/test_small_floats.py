@@ -48,8 +48,8 @@ def numbers(name: str) -> npt.NDArray[np.float32]:
 
 def as_library(values: npt.NDArray[np.float32], name: str) -> npt.NDArray[Any]:
     """Bit patterns that ml_dtypes makes."""
-    made = values.astype(getattr(ml_dtypes, FORMATS[name]))
-    bits: npt.NDArray[Any] = made.view(np.uint16 if name == "BFLOAT16" else np.uint8)
+    converted = values.astype(getattr(ml_dtypes, FORMATS[name]))
+    bits: npt.NDArray[Any] = converted.view(np.uint16 if name == "BFLOAT16" else np.uint8)
     return bits
 
 
@@ -64,10 +64,10 @@ def test_numbers_and_ties_and_what_is_next_to_them_round_as_in_ml_dtypes(name: s
     values = numbers(name)
     if name == "FLOAT8_E8M0":
         values = values[values >= 2.0**-126]  # the library rounds all subnormals up
-    made, wanted = float_bits(values, name, saturate=False), as_library(values, name)
+    bits, wanted = float_bits(values, name, saturate=False), as_library(values, name)
     is_nan = np.isnan(float_values(wanted, name))
-    np.testing.assert_array_equal(np.isnan(float_values(made, name)), is_nan)
-    np.testing.assert_array_equal(made[~is_nan], wanted[~is_nan])
+    np.testing.assert_array_equal(np.isnan(float_values(bits, name)), is_nan)
+    np.testing.assert_array_equal(bits[~is_nan], wanted[~is_nan])
 
 
 @pytest.mark.parametrize(
@@ -92,8 +92,8 @@ def test_what_is_too_large_becomes_the_largest_number(name: str, largest: float)
 )
 def test_powers_of_two_round_up_and_down(rounding: str, exponents: list[int] | None) -> None:
     values = np.array([1.0, 1.25, 1.5, 2.0, 0.875], np.float32)
-    made = float_bits(values, "FLOAT8_E8M0", rounding=rounding)
-    np.testing.assert_array_equal(made, exponents or [127, 127, 128, 128, 127])
+    bits = float_bits(values, "FLOAT8_E8M0", rounding=rounding)
+    np.testing.assert_array_equal(bits, exponents or [127, 127, 128, 128, 127])
 
 
 @pytest.mark.parametrize("name", FORMATS)

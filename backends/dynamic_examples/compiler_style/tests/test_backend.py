@@ -70,8 +70,8 @@ def test_a_compiled_file_brings_its_programs_and_leaves_the_rest_as_it_was(tmp_p
     saved = Model(net)
     saved.save(tmp_path / "both.armpy")
     loaded = load(tmp_path / "both.armpy")
-    given = np.array([[3, -3]], np.float32)
-    np.testing.assert_array_equal(loaded(given), saved(given))
+    row = np.array([[3, -3]], np.float32)
+    np.testing.assert_array_equal(loaded(row), saved(row))
     assert placed(loaded) == placed(saved)
     placement = loaded.placement
     assert placement is not None
@@ -88,8 +88,8 @@ def test_a_program_of_another_version_is_compiled_again(
     saved.save(tmp_path / "one.armpy")
     monkeypatch.setattr("armpy_example_compiler.files._FORMAT", 2)
     loaded = load(tmp_path / "one.armpy")
-    given = np.array([[3, -3]], np.float32)
-    np.testing.assert_array_equal(loaded(given), saved(given))
+    row = np.array([[3, -3]], np.float32)
+    np.testing.assert_array_equal(loaded(row), saved(row))
     placement = loaded.placement
     assert placement is not None
     assert placement.cache_uses  # the file's, and what the core has kept of the same layers

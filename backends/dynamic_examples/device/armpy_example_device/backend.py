@@ -108,13 +108,13 @@ class ExampleDeviceBackend(IBackendInternal):
         """A backend with a device of its own, as this one may serve other runtimes."""
         if self._given is not None:
             return self
-        made = type(self)()
-        made._device = Device(
+        backend = type(self)()
+        backend._device = Device(
             int(options["memory_bytes"]),
             str(options["faults"]),
             is_mappable=bool(options["mappable_memory"]),
         )
-        return made
+        return backend
 
     @property
     def device(self) -> Device:

@@ -56,22 +56,22 @@ ACTIVATIONS: dict[ActivationFunction, Callable[[Activation, Reals], Reals]] = {
 
 def kernel(operation: Operation, inputs: Sequence[Tensor | None], output: Tensor) -> Tiles:
     """The tiles of an operation; the output is written completely when they are through."""
-    given = [tensor for tensor in inputs if tensor is not None]
+    tensors = [tensor for tensor in inputs if tensor is not None]
     match operation:
         case ElementwiseBinary():
-            return _binary(operation, given[0], given[1], output)
+            return _binary(operation, tensors[0], tensors[1], output)
         case Activation():
-            return _activation(operation, given[0], output)
+            return _activation(operation, tensors[0], output)
         case Softmax():
-            return _softmax(operation, given[0], output)
+            return _softmax(operation, tensors[0], output)
         case Reshape():
-            return _reshape(given[0], output)
+            return _reshape(tensors[0], output)
         case FullyConnected():
-            return _fully_connected(operation, given, output)
+            return _fully_connected(operation, tensors, output)
         case Convolution2d():
-            return _convolution(operation, given, output)
+            return _convolution(operation, tensors, output)
         case Pooling2d():
-            return _pooling(operation, given[0], output)
+            return _pooling(operation, tensors[0], output)
     raise UnimplementedError("the device has no kernel for it", where=operation.name)
 
 
@@ -151,38 +151,38 @@ def _reshape(source: Tensor, output: Tensor) -> Tiles:
         yield
 
 
-def _weights(given: Sequence[Tensor]) -> tuple[Reals, Reals]:
+def _weights(tensors: Sequence[Tensor]) -> tuple[Reals, Reals]:
     """Weights as real numbers, shape (units, ...), and the bias, shape (units,) or ()."""
-    source, weights = given[0][0], given[1][0]
-    matrix = decoded(*given[1])
-    if len(given) < 3:
+    source, weights = tensors[0][0], tensors[1][0]
+    matrix = decoded(*tensors[1])
+    if len(tensors) < 3:
         return matrix, np.zeros((), matrix.dtype)
-    bias = given[2][1]
+    bias = tensors[2][1]
     if weights.quantization is not None:  # of int32, with the scale that products have
         return matrix, bias * (source.scale * np.array(weights.quantization.scales))
     return matrix, bias
 
 
-def _fully_connected(operation: FullyConnected, given: Sequence[Tensor], output: Tensor) -> Tiles:
+def _fully_connected(operation: FullyConnected, tensors: Sequence[Tensor], output: Tensor) -> Tiles:
     """Vectors times a matrix."""
-    matrix, bias = _weights(given)
+    matrix, bias = _weights(tensors)
     units, depth = matrix.shape
-    rows, targets = given[0][1].reshape(-1, depth), (output[0], output[1].reshape(-1, units))
+    rows, targets = tensors[0][1].reshape(-1, depth), (output[0], output[1].reshape(-1, units))
     yield
     for row in range(len(rows)):
-        vector = decoded(given[0][0], rows[row])
+        vector = decoded(tensors[0][0], rows[row])
         for part in _parts(units, depth):
             sums = matrix[part] @ vector + (bias[part] if bias.ndim and bias.size > 1 else bias)
             store(targets, (row, part), sums, operation.activation.bounds)
             yield
 
 
-def _convolution(operation: Convolution2d, given: Sequence[Tensor], output: Tensor) -> Tiles:
+def _convolution(operation: Convolution2d, tensors: Sequence[Tensor], output: Tensor) -> Tiles:
     """Windows times filters, some rows of windows at a time."""
-    filters, bias = _weights(given)
+    filters, bias = _weights(tensors)
     kernel_size = filters.shape[1:3]
     matrix = filters.transpose(0, 3, 1, 2).reshape(len(filters), -1).T
-    source = decoded(*given[0])
+    source = decoded(*tensors[0])
     windows = _windows(operation, source, kernel_size, operation.dilation, 0.0)
     yield
     for image, out in zip(windows, output[1], strict=True):

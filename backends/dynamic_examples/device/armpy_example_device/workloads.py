@@ -61,8 +61,8 @@ class DeviceWorkload(IWorkload):
         self, inputs: Inputs, outputs: Outputs
     ) -> tuple[list[RegisteredTensorHandle | None], list[RegisteredTensorHandle]]:
         """The tensors where the device can use them."""
-        given = [None if handle is None else self._usable(handle) for handle in inputs]
-        return given, [self._usable(handle) for handle in outputs]
+        input_handles = [None if handle is None else self._usable(handle) for handle in inputs]
+        return input_handles, [self._usable(handle) for handle in outputs]
 
     def _usable(self, handle: ITensorHandle) -> RegisteredTensorHandle:
         """A tensor where the device can use it; host memory is registered."""
@@ -84,12 +84,14 @@ class DeviceWorkload(IWorkload):
         cancellation: Cancellation | None,
     ) -> ICompletion:
         """Enqueue the command, which keeps the tensors' memory."""
-        given = [None if handle is None else (handle.info, handle.on_device) for handle in inputs]
-        made = (outputs[0].info, outputs[0].on_device)
+        input_tensors = [
+            None if handle is None else (handle.info, handle.on_device) for handle in inputs
+        ]
+        output_tensor = (outputs[0].info, outputs[0].on_device)
         command = Command(
             self._name,
-            partial(kernel, self._operation, given, made),
-            made[1],
+            partial(kernel, self._operation, input_tensors, output_tensor),
+            output_tensor[1],
             cancellation,
             self._transfers.report,
             keep_alive=(*inputs, *outputs),

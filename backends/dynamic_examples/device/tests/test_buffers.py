@@ -33,10 +33,10 @@ def device() -> Device:
 
 @pytest.fixture
 def manager(device: Device) -> Iterator[DeviceManager]:
-    found = BackendRegistry.discover()
+    installed = BackendRegistry.discover()
     registry = BackendRegistry()
     registry.register("ExampleDevice", lambda: ExampleDeviceBackend(device))
-    registry.register("CpuRef", lambda: found.get("CpuRef"))
+    registry.register("CpuRef", lambda: installed.get("CpuRef"))
     options = RuntimeOptions(backends=["ExampleDevice", "CpuRef"], registry=registry)
     with DeviceManager(options) as manager:
         yield manager
@@ -60,20 +60,20 @@ def test_a_tensor_stays_on_the_device_between_networks(
         desc.add_input_role(compilation, 0, 1.0)
         desc.add_output_role(compilation, 0, 1.0)
     desc.finish()
-    one, other = Memory.create_from_desc(desc), Memory.create_from_desc(desc)
-    assert one.device == "ExampleDevice"
+    source, other = Memory.create_from_desc(desc), Memory.create_from_desc(desc)
+    assert source.device == "ExampleDevice"
     numbers = Memory.shared(16)
     numbers.data[:] = np.float32([1, 2, 3, 4]).tobytes()
-    Memory.copy(numbers, one)
+    Memory.copy(numbers, source)
     before = device.counters.uploads, device.counters.downloads
     for number in range(6):
         execution = Execution((first, second)[number % 2])
-        execution.set_input_from_memory(0, one, 0, 0)
+        execution.set_input_from_memory(0, source, 0, 0)
         execution.set_output_from_memory(0, other, 0, 0)
         execution.compute()
-        one, other = other, one
+        source, other = other, source
     assert (device.counters.uploads, device.counters.downloads) == before
-    Memory.copy(one, numbers)
+    Memory.copy(source, numbers)
     assert np.frombuffer(numbers.data, np.float32).tolist() == [64, 128, 192, 256]
 
 

@@ -284,7 +284,7 @@ def test_workloads_refuse_tensors_that_are_not_where_the_device_could_use_them(
 def test_what_is_enqueued_runs_while_the_host_goes_on(
     device: Device, factory: DeviceHandleFactory
 ) -> None:
-    one = factory.create_constant_handle(INFO, np.ones(4, np.float32))
+    constant = factory.create_constant_handle(INFO, np.ones(4, np.float32))
     handles = [factory.create_tensor_handle(INFO, NO_MEMORY) for _ in range(3)]
     layer = workload(device)
     may_go_on = threading.Event()
@@ -294,7 +294,7 @@ def test_what_is_enqueued_runs_while_the_host_goes_on(
         yield
 
     device.queue.submit(Command("wait", wait, np.zeros(1, np.float32)))
-    before = [one, *handles]
+    before = [constant, *handles]
     completions = [layer.enqueue([a, a], [b]) for a, b in zip(before, handles, strict=False)]
     assert all(completion is not None and not completion.wait(0) for completion in completions)
     may_go_on.set()

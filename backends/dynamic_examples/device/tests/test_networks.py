@@ -42,11 +42,11 @@ NEG = ElementwiseUnary(UnaryOperation.NEG)
 
 def runtime_on(device: Device, **options: object) -> Runtime:
     """A runtime that prefers a device which the test holds."""
-    found = BackendRegistry.discover()
+    installed = BackendRegistry.discover()
     registry = BackendRegistry()
     registry.register(DEVICE, lambda: ExampleDeviceBackend(device))
     for name in (OTHER, "CpuRef"):
-        registry.register(name, lambda name=name: found.get(name))  # type: ignore[misc]
+        registry.register(name, lambda name=name: installed.get(name))  # type: ignore[misc]
     chosen = RuntimeOptions(backends=[DEVICE, OTHER, "CpuRef"], registry=registry)
     return Runtime(replace(chosen, **options))  # type: ignore[arg-type]  # checked at run time
 
@@ -80,11 +80,11 @@ def chain(*operations: Activation | ElementwiseUnary, size: int = 4) -> Network:
 @contextmanager
 def counted(device: Device) -> Iterator[list[int]]:
     """Uploads and downloads of a block, when it has ended."""
-    made: list[int] = []
+    transfers: list[int] = []
     before = replace(device.counters)
-    yield made
+    yield transfers
     after = device.counters
-    made += [after.uploads - before.uploads, after.downloads - before.downloads]
+    transfers += [after.uploads - before.uploads, after.downloads - before.downloads]
 
 
 @pytest.fixture
@@ -244,10 +244,10 @@ def test_layers_that_follow_each_other_are_under_way_at_once(device: Device) -> 
     with held(device) as may_go_on:
 
         def watched(command: Command) -> Completion:
-            made = submit(command)
+            completion = submit(command)
             if len(device.queue._waiting) == 5:
                 may_go_on.set()
-            return made
+            return completion
 
         device.queue.submit = watched  # type: ignore[method-assign]
         assert model(X).tolist() == [0, 2, 0, 4]
@@ -271,15 +271,15 @@ def test_arrays_of_the_caller_s_are_used_where_they_lie_if_the_network_says_so(
 def test_inputs_and_outputs_in_shared_memory_make_no_transfers(device: Device) -> None:
     model = Model(chain(RELU, RELU), runtime_on(device))
     source, target = ExternalMemory.shared(X.nbytes), ExternalMemory.shared(X.nbytes)
-    given, made = (memory.map().view(np.float32) for memory in (source, target))
+    input_view, output_view = (memory.map().view(np.float32) for memory in (source, target))
     inputs = model.import_inputs({"x": source})
     outputs = model.import_outputs({"y": target})
     for factor in (1, 2):
-        given[:] = factor * X
+        input_view[:] = factor * X
         with counted(device) as transfers:
             model.run(inputs, outputs)
         assert transfers == [0, 0]
-        assert made.tolist() == [0, 2 * factor, 0, 4 * factor]
+        assert output_view.tolist() == [0, 2 * factor, 0, 4 * factor]
 
 
 def test_a_runtime_s_options_make_its_device() -> None:

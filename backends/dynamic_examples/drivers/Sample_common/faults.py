@@ -41,10 +41,10 @@ def _hang(_: str) -> None:
 
 def _eat(_: str) -> None:
     """Take memory and use it, until there is no more or it is enough."""
-    taken = []
+    pieces = []
     for _number in range(EATEN_BYTES >> 24):
-        taken.append(np.ones(1 << 24, np.uint8))
-    raise MemoryError(f"{len(taken)} pieces of 16 MiB were not enough")
+        pieces.append(np.ones(1 << 24, np.uint8))
+    raise MemoryError(f"{len(pieces)} pieces of 16 MiB were not enough")
 
 
 DISASTERS: dict[str, Callable[[str], object]] = {

@@ -80,8 +80,8 @@ def _pattern(
     net = Network(name)
     values = [net.input(f"{index}", info) for index, info in enumerate(inputs)]
     net.output("y", net.add(operation, *values, output=output))
-    given = [{str(i): np.asarray(a) for i, a in enumerate(e[0])} for e in (first, second)]
-    return Pattern(name, net, given[0], {"y": first[1]}, (given[1], {"y": second[1]}))
+    feeds = [{str(i): np.asarray(a) for i, a in enumerate(e[0])} for e in (first, second)]
+    return Pattern(name, net, feeds[0], {"y": first[1]}, (feeds[1], {"y": second[1]}))
 
 
 def _floats(values: list[float]) -> Array:

@@ -69,10 +69,10 @@ class FloatLstm(LstmCell):
         forget = activate(self._gate("forget", share, hidden, cell), sigmoid)
         candidate = activate(self._gate("cell", share, hidden, cell), operation.activation)
         if "input" in self._gates:
-            taken = activate(self._gate("input", share, hidden, cell), sigmoid)
+            update = activate(self._gate("input", share, hidden, cell), sigmoid)
         else:
-            taken = np.float32(1) - forget
-        cell = _clip(forget * cell + taken * candidate, operation.cell_clip)
+            update = np.float32(1) - forget
+        cell = _clip(forget * cell + update * candidate, operation.cell_clip)
         passed = activate(self._gate("output", share, hidden, cell), sigmoid)
         return self._project(passed * activate(cell, operation.activation)), cell
 

@@ -245,11 +245,11 @@ class IntegerLstm(LstmCell):
         forget = sigmoid(gates["forget"].values(share["forget"], hidden, cell))
         candidate = tanh(gates["cell"].values(share["cell"], hidden, cell), 3)
         if "input" in gates:
-            taken = sigmoid(gates["input"].values(share["input"], hidden, cell))
+            update = sigmoid(gates["input"].values(share["input"], hidden, cell))
         else:
-            taken = LARGEST - forget
+            update = LARGEST - forget
         cell = shifted_product(forget, cell, 15)
-        cell = saturate(cell + shifted_product(taken, candidate, 30 + self._cell_exponent))
+        cell = saturate(cell + shifted_product(update, candidate, 30 + self._cell_exponent))
         if self._cell_clip > 0:
             np.clip(cell, -self._cell_clip, self._cell_clip, out=cell)
         passed = sigmoid(gates["output"].values(share["output"], hidden, cell))

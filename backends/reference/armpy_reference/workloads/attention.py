@@ -65,12 +65,12 @@ class AttentionWorkload(ReferenceWorkload[Attention]):
             seen &= distance <= operation.right_window
         if lengths is not None:
             seen &= np.arange(keys) < lengths.reshape(-1, 1, 1, 1)
-        given: Array = np.zeros((), scores.dtype)
+        bias: Array = np.zeros((), scores.dtype)
         if mask is not None and mask.dtype == np.bool_:
             seen = seen & mask
         elif mask is not None:
-            given = mask.astype(scores.dtype)
-        return np.where(seen, given, scores.dtype.type(-np.inf))
+            bias = mask.astype(scores.dtype)
+        return np.where(seen, bias, scores.dtype.type(-np.inf))
 
 
 def _wide(array: Array) -> Array:
@@ -94,7 +94,7 @@ def _gathered(probabilities: Array, value: Array, seen: Array) -> Array:
 def _softmax(scores: Array) -> Array:
     """Softmax along the last axis; 0 where all is -infinity."""
     largest = scores.max(axis=-1, keepdims=True, initial=-np.inf)
-    found: Array = np.exp(scores - np.where(np.isneginf(largest), 0, largest).astype(scores.dtype))
-    total = found.sum(axis=-1, keepdims=True)
-    found /= np.where(total == 0, 1, total).astype(scores.dtype)
-    return found
+    powers: Array = np.exp(scores - np.where(np.isneginf(largest), 0, largest).astype(scores.dtype))
+    total = powers.sum(axis=-1, keepdims=True)
+    powers /= np.where(total == 0, 1, total).astype(scores.dtype)
+    return powers

@@ -25,5 +25,5 @@ class BitCastWorkload(ReferenceWorkload[BitCast]):
                 bits = np.where(bits > highest, bits - (1 << target.bits), bits)
             out[...] = bits.astype(out.dtype)
             return
-        given = np.ascontiguousarray(inputs[0])
-        out[...] = np.frombuffer(given.tobytes(), out.dtype).reshape(out.shape)
+        source = np.ascontiguousarray(inputs[0])
+        out[...] = np.frombuffer(source.tobytes(), out.dtype).reshape(out.shape)

@@ -42,12 +42,12 @@ class BoxWithNmsLimitWorkload(ReferenceWorkload[BoxWithNmsLimit]):
 
     def _choose(self, scores: Float32Array, boxes: Float32Array) -> Indices:
         """Rows and classes (m, 2) of the boxes chosen in one image; lowers scores in place."""
-        found = [
+        candidates = [
             np.stack([rows, np.full_like(rows, c)], axis=1)
             for c in range(1, scores.shape[1])
             for rows in [self._suppress(scores[:, c], boxes[:, c])]
         ]
-        chosen = np.concatenate(found)
+        chosen = np.concatenate(candidates)
         limit = self.operation.max_detections
         if 0 <= limit < len(chosen):
             chosen = chosen[falling(scores[tuple(chosen.T)])[:limit]]

@@ -45,7 +45,9 @@ class DecisionTreesWorkload(ReferenceWorkload[DecisionTrees]):
             for kind in kinds:
                 compare = _COMPARE.get(kind)
                 if compare is not None:
-                    found = compare(value, thresholds[node])
-                    is_so |= found if len(kinds) == 1 else found & (comparisons[node] == kind)
+                    comparison = compare(value, thresholds[node])
+                    is_so |= (
+                        comparison if len(kinds) == 1 else comparison & (comparisons[node] == kind)
+                    )
             at[inside] = np.where(is_so, if_true[node], if_false[node])
         outputs[0][...] = np.where(at < 0, -1 - at, 0).reshape(outputs[0].shape)

@@ -45,11 +45,13 @@ class DetectionPostProcessWorkload(ReferenceWorkload[DetectionPostProcess]):
             boxes = self._decoded(encodings[image], anchors)
             class_scores = scores[image, :, background:]
             choose = self._choose_by_class if operation.use_regular_nms else self._choose_by_box
-            found = choose(boxes, class_scores)
-            boxes_out[image, found.rows] = boxes[found.anchors]
-            classes_out[image, found.rows] = found.classes + first_label
-            scores_out[image, found.rows] = class_scores[found.anchors, found.classes]
-            counts_out[image] = found.count
+            detections = choose(boxes, class_scores)
+            boxes_out[image, detections.rows] = boxes[detections.anchors]
+            classes_out[image, detections.rows] = detections.classes + first_label
+            scores_out[image, detections.rows] = class_scores[
+                detections.anchors, detections.classes
+            ]
+            counts_out[image] = detections.count
 
     def _decoded(self, encodings: Float32Array, anchors: Float32Array) -> Float32Array:
         """Corners y1, x1, y2, x2 (n, 4)."""
@@ -67,12 +69,12 @@ class DetectionPostProcessWorkload(ReferenceWorkload[DetectionPostProcess]):
     def _choose_by_class(self, boxes: Float32Array, scores: Float32Array) -> Detections:
         """Regular non-maximum suppression: the best boxes of each class, and the best of those."""
         operation = self.operation
-        found = [
+        by_class = [
             self._suppress(boxes, scores[:, c], operation.detections_per_class)
             for c in range(scores.shape[1])
         ]
-        anchors = np.concatenate(found)
-        classes = np.repeat(np.arange(len(found)), [len(part) for part in found])
+        anchors = np.concatenate(by_class)
+        classes = np.repeat(np.arange(len(by_class)), [len(part) for part in by_class])
         best = falling(scores[anchors, classes])[: operation.max_detections]
         return Detections(np.arange(len(best)), anchors[best], classes[best], len(best))
 

@@ -16,19 +16,19 @@ class DftWorkload(ReferenceWorkload[Dft]):
 
     def compute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """All signals at once."""
-        operation, given = self.operation, inputs[0]
+        operation, array = self.operation, inputs[0]
         if not outputs[0].size:
             return
-        axis = operation.axis % given.ndim
-        length = operation.resolved_length(given.shape[axis])
-        numbers: Array = given[..., 0].astype(np.promote_types(given.dtype, np.float32))
-        if given.shape[-1] == 2:
-            numbers = numbers + 1j * given[..., 1]
+        axis = operation.axis % array.ndim
+        length = operation.resolved_length(array.shape[axis])
+        numbers: Array = array[..., 0].astype(np.promote_types(array.dtype, np.float32))
+        if array.shape[-1] == 2:
+            numbers = numbers + 1j * array[..., 1]
         if operation.is_inverse and operation.is_onesided:
             outputs[0][..., 0] = np.fft.irfft(numbers, length, axis)
             return
         transform = np.fft.ifft if operation.is_inverse else np.fft.fft
-        found = transform(numbers, length, axis)
+        spectrum = transform(numbers, length, axis)
         if not operation.is_inverse and operation.is_onesided:
-            found = found.take(range(outputs[0].shape[axis]), axis)
-        outputs[0][..., 0], outputs[0][..., 1] = found.real, found.imag
+            spectrum = spectrum.take(range(outputs[0].shape[axis]), axis)
+        outputs[0][..., 0], outputs[0][..., 1] = spectrum.real, spectrum.imag

@@ -73,10 +73,10 @@ def _rsqrt(values: Array, out: Array | None = None) -> Array:
 
 def _erf(values: Array, out: Array | None = None) -> Array:
     """The error function."""
-    found = erf(values)
+    errors = erf(values)
     if out is not None:
-        out[...] = found
-    return found
+        out[...] = errors
+    return errors
 
 
 _FUNCTIONS: dict[UnaryOperation, Callable[..., Any]] = {

@@ -20,8 +20,8 @@ class HashtableLookupWorkload(ReferenceWorkload[HashtableLookup]):
         out, hits = outputs
         out[...] = "" if out.dtype.hasobject else 0
         at = np.searchsorted(keys, lookups)
-        found = np.zeros(len(lookups), bool)
+        is_hit = np.zeros(len(lookups), bool)
         inside = at < len(keys)
-        found[inside] = keys[at[inside]] == lookups[inside]
-        out[found] = values[at[found]]
-        hits[...] = found
+        is_hit[inside] = keys[at[inside]] == lookups[inside]
+        out[is_hit] = values[at[is_hit]]
+        hits[...] = is_hit

@@ -53,8 +53,10 @@ def _surroundings(maps: Float32Array, peak: Array) -> Float32Array:
     around = last - np.abs(last - around)
     columns, rows = around[..., 0, None, :], around[..., 1, :, None]
     regions, keypoints = np.ogrid[: maps.shape[0], : maps.shape[1]]
-    found: Float32Array = maps[regions[..., None, None], keypoints[..., None, None], rows, columns]
-    return found
+    regions_around: Float32Array = maps[
+        regions[..., None, None], keypoints[..., None, None], rows, columns
+    ]
+    return regions_around
 
 
 def refine(grid: Float32Array, tolerance: np.float32) -> tuple[Float32Array, Float32Array]:

@@ -19,13 +19,13 @@ class NonMaxSuppressionWorkload(ReferenceWorkload[NonMaxSuppression]):
 
     def compute_dynamic(self, inputs: Sequence[Array]) -> Sequence[Array]:
         """Compute in float32."""
-        found = [
+        boxes_chosen = [
             (image, label, box)
             for image, (boxes, scores) in enumerate(zip(*inputs, strict=True))
             for label, row in enumerate(scores)
             for box in self._chosen(self._corners(boxes), row)
         ]
-        return (np.array(found, np.int64).reshape(-1, 3),)
+        return (np.array(boxes_chosen, np.int64).reshape(-1, 3),)
 
     def _corners(self, boxes: Array) -> Array:
         """Lowest and highest coordinates of boxes, shape (s, 2, 2)."""

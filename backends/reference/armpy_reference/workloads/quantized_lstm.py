@@ -50,10 +50,10 @@ class QuantizedLstmWorkload(ReferenceWorkload[QuantizedLstm]):
         data = np.concatenate([named["input"], named["output_state_in"]], axis=1)
         centred = data.astype(np.float64) - _DATA_ZERO_POINT
         gates = {gate: self._gate(gate, centred, named) for gate in GATES}
-        taken = multiply_high(sigmoid(gates["input"]), tanh(gates["cell"], 3), bits=16)
-        rounding_shift_right(taken, _CELL_INTEGER_BITS, out=taken)
-        kept = multiply_high(sigmoid(gates["forget"]), named["cell_state_in"], bits=16)
-        cell = saturate(taken + kept)
+        gain = multiply_high(sigmoid(gates["input"]), tanh(gates["cell"], 3), bits=16)
+        rounding_shift_right(gain, _CELL_INTEGER_BITS, out=gain)
+        carried = multiply_high(sigmoid(gates["forget"]), named["cell_state_in"], bits=16)
+        cell = saturate(gain + carried)
         passed = tanh(saturate(2 * cell), _CELL_INTEGER_BITS - 1)
         output = multiply_high(sigmoid(gates["output"]), passed, bits=16)
         rounding_shift_right(output, _OUTPUT_SHIFT, out=output)

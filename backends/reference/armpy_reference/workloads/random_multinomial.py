@@ -22,8 +22,8 @@ class RandomMultinomialWorkload(ReferenceWorkload[RandomMultinomial]):
         uniform = philox_uniform(seed, stream, out.size).reshape(out.shape)
         for row, numbers, target in zip(logits, uniform, out, strict=True):
             sums = np.cumsum(_weights(row))
-            found = np.searchsorted(sums, numbers * sums[-1], side="right")
-            target[...] = np.minimum(found, len(row) - 1)
+            classes = np.searchsorted(sums, numbers * sums[-1], side="right")
+            target[...] = np.minimum(classes, len(row) - 1)
 
 
 def _weights(logits: Array) -> Array:

@@ -41,8 +41,8 @@ class RecurrentSequenceWorkload(ReferenceWorkload[RecurrentSequence]):
         functions = operation.functions or operation.cell.functions
         zeros = (0.0,) * len(functions)
         self._functions = [
-            self._function(number, *given)
-            for number, given in enumerate(
+            self._function(number, *arguments)
+            for number, arguments in enumerate(
                 zip(functions, operation.alphas or zeros, operation.betas or zeros, strict=True)
             )
         ]
@@ -73,9 +73,9 @@ class RecurrentSequenceWorkload(ReferenceWorkload[RecurrentSequence]):
         for step in range(times):
             active = np.flatnonzero(step < lengths)
             at = lengths[active] - 1 - step if self.operation.is_reversed else step
-            found = self._step(named, share[at, active], hidden[active], cell[active])
-            hidden[active], cell[active] = found
-            outputs[0][at, active] = found[0]
+            states = self._step(named, share[at, active], hidden[active], cell[active])
+            hidden[active], cell[active] = states
+            outputs[0][at, active] = states[0]
         for output, state in zip(outputs[1:], (hidden, cell), strict=False):
             output[...] = state
 
@@ -105,10 +105,10 @@ class RecurrentSequenceWorkload(ReferenceWorkload[RecurrentSequence]):
         )
         last = slice(2 * units, None)
         if self.operation.resets_after:
-            kept = reset * _recurrent(named, hidden, last)
+            recurrent = reset * _recurrent(named, hidden, last)
         else:
-            kept = _recurrent(named, reset * hidden, last)
-        return (1 - update) * activate(share[:, last] + kept) + update * hidden, cell
+            recurrent = _recurrent(named, reset * hidden, last)
+        return (1 - update) * activate(share[:, last] + recurrent) + update * hidden, cell
 
     def _lstm(
         self, named: Mapping[str, Array], share: Array, hidden: Array, cell: Array
@@ -116,12 +116,12 @@ class RecurrentSequenceWorkload(ReferenceWorkload[RecurrentSequence]):
         """The new states."""
         gate, activate, let_out = self._functions
         sums = share + _recurrent(named, hidden, slice(None))
-        taken, passed, kept, candidate = np.split(sums, 4, axis=-1)
+        update, passed, retained, candidate = np.split(sums, 4, axis=-1)
         peephole = named.get("peephole", np.zeros(3 * hidden.shape[-1], sums.dtype))
         of_taken, of_passed, of_kept = np.split(peephole, 3)
-        taken = gate(taken + of_taken * cell)
-        kept = 1 - taken if self.operation.couples_gates else gate(kept + of_kept * cell)
-        cell = kept * cell + taken * activate(candidate)
+        update = gate(update + of_taken * cell)
+        retained = 1 - update if self.operation.couples_gates else gate(retained + of_kept * cell)
+        cell = retained * cell + update * activate(candidate)
         return gate(passed + of_passed * cell) * let_out(cell), cell
 
 

@@ -92,14 +92,14 @@ class ReduceWorkload(ReferenceWorkload[Reduce]):
     def _maximum(self, values: Array, out: Array) -> None:
         """NaN where there is one; the least number of the type of no elements."""
         lowest = -np.inf if values.dtype.kind == "f" else np.iinfo(values.dtype).min
-        kept = np.maximum.reduce(values, self.axes, keepdims=True, initial=lowest)
-        out[...] = kept.reshape(out.shape)
+        maxima = np.maximum.reduce(values, self.axes, keepdims=True, initial=lowest)
+        out[...] = maxima.reshape(out.shape)
 
     def _minimum(self, values: Array, out: Array) -> None:
         """NaN where there is one; the greatest number of the type of no elements."""
         highest = np.inf if values.dtype.kind == "f" else np.iinfo(values.dtype).max
-        kept = np.minimum.reduce(values, self.axes, keepdims=True, initial=highest)
-        out[...] = kept.reshape(out.shape)
+        minima = np.minimum.reduce(values, self.axes, keepdims=True, initial=highest)
+        out[...] = minima.reshape(out.shape)
 
     def _any(self, values: Array, out: Array) -> None:
         """Return whether one at least is true."""
@@ -122,8 +122,8 @@ class ReduceWorkload(ReferenceWorkload[Reduce]):
         if not values.size:
             out[...] = 0
             return
-        kept = [axis for axis in range(values.ndim) if axis not in self.axes]
-        factors = values.transpose(*self.axes, *kept).reshape(self.count, -1).astype(np.int64)
+        remaining = [axis for axis in range(values.ndim) if axis not in self.axes]
+        factors = values.transpose(*self.axes, *remaining).reshape(self.count, -1).astype(np.int64)
         factors -= self.zero_point
         rescaling = FixedPointRescaling.rounding_once(self.multiplier, _ZERO)
         product = factors[0]

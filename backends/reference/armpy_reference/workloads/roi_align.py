@@ -216,11 +216,11 @@ def _largest(image: Array, rows: FreeSamples, columns: FreeSamples) -> Array:
     # Samples that are left out beforehand are 0, as others outside of the image.
     is_whole = rows.count == counts.shape[1] and columns.count == counts.shape[3]
     least = np.float32(-np.inf if is_whole and counts.size else 0)
-    found: Array = np.full((), least, np.float32)
+    maxima: Array = np.full((), least, np.float32)
     for elements, weights in _neighbours(image, rows.samples, columns.samples, counts):
         parts = elements * weights[..., None]
-        found = np.maximum(found, parts.max(axis=(1, 3), initial=least))
-    return found
+        maxima = np.maximum(maxima, parts.max(axis=(1, 3), initial=least))
+    return maxima
 
 
 def _shares(weights: Float32Array) -> Float32Array:

@@ -35,12 +35,12 @@ class SoftNonMaxSuppressionWorkload(ReferenceWorkload[SoftNonMaxSuppression]):
         # Score, number, and how many of those chosen have lowered the score already.
         queue = [(-score, n, 0) for n, score in enumerate(scores) if score > least]
         heapify(queue)
-        found: list[int] = []
-        kept: list[np.float32] = []
-        while queue and len(found) < operation.max_boxes:
+        numbers: list[int] = []
+        final_scores: list[np.float32] = []
+        while queue and len(numbers) < operation.max_boxes:
             negative, number, done = heappop(queue)
             # Later ones are nearer, so they come first.
-            shares = _shares(corners[number], corners[found[done:][::-1]])
+            shares = _shares(corners[number], corners[numbers[done:][::-1]])
             if (shares >= limit).any():
                 continue
             score = -negative
@@ -49,11 +49,11 @@ class SoftNonMaxSuppressionWorkload(ReferenceWorkload[SoftNonMaxSuppression]):
                 if score <= least:
                     break
             if score == -negative:
-                found.append(number)
-                kept.append(score)
+                numbers.append(number)
+                final_scores.append(score)
             elif score > least:
-                heappush(queue, (-score, number, len(found)))
-        return found, kept
+                heappush(queue, (-score, number, len(numbers)))
+        return numbers, final_scores
 
 
 def _shares(box: Array, others: Array) -> Array:

@@ -44,8 +44,10 @@ class SvdfWorkload(ReferenceWorkload[Svdf]):
         memory = (*entries.shape, time.shape[1])
         old = state.reshape(memory)
         shifts_first = self.operation.shifts_state_first
-        kept = old[..., 1:] if shifts_first else old[..., :-1]
-        remembered = np.concatenate([kept.astype(entries.dtype), entries[..., np.newaxis]], axis=2)
+        history = old[..., 1:] if shifts_first else old[..., :-1]
+        remembered = np.concatenate(
+            [history.astype(entries.dtype), entries[..., np.newaxis]], axis=2
+        )
         outputs[1][...] = self._filter_memory(remembered, time, bias)
         new_state = outputs[0].reshape(memory)
         if shifts_first:

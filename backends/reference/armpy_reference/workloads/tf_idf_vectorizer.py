@@ -40,7 +40,7 @@ class TfIdfVectorizerWorkload(ReferenceWorkload[TfIdfVectorizer]):
     def _count(self, line: Sequence[int], length: int, gap: int, row: Array) -> None:
         """Count the n-grams of a length whose words are a gap apart."""
         for start in range(len(line) - gap * (length - 1)):
-            found = tuple(line[start : start + gap * (length - 1) + 1 : gap])
-            place = self._places.get(found)
+            words = tuple(line[start : start + gap * (length - 1) + 1 : gap])
+            place = self._places.get(words)
             if place is not None:
                 row[place] += 1

@@ -17,13 +17,13 @@ class UniqueWorkload(ReferenceWorkload[Unique]):
     def compute_dynamic(self, inputs: Sequence[Array]) -> Sequence[Array]:
         """Compare elements, or slices of them."""
         axis = self.operation.axis
-        found, indices, inverse, counts = np.unique(
+        values, indices, inverse, counts = np.unique(
             inputs[0], return_index=True, return_inverse=True, return_counts=True, axis=axis
         )
         inverse = inverse.reshape(-1)
         if not self.operation.is_sorted:
             order = np.argsort(indices)
-            found = np.take(found, order, 0 if axis is None else axis)
+            values = np.take(values, order, 0 if axis is None else axis)
             indices, counts = indices[order], counts[order]
             inverse = np.argsort(order)[inverse]
-        return found, *(array.astype(np.int64) for array in (indices, inverse, counts))
+        return values, *(array.astype(np.int64) for array in (indices, inverse, counts))

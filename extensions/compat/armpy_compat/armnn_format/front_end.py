@@ -26,9 +26,9 @@ def armpy_register_front_end() -> FrontEnd:
     )
 
 
-def _call(module: str, function: str, *given: object) -> Any:  # Any: what the function returns
+def _call(module: str, function: str, *arguments: object) -> Any:  # Any: what the function returns
     """Call a function of this package."""
-    return getattr(import_module(f"armpy_compat.armnn_format.{module}"), function)(*given)
+    return getattr(import_module(f"armpy_compat.armnn_format.{module}"), function)(*arguments)
 
 
 def _recognizes(data: memoryview) -> bool:

@@ -94,10 +94,10 @@ class ArmnnLayer:
         ParserError
             If the file leaves it out.
         """
-        found = self.table.table("descriptor")
-        if found is None:
+        descriptor = self.table.table("descriptor")
+        if descriptor is None:
             raise self.error("the layer has no descriptor")
-        return found
+        return descriptor
 
     def error(self, failed: str, *, expected: str = "", actual: object = "") -> ParserError:
         """An error about this layer."""
@@ -144,8 +144,8 @@ class ArmnnLayer:
         first = inputs[0]
         if operation.requantizes or first is None or _same_elements(first.info, declared):
             return self.network.add(operation, *inputs, name=self.name, output=declared)
-        kept = TensorInfo(None, declared.data_type, first.info.quantization)
-        value = self.network.add(operation, *inputs, name=self.name, output=kept)
+        output_info = TensorInfo(None, declared.data_type, first.info.quantization)
+        value = self.network.add(operation, *inputs, name=self.name, output=output_info)
         is_moved = isinstance(operation, DataMovement) and not isinstance(operation, ops.Resize)
         return self.reinterpreted(value, declared) if is_moved else self.encoded(value, declared)
 
@@ -265,7 +265,7 @@ def _same_elements(info: TensorInfo, other: TensorInfo) -> bool:
     """Compare type and quantisation; the axis of scales may move with the elements."""
     if info.data_type is not other.data_type or not info.data_type.is_quantized:
         return info.data_type is other.data_type
-    one, two = info.quantization, other.quantization
-    if one is None or two is None:
-        return one == two
-    return one.scales == two.scales and one.zero_points == two.zero_points
+    first, two = info.quantization, other.quantization
+    if first is None or two is None:
+        return first == two
+    return first.scales == two.scales and first.zero_points == two.zero_points

@@ -99,7 +99,7 @@ class _GraphParser:
                 self._values[layer.index, 0] = self._constant(layer)
                 return
             outputs = output_infos(layer.base)
-            given = ArmnnLayer(
+            armnn_layer = ArmnnLayer(
                 self._network,
                 layer.kind,
                 layer.name,
@@ -110,11 +110,11 @@ class _GraphParser:
                 self._transposed,
                 has_old_weights=not self._contents.versions.weights_layout,
             )
-            made = CONVERTERS[layer.kind](given)
-            if len(made) != len(outputs):
-                given.expect_outputs(len(made))
-            for number, (value, info) in enumerate(zip(made, outputs, strict=True)):
-                self._values[layer.index, number] = _shaped(given, value, info)
+            outputs_made = CONVERTERS[layer.kind](armnn_layer)
+            if len(outputs_made) != len(outputs):
+                armnn_layer.expect_outputs(len(outputs_made))
+            for number, (value, info) in enumerate(zip(outputs_made, outputs, strict=True)):
+                self._values[layer.index, number] = _shaped(armnn_layer, value, info)
 
     def _constant(self, layer: FileLayer) -> Value:
         """A constant; its slot says what the elements are, as long as they are as many and large.
@@ -163,9 +163,9 @@ class _GraphParser:
             )
         name = f"{layer.name}/input"
         if info.is_fully_shaped and info.shape != value.info.shape:
-            kept = TensorInfo(None, info.data_type, value.info.quantization)
+            reshaped = TensorInfo(None, info.data_type, value.info.quantization)
             value = self._network.add(
-                ops.Reshape(info.known_shape), value, name=f"{name}/Reshape", output=kept
+                ops.Reshape(info.known_shape), value, name=f"{name}/Reshape", output=reshaped
             )
         if info.data_type.is_quantized and info.quantization != value.info.quantization:
             declared = info.with_shape(value.info.shape)

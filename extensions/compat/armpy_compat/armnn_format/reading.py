@@ -211,14 +211,14 @@ def _bound(
     known = [layer for layer in layers.values() if layer.kind == kind]
     if versions.binding_ids:
         by_id = {layer.binding_id: layer for layer in known}
-        what = "binding id"
+        noun = "binding id"
     else:
         by_id = {layer.index: layer for layer in known}
-        what = "index"
+        noun = "index"
     numbers: Sequence[int] = root.numbers(field)
     for number in numbers:
         if number not in by_id:
-            raise root.error(f"{field} names an {kind} layer of {what} {number}, which is missing")
+            raise root.error(f"{field} names an {kind} layer of {noun} {number}, which is missing")
     if len(set(numbers)) < len(numbers):
         raise root.error(f"{field} names a layer twice")
     return tuple(by_id[number] for number in numbers)

@@ -36,13 +36,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     int
         The exit status: 0, or 1 if an argument, the model or an execution has failed.
     """
-    given = sys.argv[1:] if arguments is None else list(arguments)
+    words = sys.argv[1:] if arguments is None else list(arguments)
     parser = make_parser()
-    if not given:
+    if not words:
         parser.print_help()
         return 0
     try:
-        options = parser.parse_args(given)
+        options = parser.parse_args(words)
         _check(options)
         _note(options, parser)
         log("Info", f"ArmNN v{VERSION}")

@@ -180,9 +180,9 @@ class NetworkRun:
 def compared(options: argparse.Namespace, results: Results, others: Results) -> None:
     """Print how far the outputs of two runs are apart."""
     names = options.output_name or list(results[-1])
-    for one, other in zip(results, others, strict=True):
+    for left, other in zip(results, others, strict=True):
         for name in names:
-            error = byte_level_error(one[name], other[name])
+            error = byte_level_error(left[name], other[name])
             print(f"Byte level root mean square error: {error:g}", flush=True)
 
 
@@ -190,8 +190,8 @@ def _usable_backends(options: argparse.Namespace, compute: Sequence[str]) -> lis
     """Those of the wanted backends that are installed; an error if there are none."""
     with Runtime(RuntimeOptions(dynamic_backends_path=options.dynamic_backends_path)) as runtime:
         installed = runtime.get_device_spec().supported_backends
-    usable = list(dict.fromkeys(armpy_id(one) for one in compute if armpy_id(one) in installed))
-    invalid = [one for one in compute if armpy_id(one) not in installed]
+    usable = list(dict.fromkeys(armpy_id(name) for name in compute if armpy_id(name) in installed))
+    invalid = [name for name in compute if armpy_id(name) not in installed]
     if invalid:
         log(
             "Fatal",
@@ -224,8 +224,8 @@ def _reshaped(model: Model, options: argparse.Namespace) -> Model:
     return model.reshape(dict(zip(names, shapes, strict=True)))
 
 
-def _log_time(what: str, started: float) -> None:
-    log("Info", f"{what}: {(time.perf_counter() - started) * 1e3:.2f} ms.")
+def _log_time(action: str, started: float) -> None:
+    log("Info", f"{action}: {(time.perf_counter() - started) * 1e3:.2f} ms.")
 
 
 def _check_threshold(duration_ms: float, threshold_ms: float) -> None:

@@ -142,10 +142,10 @@ def read_outputs(path: Path) -> list[list[float]]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidArgumentError(f"the file cannot be read: {error}", where=str(path)) from error
-    found = [parsed_numbers(line.rpartition(":")[2]) for line in lines if ":" in line]
-    if not found:
+    rows = [parsed_numbers(line.rpartition(":")[2]) for line in lines if ":" in line]
+    if not rows:
         raise InvalidArgumentError("the file holds no outputs", where=str(path))
-    return found
+    return rows
 
 
 def byte_level_error(one: Array, other: Array) -> float:

@@ -253,11 +253,11 @@ class CompiledModel:
             If a buffer is missing or does not fit, or the run fails.
         """
         signature = self._by_name(signature_key)
-        for kind, names, given in (
+        for kind, names, buffers in (
             ("input", signature.inputs, input_map),
             ("output", signature.outputs, output_map),
         ):
-            if not names.keys() <= given.keys():
+            if not names.keys() <= buffers.keys():
                 _fail(6, f"The given map is missing some {kind} TensorBuffers")
         inputs = [input_map[name] for name in signature.inputs]
         self._invoke(signature, inputs, [output_map[name] for name in signature.outputs])
@@ -322,16 +322,16 @@ class CompiledModel:
 
     def _details(self, signature: SignatureEntry, tensors: Mapping[str, int]) -> dict[str, Details]:
         """Descriptions of tensors by name."""
-        found = {}
+        details_by_name = {}
         for name, index in tensors.items():
             details = self._runs().details(index, signature.subgraph)
-            found[name] = {
+            details_by_name[name] = {
                 "name": details["name"],
                 "index": index,
                 "dtype": np.dtype(details["dtype"]).name,
                 "shape": details["shape"].tolist(),
             }
-        return found
+        return details_by_name
 
     def _requirements(
         self, signature: SignatureEntry, indexes: Sequence[int], position: int

@@ -76,7 +76,7 @@ class ModelProvider:
         """
         if not index:
             return self.model
-        names = [n for n, one in self.file.signatures.items() if one.subgraph == index]
+        names = [n for n, entry in self.file.signatures.items() if entry.subgraph == index]
         if not names:
             raise RuntimeError(f"subgraph {index} has no signature, and armpy runs no others")
         try:
@@ -101,16 +101,16 @@ class ModelProvider:
         if not changed:
             return model
         key = (index, *changed.items())
-        found = self._reshaped.pop(key, None)
-        if found is None:
+        reshaped = self._reshaped.pop(key, None)
+        if reshaped is None:
             try:
-                found = model.reshape(changed)
+                reshaped = model.reshape(changed)
             except ArmpyError as error:
                 raise RuntimeError(str(error)) from error
-        self._reshaped[key] = found  # the latest at the end
+        self._reshaped[key] = reshaped  # the latest at the end
         while len(self._reshaped) > _MOST_RESHAPED:
             del self._reshaped[next(iter(self._reshaped))]
-        return found
+        return reshaped
 
 
 def load_failure(error: ArmpyError) -> str:

@@ -118,7 +118,9 @@ class SubgraphRun:
         if not self._index:
             return dict(zip(self.subgraph.outputs, names, strict=True))
         signatures = self._provider.file.signatures.values()
-        outputs = next(one.outputs for one in signatures if one.subgraph == self._index)
+        outputs = next(
+            signature.outputs for signature in signatures if signature.subgraph == self._index
+        )
         return {outputs[name]: name for name in names}
 
     def _typed(self, index: int, array: Array) -> Array:

@@ -47,11 +47,11 @@ def no_subgraph(index: int, count: int) -> ValueError:
 
 def misfit(tensor: TensorEntry, index: int, shape: tuple[int, ...], value: npt.NDArray[Any]) -> str:
     """Why an array does not fit a tensor of a shape; empty if it does."""  # Any: of every type
-    given = type_name(value.dtype)
+    got_type = type_name(value.dtype)
     wanted = "INT8" if tensor.type_name == "INT4" else tensor.type_name
-    if given != wanted:
+    if got_type != wanted:
         return (
-            f"Cannot set tensor: Got value of type {given} but expected type {tensor.type_name}"
+            f"Cannot set tensor: Got value of type {got_type} but expected type {tensor.type_name}"
             f" for input {index}, name: {tensor.name} "
         )
     if value.ndim != len(shape):

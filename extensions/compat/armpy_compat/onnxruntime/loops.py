@@ -14,7 +14,9 @@ _T = TypeVar("_T")
 
 def has_loops(model: Any) -> bool:  # Any: onnx.ModelProto
     """Return whether a model has loops, in its graph, its branches or its functions."""
-    return _loops_in(model.graph.node) or any(_loops_in(made.node) for made in model.functions)
+    return _loops_in(model.graph.node) or any(
+        _loops_in(function.node) for function in model.functions
+    )
 
 
 def without_time_limit(run: Callable[_P, _T]) -> Callable[_P, _T]:

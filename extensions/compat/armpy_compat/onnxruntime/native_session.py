@@ -124,12 +124,12 @@ class NativeSession:
         options = self.session_options
         if not providers:
             providers = [name for name, _ in options.providers]
-            provider_options = [given for _, given in options.providers]
+            provider_options = [settings for _, settings in options.providers]
         check_are_known(providers)
         available = get_available_providers()
         chosen = {
-            name: given
-            for name, given in zip(providers, provider_options, strict=True)
+            name: settings
+            for name, settings in zip(providers, provider_options, strict=True)
             if name in available
         }
         has_cpu = options.config_entries.get("session.disable_cpu_ep_fallback") != "1"
@@ -194,7 +194,9 @@ class NativeSession:
             raise status_error(InvalidArgument, text) from None
         if len(outputs) > 1 and len({id(output) for output in outputs}) < len(outputs):
             # An output that is asked for twice is two arrays.
-            return [np.array(one) if isinstance(one, np.ndarray) else one for one in outputs]
+            return [
+                np.array(output) if isinstance(output, np.ndarray) else output for output in outputs
+            ]
         return outputs
 
     def _results(
@@ -415,9 +417,9 @@ def _loader(
     num_threads = threads if threads > 0 else None
     properties = NetworkProperties(profiling=True) if options.enable_profiling else None
     own = {
-        name.removesuffix("ExecutionProvider"): given
-        for name, given in providers.items()
-        if given and name != CPU
+        name.removesuffix("ExecutionProvider"): settings
+        for name, settings in providers.items()
+        if settings and name != CPU
     }
     if not own:
         return partial(

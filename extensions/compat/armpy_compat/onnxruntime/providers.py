@@ -90,7 +90,7 @@ def check_and_normalize_provider_args(
     ValueError
         If they have another form.
     """
-    found: dict[str, dict[str, str]] = {}
+    settings: dict[str, dict[str, str]] = {}
     for name, options in _pairs(providers, provider_options):
         if name not in available_provider_names:
             warnings.warn(
@@ -98,11 +98,11 @@ def check_and_normalize_provider_args(
                 f"Available providers: '{', '.join(available_provider_names)}'",
                 stacklevel=2,
             )
-        if name in found:
+        if name in settings:
             warnings.warn(f"Duplicate provider '{name}' encountered, ignoring.", stacklevel=2)
             continue
-        found[name] = {str(key): str(value) for key, value in options.items()}
-    return [*found], [*found.values()]
+        settings[name] = {str(key): str(value) for key, value in options.items()}
+    return [*settings], [*settings.values()]
 
 
 def _pairs(

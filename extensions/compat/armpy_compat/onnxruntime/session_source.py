@@ -95,9 +95,9 @@ class SessionSource:
     def with_inputs(self, names: frozenset[str]) -> bytes:
         """Contents of the model with some of its initializers as inputs."""
         model = self._self_contained()
-        kept = [tensor for tensor in model.graph.initializer if tensor.name not in names]
+        remaining = [tensor for tensor in model.graph.initializer if tensor.name not in names]
         del model.graph.initializer[:]
-        model.graph.initializer.extend(kept)
+        model.graph.initializer.extend(remaining)
         return model.SerializeToString()  # type: ignore[no-any-return]
 
     def save(self, options: SessionOptions) -> None:

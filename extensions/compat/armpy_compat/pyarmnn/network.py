@@ -55,13 +55,13 @@ class INetwork(SwigObject):
         binding_id: int = -1,
     ) -> IConnectableLayer:
         """Add a layer; TypeError for a descriptor, name or tensor of another type."""
-        given = {} if tensors is None else {n: t for n, t in tensors.items() if t is not None}
+        present = {} if tensors is None else {n: t for n, t in tensors.items() if t is not None}
         fits = descriptor_type is None or isinstance(descriptor, descriptor_type)
         if not (
             fits
             and isinstance(name, str | None)
             and isinstance(binding_id, int)
-            and all(isinstance(tensor, ConstTensor) for tensor in given.values())
+            and all(isinstance(tensor, ConstTensor) for tensor in present.values())
         ):
             raise wrong_arguments(f"INetwork_Add{kind}Layer")
         if self.parsed is not None:
@@ -75,7 +75,7 @@ class INetwork(SwigObject):
             num_inputs,
             num_outputs,
             copy.deepcopy(descriptor),
-            {n: _owned(tensor) for n, tensor in given.items()},
+            {n: _owned(tensor) for n, tensor in present.items()},
             binding_id,
         )
         self.layers.append(layer)
@@ -122,8 +122,8 @@ class INetwork(SwigObject):
     ) -> IConnectableLayer:
         """Add a convolution of images, with weights as arguments or at inputs 1 and 2."""
         kind = kinds.Convolution2dDescriptor
-        given = convolution2dDescriptor
-        return self._add_weighted("Convolution2d", given, kind, weights, biases, name)
+        descriptor = convolution2dDescriptor
+        return self._add_weighted("Convolution2d", descriptor, kind, weights, biases, name)
 
     def AddConvolution3dLayer(
         self,
@@ -147,8 +147,8 @@ class INetwork(SwigObject):
         others are [1, H, W, I * M].
         """
         kind = kinds.DepthwiseConvolution2dDescriptor
-        given = convolution2dDescriptor
-        return self._add_weighted("DepthwiseConvolution2d", given, kind, weights, biases, name)
+        descriptor = convolution2dDescriptor
+        return self._add_weighted("DepthwiseConvolution2d", descriptor, kind, weights, biases, name)
 
     def AddFullyConnectedLayer(
         self,
@@ -159,8 +159,8 @@ class INetwork(SwigObject):
     ) -> IConnectableLayer:
         """Add a product with a matrix, which is an argument or at input 1, with biases at 2."""
         kind = kinds.FullyConnectedDescriptor
-        given = fullyConnectedDescriptor
-        return self._add_weighted("FullyConnected", given, kind, weights, biases, name)
+        descriptor = fullyConnectedDescriptor
+        return self._add_weighted("FullyConnected", descriptor, kind, weights, biases, name)
 
     def AddTransposeConvolution2dLayer(
         self,

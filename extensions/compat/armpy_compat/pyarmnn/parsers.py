@@ -179,7 +179,9 @@ class IDeserializer(SwigObject):
             raise RuntimeError(f"Cannot read the file {path}")
         with runtime_errors():
             bindings = read_bindings(path)
-        ids = [[one.binding_id for one in side] for side in (bindings.inputs, bindings.outputs)]
+        ids = [
+            [binding.binding_id for binding in side] for side in (bindings.inputs, bindings.outputs)
+        ]
         self._model = ParsedModel.read(path, "armnn", lambda *_: (ids[0], ids[1]))
         return INetwork.of_model(self._model)
 
@@ -229,7 +231,7 @@ def _tensor_indexes(
 
 
 def _no_binding(side: str, subgraph: int, name: str, names: object) -> NoReturn:
-    quoted = "".join(f"'{one}' " for one in names)  # type: ignore[attr-defined]  # a mapping
+    quoted = "".join(f"'{known}' " for known in names)  # type: ignore[attr-defined]  # a mapping
     raise RuntimeError(
         f"No {side} binding found for subgraph:{subgraph} and name:{name}."
         f" Possible {side}s are: [{quoted}]"

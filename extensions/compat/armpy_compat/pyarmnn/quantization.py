@@ -33,8 +33,8 @@ def _dequantize(name: str, value: int, scale: float, offset: int) -> float:
     return float(np.float32(value - zero_point) * step)
 
 
-def _parameters(what: str, name: str, scale: float, offset: int) -> tuple[np.float32, int]:
-    method = f"in method '{what}_{name}_t'"
+def _parameters(action: str, name: str, scale: float, offset: int) -> tuple[np.float32, int]:
+    method = f"in method '{action}_{name}_t'"
     try:
         step = np.float32(as_float32(scale))
     except (TypeError, OverflowError) as error:
@@ -44,7 +44,7 @@ def _parameters(what: str, name: str, scale: float, offset: int) -> tuple[np.flo
     except (TypeError, OverflowError) as error:
         raise type(error)(f"{method}, argument 3 of type 'int32_t'") from error
     if step == 0:
-        raise RuntimeError(f"{what}: Scale cannot be 0.f")
+        raise RuntimeError(f"{action}: Scale cannot be 0.f")
     return step, zero_point
 
 

@@ -87,10 +87,13 @@ def test_depthwise_weights_of_new_files_are_1_h_w_o() -> None:
 @pytest.mark.parametrize("versions", [None, NEW])
 def test_binding_ids_are_read_in_both_schemes(versions: Mapping[str, int] | None) -> None:
     file = OneLayer("Addition", [tensor([2]), tensor([2])], [tensor([2])], versions=versions)
-    found = read_bindings(file.data())
-    assert [(one.name, one.binding_id) for one in found.inputs] == [("in0", 70), ("in1", 71)]
-    assert [(one.name, one.binding_id) for one in found.outputs] == [("out0", 90)]
-    assert found.outputs[0].info == armpy.TensorInfo((2,), DataType.FLOAT32)
+    bindings = read_bindings(file.data())
+    assert [(binding.name, binding.binding_id) for binding in bindings.inputs] == [
+        ("in0", 70),
+        ("in1", 71),
+    ]
+    assert [(binding.name, binding.binding_id) for binding in bindings.outputs] == [("out0", 90)]
+    assert bindings.outputs[0].info == armpy.TensorInfo((2,), DataType.FLOAT32)
 
 
 def pooling(method: str, kind: str = "Average", rounding: str = "Floor") -> OneLayer:

@@ -45,7 +45,7 @@ def test_a_published_case_gives_its_outputs(case: PublishedCase) -> None:
 
 def _named(elements: Elements, name: str) -> Elements:
     """Elements by the names that layers without one have in the network."""
-    return {given or name: values for given, values in elements.items()}
+    return {key or name: values for key, values in elements.items()}
 
 
 def test_every_case_is_read() -> None:

@@ -47,8 +47,8 @@ def test_every_field_of_every_table_is_where_the_schema_has_it() -> None:
             number += code == "union"
             expected[name] = number, code
             number += 1
-        found = {name: field[:2] for name, field in ARMNN_SCHEMA.tables[table].items()}
-        assert found == expected, table
+        fields = {name: field[:2] for name, field in ARMNN_SCHEMA.tables[table].items()}
+        assert fields == expected, table
 
 
 def test_defaults_are_those_of_the_schema() -> None:

@@ -92,8 +92,8 @@ def test_every_case_survives_a_round_trip(number: int) -> None:
 
 @pytest.mark.slow
 def test_every_operation_of_the_writer_has_a_case_that_it_takes() -> None:
-    taken = {case.operation.name for case in CASES if _writable(case)}
-    assert set(EMITTERS) - taken == WITHOUT_CASES
+    writable = {case.operation.name for case in CASES if _writable(case)}
+    assert set(EMITTERS) - writable == WITHOUT_CASES
 
 
 def _random_network(seed: int) -> tuple[Graph, dict[str, Array]]:
@@ -214,10 +214,16 @@ def test_bindings_are_numbers_in_the_order_of_inputs_and_outputs() -> None:
     b = net.input("b", TensorInfo((2,), DataType.FLOAT32))
     net.output("sum", net.add(ops.ElementwiseBinary(ops.BinaryOperation.ADD), a, b))
     net.output("a again", a)
-    found = read_bindings(write(net))
-    assert [(one.name, one.binding_id) for one in found.inputs] == [("a", 0), ("b", 1)]
-    assert [(one.name, one.binding_id) for one in found.outputs] == [("sum", 0), ("a again", 1)]
-    assert found.outputs[0].info.shape == (2,)
+    bindings = read_bindings(write(net))
+    assert [(binding.name, binding.binding_id) for binding in bindings.inputs] == [
+        ("a", 0),
+        ("b", 1),
+    ]
+    assert [(binding.name, binding.binding_id) for binding in bindings.outputs] == [
+        ("sum", 0),
+        ("a again", 1),
+    ]
+    assert bindings.outputs[0].info.shape == (2,)
 
 
 def test_what_the_format_lacks_is_refused_with_the_name_of_the_layer() -> None:

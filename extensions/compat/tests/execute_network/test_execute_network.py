@@ -207,8 +207,8 @@ def test_times_of_layers_are_a_json_object(
 ) -> None:
     assert main(["-c", "CpuRef", "-m", str(float_model), "-e", "-N"]) == 0
     text = capsys.readouterr().out
-    found = json.loads(text[text.index("{") : text.rindex("}") + 1])
-    assert any("sums" in name for name in found["ArmNN"]["inference_measurements_#1"])
+    document = json.loads(text[text.index("{") : text.rindex("}") + 1])
+    assert any("sums" in name for name in document["ArmNN"]["inference_measurements_#1"])
 
 
 def test_backends_that_are_not_installed_are_refused(
@@ -285,8 +285,8 @@ def test_a_wrong_number_of_elements_names_the_file(
 def test_deprecated_options_have_a_note_and_no_effect(
     option: str, float_model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = option.split("=")
-    assert main(["-c", "CpuRef", "-m", str(float_model), *given]) == 0
+    words = option.split("=")
+    assert main(["-c", "CpuRef", "-m", str(float_model), *words]) == 0
     text = capsys.readouterr().out
     assert re.search(r"Warning: The option '[\w-]+' is deprecated and has no effect\.", text)
     assert len(DEPRECATED) == 5
@@ -303,8 +303,8 @@ def test_words_in_data_are_reported_and_left_out(capsys: pytest.CaptureFixture[s
 
 
 def test_the_error_of_bytes_is_that_of_signed_ones() -> None:
-    one, other = np.array([255, 0], np.uint8), np.array([1, 0], np.uint8)
-    assert byte_level_error(one, other) == pytest.approx(np.sqrt(2))
+    left, other = np.array([255, 0], np.uint8), np.array([1, 0], np.uint8)
+    assert byte_level_error(left, other) == pytest.approx(np.sqrt(2))
 
 
 def test_help_ends_with_0(capsys: pytest.CaptureFixture[str]) -> None:

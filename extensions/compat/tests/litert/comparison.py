@@ -88,7 +88,7 @@ class Comparison:
 
     def _both(self, query: str, method: str, *arguments: object) -> bool:
         """Ask both what may raise; whether neither does."""
-        answers = [_error_of(getattr(one, method), *arguments) for one in (self.peer, self.own)]
+        answers = [_error_of(getattr(side, method), *arguments) for side in (self.peer, self.own)]
         self.queries += 1
         if type(answers[0]) is not type(answers[1]):
             self.found.append(f"{query}: expected {answers[0]!r:.120}; got {answers[1]!r:.200}")
@@ -135,8 +135,8 @@ class Comparison:
         """Run both on the same inputs, and compare the outputs."""
         values = {d["index"]: self._input(d) for d in self.peer.get_input_details()}
         for index, value in values.items():
-            for one in (self.peer, self.own):
-                one.set_tensor(index, value)
+            for side in (self.peer, self.own):
+                side.set_tensor(index, value)
         if not self._both(f"invoke {when}", "invoke"):
             return False
         for details in self.peer.get_output_details():
@@ -184,7 +184,7 @@ class Comparison:
                         f"signature {name} {query}", expected[key], actual[key], KEYS - SHAPES
                     )
             values = {key: self._input(details) for key, details in inputs.items()}
-            failed = [_error_of(one, **values) for one in (peer, own)]
+            failed = [_error_of(runner, **values) for runner in (peer, own)]
             self._same(f"signature {name} raises", type(failed[0]), type(failed[1]))
             if failed == [None, None]:
                 outputs = peer.get_output_details()
@@ -301,11 +301,11 @@ def _main(folders: list[str]) -> Iterator[str]:
         except ValueError as error:
             yield f"{name}: LiteRT does not open it: {error}"[:160]
             continue
-        found = comparison.run()
-        queries, differences = queries + comparison.queries, differences + len(found)
-        same += not found
-        yield f"{name}: {comparison.queries} queries, {len(found)} differ"
-        yield from (f"    {text}" for text in found)
+        differences_found = comparison.run()
+        queries, differences = queries + comparison.queries, differences + len(differences_found)
+        same += not differences_found
+        yield f"{name}: {comparison.queries} queries, {len(differences_found)} differ"
+        yield from (f"    {text}" for text in differences_found)
     yield f"{same} of {len(models)} models alike; {differences} of {queries} answers differ"
 
 

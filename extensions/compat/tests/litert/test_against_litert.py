@@ -34,9 +34,9 @@ def test_answers_are_litert_s(path: Path) -> None:
             comparison = Comparison(path, litert)
         except ValueError as error:
             pytest.skip(f"LiteRT does not open it: {error}"[:100])
-        found = comparison.run()
+        differences = comparison.run()
     known = KNOWN.get(path.stem)
-    assert [text for text in found if known is None or known not in text] == []
+    assert [text for text in differences if known is None or known not in text] == []
     assert comparison.queries > 40
 
 

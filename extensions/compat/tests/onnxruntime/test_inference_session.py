@@ -248,8 +248,8 @@ def test_run_async_calls_back() -> None:
     done = threading.Event()
     calls: list[tuple[Any, ...]] = []
 
-    def callback(*given: Any) -> None:
-        calls.append(given)
+    def callback(*arguments: Any) -> None:
+        calls.append(arguments)
         done.set()
 
     session = opened()

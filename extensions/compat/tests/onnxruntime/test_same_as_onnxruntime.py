@@ -50,7 +50,7 @@ GRAPHS = {
 
 def described(arguments: Any) -> list[tuple[str, str, list[object]]]:
     """Names, types and shapes."""
-    return [(each.name, each.type, list(each.shape)) for each in arguments]
+    return [(argument.name, argument.type, list(argument.shape)) for argument in arguments]
 
 
 def assert_same_description(genuine: Any, session: ours.InferenceSession) -> None:
@@ -67,17 +67,17 @@ def assert_same_results(genuine: Any, session: ours.InferenceSession, feed: Any)
     """Outputs agree in kind, type, shape and elements."""
     expected, actual = genuine.run(None, feed), session.run(None, feed)
     assert len(actual) == len(expected)
-    for one, other in zip(actual, expected, strict=True):
-        assert type(one) is type(other)
+    for output, other in zip(actual, expected, strict=True):
+        assert type(output) is type(other)
         if isinstance(other, np.ndarray):
-            assert (one.dtype, one.shape) == (other.dtype, other.shape)
+            assert (output.dtype, output.shape) == (other.dtype, other.shape)
         if isinstance(other, np.ndarray) and other.dtype.kind == "f":
             largest = float(np.abs(other).max())
-            np.testing.assert_allclose(one, other, rtol=0, atol=1e-4 * largest)
+            np.testing.assert_allclose(output, other, rtol=0, atol=1e-4 * largest)
         elif isinstance(other, np.ndarray) or isinstance(other[0], np.ndarray):
-            np.testing.assert_array_equal(one, other)
+            np.testing.assert_array_equal(output, other)
         else:
-            assert one == other
+            assert output == other
 
 
 @pytest.mark.parametrize("name", GRAPHS)
@@ -154,8 +154,8 @@ def test_options_and_enumerations_have_the_same_names_and_defaults() -> None:
             if not callable(value):
                 assert getattr(options, name) == getattr(value, "value", value), name
     for name in ("GraphOptimizationLevel", "ExecutionMode", "ExecutionOrder", "OrtSparseFormat"):
-        members = {key: each.value for key, each in getattr(theirs, name).__members__.items()}
-        assert {each.name: each.value for each in getattr(ours, name)} == members
+        members = {key: member.value for key, member in getattr(theirs, name).__members__.items()}
+        assert {member.name: member.value for member in getattr(ours, name)} == members
 
 
 _LACKING: dict[str, list[str]] = {

@@ -232,7 +232,7 @@ def test_loops_run_until_they_end() -> None:
     session = ort.InferenceSession(model, providers=CPU_REF)
     feed = {"n": np.array(2000), "x": np.zeros(1, np.float32)}
     started_s = time.perf_counter()
-    (made,) = session.run(None, feed)
+    (output,) = session.run(None, feed)
     took_s = time.perf_counter() - started_s
-    assert made.shape == (2001,)
+    assert output.shape == (2001,)
     assert took_s > 2, "too short to show anything"

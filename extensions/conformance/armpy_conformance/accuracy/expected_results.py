@@ -102,16 +102,20 @@ class ExpectedResults:
         """Edits over all samples by their expected words."""
         if not pairs:
             return {}
-        found = [
+        errors_by_word = [
             word_errors(str(expected), decode_frames(output, self.labels))
             for expected, output in pairs
         ]
-        return {"word error rate": sum(found, WordErrors(0, 0)).rate}
+        return {"word error rate": sum(errors_by_word, WordErrors(0, 0)).rate}
 
     def _cepstra_scores(self, pairs: Sequence[tuple[Array, Array]]) -> dict[str, float]:
         """Mean over samples."""
-        found = [mel_cepstral_distortion(expected, output) for expected, output in pairs]
-        return {"mel-cepstral distortion, dB": sum(found) / len(found)} if found else {}
+        distortions = [mel_cepstral_distortion(expected, output) for expected, output in pairs]
+        return (
+            {"mel-cepstral distortion, dB": sum(distortions) / len(distortions)}
+            if distortions
+            else {}
+        )
 
 
 def _element_scores(

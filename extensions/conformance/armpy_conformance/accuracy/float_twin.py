@@ -62,8 +62,10 @@ def float_twin(graph: Graph) -> Graph:
             twins[layer.outputs[0]] = _clamped(net, layer.outputs[0].info, inputs[0])
             continue
         outputs = [real_info(info) for info in layer.output_infos]
-        made = net.add_layer(_plain(layer.operation), inputs, name=layer.name, outputs=outputs)
-        for value, twin in zip(layer.outputs, made.outputs, strict=True):
+        twin_layer = net.add_layer(
+            _plain(layer.operation), inputs, name=layer.name, outputs=outputs
+        )
+        for value, twin in zip(layer.outputs, twin_layer.outputs, strict=True):
             twins[value] = _clamped(net, value.info, twin)
     for name, value in zip(graph.output_names, graph.outputs, strict=True):
         net.output(name, twins[value])

@@ -113,7 +113,7 @@ def model_details(model: ModelAccuracy) -> Details:
     if model.engines:
         columns = ["engine", "rms error>", "largest>", "relative>", "median ms>", "mean ms>"]
         columns += ["± ms>", "best ms>", "remark"]
-        parts.append(Table("Engines", columns, [_engine_row(each) for each in model.engines]))
+        parts.append(Table("Engines", columns, [_engine_row(report) for report in model.engines]))
     measures = list(dict.fromkeys(name for engine in model.engines for name in engine.scores))
     if measures:
         rows = [(engine.name, *_scores(engine, measures)) for engine in model.engines]

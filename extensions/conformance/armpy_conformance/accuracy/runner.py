@@ -109,13 +109,13 @@ def run_accuracy(
     make_judge = partial(ModelJudge, backend_id, options, settings)
     reports = []
     for path in paths:  # one at a time, as they are timed, and each in a process of its own
-        (found,) = judge_in_workers(
+        (judged,) = judge_in_workers(
             [[path]], make_judge, ModelAccuracy, jobs=1, timeout_s=timeout_s
         )
         report = (
-            ModelAccuracy(path, Status.CRASHED, found.reason)
-            if isinstance(found, LostItem)
-            else found
+            ModelAccuracy(path, Status.CRASHED, judged.reason)
+            if isinstance(judged, LostItem)
+            else judged
         )
         reports.append(report)
         if progress is not None:
@@ -196,11 +196,13 @@ class ModelJudge:
                     reports[engine.name] = report
                 self._time(engines, samples, reports)
         by_backend = {} if placement is None else placement.layers_by_backend
-        num_layers, taken = sum(by_backend.values()), by_backend.get(self._backend_id, 0)
-        status, text = self._verdict(reports, taken)
+        num_layers, num_taken = sum(by_backend.values()), by_backend.get(self._backend_id, 0)
+        status, text = self._verdict(reports, num_taken)
         order = dict.fromkeys([self._backend_id, REFERENCE_BACKEND_ID, PEER])
         shown = tuple(reports[name] for name in order if name in reports)
-        return ModelAccuracy(path, status, text, reference, num_layers, taken, shown, len(samples))
+        return ModelAccuracy(
+            path, status, text, reference, num_layers, num_taken, shown, len(samples)
+        )
 
     def _version(self, is_tried: bool) -> str:
         """The version of the backend or of CpuRef."""
@@ -237,7 +239,7 @@ class ModelJudge:
             infos = [value.info for value in graph.outputs]
             model.reset_state()
             outputs = [list(model.run(dict(sample)).values()) for sample in samples]
-            reals = [_real(each, infos) for each in outputs]
+            reals = [_real(sample_outputs, infos) for sample_outputs in outputs]
             return reals, f"{REFERENCE_BACKEND_ID}, as there is no float twin: {error}"
 
     def _of_twin(self, graph: Graph, sample: Mapping[str, Array]) -> list[Array]:
@@ -283,16 +285,16 @@ class ModelJudge:
                 times_ms = tuple(1e3 * seconds for seconds in times)
                 reports[name] = replace(reports[name], latency=latency, times_ms=times_ms)
 
-    def _verdict(self, reports: Mapping[str, EngineReport], taken: int) -> tuple[Status, str]:
+    def _verdict(self, reports: Mapping[str, EngineReport], num_taken: int) -> tuple[Status, str]:
         """Return the verdict on the model."""
-        if not taken:
+        if not num_taken:
             return Status.UNSUPPORTED, f"{self._backend_id} runs no layer of it"
-        given, usual = reports[self._backend_id].errors, reports[REFERENCE_BACKEND_ID].errors
-        if given is None or usual is None:
+        own, usual = reports[self._backend_id].errors, reports[REFERENCE_BACKEND_ID].errors
+        if own is None or usual is None:
             return Status.FAILED, "there is no answer"
         limit = self._settings.tolerance * usual.relative + _SLACK
-        if given.relative > limit:
-            text = f"its relative error is {given.relative:.3g}. Expected at most {limit:.3g}"
+        if own.relative > limit:
+            text = f"its relative error is {own.relative:.3g}. Expected at most {limit:.3g}"
             return Status.INACCURATE, text
         return Status.OK, ""
 
@@ -313,9 +315,9 @@ def _report(
         return EngineReport(engine.name, engine.version, text=answers)
     right = [array for outputs in exact for array in outputs]
     reals = [_real(outputs, infos) for outputs in answers]
-    given = [array for outputs in reals for array in outputs]
+    answers_in_order = [array for outputs in reals for array in outputs]
     scores = expected.scores(reals)
-    return EngineReport(engine.name, engine.version, errors(right, given), scores=scores)
+    return EngineReport(engine.name, engine.version, errors(right, answers_in_order), scores=scores)
 
 
 def samples_of(path: Path, names: Sequence[str], most: int | None = None) -> list[dict[str, Array]]:
@@ -337,14 +339,17 @@ def samples_of(path: Path, names: Sequence[str], most: int | None = None) -> lis
     with np.load(path) as file:
         arrays = {key: file[key] for key in file.files}
     samples = list(dict.fromkeys(key.rpartition("/")[0] for key in arrays if "/in" in key))
-    found = [
+    samples_read = [
         {name: arrays.get(f"{sample}/in{i}") for i, name in enumerate(names)}
         for sample in samples[:most]
     ] or [{name: arrays.get(name) for name in names}]
-    for each in found:
-        missing = [name for name, array in each.items() if array is None]
+    for arrays_by_name in samples_read:
+        missing = [name for name, array in arrays_by_name.items() if array is None]
         if missing:
             raise InvalidArgumentError(
                 "the file has no elements for an input", where=str(path), actual=", ".join(missing)
             )
-    return [{k: v for k, v in each.items() if v is not None} for each in found]
+    return [
+        {k: v for k, v in arrays_by_name.items() if v is not None}
+        for arrays_by_name in samples_read
+    ]

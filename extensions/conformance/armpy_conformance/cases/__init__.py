@@ -79,23 +79,23 @@ def operation_cases() -> tuple[Case, ...]:
     operation, its attributes and the inputs' width is there a second time with outputs that
     were computed with real numbers.
     """
-    made = list(by_hand.cases())
+    cases = list(by_hand.cases())
     plain: list[Case] = []
     seen: set[tuple[str, bool]] = set()
     for family in _FAMILIES:
         for case in (case for template in family.case_templates() for case in template.cases()):
-            made.append(with_expected(case))
+            cases.append(with_expected(case))
             name, label, types = case.id.split("/")
             key = (describe(case.operation), "16" in types)
             real = None if key in seen else in_real_arithmetic(case)
             if real is not None:
                 seen.add(key)
-                made.append(replace(real, id=f"{name}/{label}-in-reals/{types}"))
+                cases.append(replace(real, id=f"{name}/{label}-in-reals/{types}"))
             if family not in _DELICATE:
                 plain.append(case)
     for family in _ON_PURPOSE:
-        made.extend(case for template in family.case_templates() for case in template.cases())
-    return (*made, *variations(plain), *without_elements(made))
+        cases.extend(case for template in family.case_templates() for case in template.cases())
+    return (*cases, *variations(plain), *without_elements(cases))
 
 
 def all_case_templates() -> Iterator[CaseTemplate]:

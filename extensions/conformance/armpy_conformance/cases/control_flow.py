@@ -110,19 +110,19 @@ def _elements(info: TensorInfo, seed: int) -> Array:
     return rng.integers(-60, 60, info.known_shape).astype(info.data_type.dtype)
 
 
-def _case(name: str, operation: Operation, *given: tuple[TensorInfo, object, object]) -> Case:
+def _case(name: str, operation: Operation, *operands: tuple[TensorInfo, object, object]) -> Case:
     """A case of values for two executions; None stands for elements made of chance."""
     first, second = (
         tuple(
             _elements(info, 2 * number + turn)
             if item[1 + turn] is None
             else np.asarray(item[1 + turn], info.data_type.dtype).reshape(info.known_shape)
-            for number, item in enumerate(given)
+            for number, item in enumerate(operands)
             for info in item[:1]
         )
         for turn in (0, 1)
     )
-    inputs = tuple(CaseInput(item[0], data) for item, data in zip(given, first, strict=True))
+    inputs = tuple(CaseInput(item[0], data) for item, data in zip(operands, first, strict=True))
     outputs = operation.infer([item.info for item in inputs])
     return Case(f"{operation.name}/{name}", operation, inputs, outputs, again=second)
 
@@ -157,12 +157,12 @@ def _choices_in(label: str, info: TensorInfo) -> Iterator[Case]:
     yield _case(f"nested/{label}", _nested(info), yes_no, (FLAG, False, True), *any_two)
     through = choice((info, info), lambda _, x, y: (x, y), lambda _, x, y: (y, x))
     yield _case(f"through/{label}", through, yes_no, *any_two)
-    one = choice(
+    selection = choice(
         (info, info),
         lambda net, x, _: (binary(net, x, x),),
         lambda net, _, y: (binary(net, y, y),),
     )
-    yield _case(f"unused-inputs/{label}", one, yes_no, *any_two)
+    yield _case(f"unused-inputs/{label}", selection, yes_no, *any_two)
     captured = choice(
         (info,),
         lambda net, _: (constant(net, info, np.arange(6).reshape(2, 3)),),

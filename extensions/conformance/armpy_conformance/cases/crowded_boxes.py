@@ -32,8 +32,8 @@ def multiples(step: float, low: int, high: int) -> Values:
     """Make multiples of a step, from `low` to `high` steps; the nearest ones if quantised."""
 
     def make(rng: np.random.Generator, info: TensorInfo) -> Array:
-        given = rng.integers(low, high, info.known_shape, endpoint=True) * step
-        return reals(given)(rng, info)
+        multiples_of_step = rng.integers(low, high, info.known_shape, endpoint=True) * step
+        return reals(multiples_of_step)(rng, info)
 
     return make
 
@@ -104,9 +104,9 @@ def _post_processing() -> Iterator[CaseTemplate]:
 
 def _only_centres(rng: np.random.Generator, info: TensorInfo) -> Array:
     """Encodings that move centres by parts of the size and leave the size alone."""
-    given = rng.integers(-1, 1, info.known_shape, endpoint=True) * 4.0
-    given[..., 2:4] = 0
-    return reals(given)(rng, info)
+    encodings = rng.integers(-1, 1, info.known_shape, endpoint=True) * 4.0
+    encodings[..., 2:4] = 0
+    return reals(encodings)(rng, info)
 
 
 def _limits() -> Iterator[CaseTemplate]:

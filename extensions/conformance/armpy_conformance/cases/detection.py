@@ -52,8 +52,8 @@ def _box_output(inputs: Sequence[TensorInfo | None], data_type: DataType) -> Qua
     """Eighths for boxes, the scores' or features' quantisation for the rest."""
     if data_type in _BOX_TYPES:
         return _BOX_SCALE
-    found = (i.quantization for i in inputs if i is not None and i.data_type is data_type)
-    return next(found, None) or _BOX_SCALE
+    quantizations = (i.quantization for i in inputs if i is not None and i.data_type is data_type)
+    return next(quantizations, None) or _BOX_SCALE
 
 
 def case_templates() -> Iterator[CaseTemplate]:
@@ -90,9 +90,9 @@ def _on_boxes() -> Iterator[CaseTemplate]:
         "centres": NonMaxSuppression(3, 0.1, center_point_box=True),
         "no-boxes": NonMaxSuppression(3, 0.5, 1.0),
     }.items():
-        each = reals(np.swapaxes((_SCORES[0], _SCORES[0][::-1]), 1, 2))
+        class_scores = reals(np.swapaxes((_SCORES[0], _SCORES[0][::-1]), 1, 2))
         shapes = ((2, 4, 4), (2, 3, 4))
-        yield CaseTemplate(label, chosen, shapes, values=(reals((_BOXES, _BOXES)), each))
+        yield CaseTemplate(label, chosen, shapes, values=(reals((_BOXES, _BOXES)), class_scores))
     single = [row[0] for row in _SCORES[0]]
     for label, soft in {
         "hard": SoftNonMaxSuppression(3, 0.3, 0.1),

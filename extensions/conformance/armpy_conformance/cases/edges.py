@@ -112,7 +112,7 @@ def _boxes() -> Iterator[CaseTemplate]:
         "rising": (0.25, 0.375, 0.5, 0.625, 0.75, 0.875),
     }
     floats = of(DataType.FLOAT32)
-    for label, given in scores.items():
+    for label, class_scores in scores.items():
         for threshold in (0.5, 0.25):
             name = f"{label}-{threshold:g}"
             yield CaseTemplate(
@@ -120,14 +120,14 @@ def _boxes() -> Iterator[CaseTemplate]:
                 NonMaxSuppression(6, threshold, 0.5),
                 ((1, 6, 4), (1, 1, 6)),
                 floats,
-                (reals(_PAIRED), reals(given)),
+                (reals(_PAIRED), reals(class_scores)),
             )
             yield CaseTemplate(
                 name,
                 SoftNonMaxSuppression(6, threshold, 0.5),
                 ((6, 4), (6,)),
                 floats,
-                (reals(_PAIRED), reals(given)),
+                (reals(_PAIRED), reals(class_scores)),
             )
             yield CaseTemplate(
                 name,
@@ -135,7 +135,7 @@ def _boxes() -> Iterator[CaseTemplate]:
                 ((6, 2), (6, 8), (6,)),
                 floats,
                 (
-                    reals(np.stack([given, given], axis=1)),
+                    reals(np.stack([class_scores, class_scores], axis=1)),
                     reals(np.tile(_PAIRED, 2)),
                     exactly((0,) * 6),
                 ),
@@ -148,7 +148,7 @@ def _boxes() -> Iterator[CaseTemplate]:
                     floats,
                     (
                         reals(np.zeros((6, 4))),
-                        reals([(0.0, score) for score in given]),
+                        reals([(0.0, score) for score in class_scores]),
                         reals(_centred()),
                     ),
                 )

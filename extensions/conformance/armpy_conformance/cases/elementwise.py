@@ -140,7 +140,7 @@ def _unary() -> Iterator[CaseTemplate]:
         if function is UnaryOperation.LOGICAL_NOT:
             types = of(DataType.BOOLEAN)
         elif function in (UnaryOperation.ABS, UnaryOperation.NEG, UnaryOperation.SQUARE):
-            types = lambda given: given[0] is not DataType.BOOLEAN  # noqa: E731
+            types = lambda types_given: types_given[0] is not DataType.BOOLEAN  # noqa: E731
         for label, shape in (("", (3, 5)), ("-odd-size", (1, 7, 13)), ("-scalar", ())):
             yield CaseTemplate(
                 f"{function.name.lower()}{label}",
@@ -153,9 +153,9 @@ def _unary() -> Iterator[CaseTemplate]:
             )
 
 
-def _both(one: Selection, other: Selection) -> Selection:
+def _both(first: Selection, other: Selection) -> Selection:
     """Select what two selections have in common."""
-    return lambda types: one(types) and other(types)
+    return lambda types: first(types) and other(types)
 
 
 def _comparisons() -> Iterator[CaseTemplate]:
@@ -196,7 +196,9 @@ def _others() -> Iterator[CaseTemplate]:
             label,
             Select(),
             shapes3,
-            lambda given: given[1] in (DataType.FLOAT32, DataType.QASYMM_S8, DataType.SIGNED32),
+            lambda types_given: (
+                types_given[1] in (DataType.FLOAT32, DataType.QASYMM_S8, DataType.SIGNED32)
+            ),
         )
     for label, shapes in {
         "channels": ((1, 3, 3, 4), (1, 1, 4)),

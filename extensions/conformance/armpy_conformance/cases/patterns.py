@@ -313,12 +313,12 @@ def _many_elements(b: Builder) -> Value:
 @cache
 def kit_patterns() -> tuple[Pattern, ...]:
     """Every pattern in every type of `TYPES`."""
-    made = (
+    patterns = (
         _made(name, build, data_type)
         for name, build in (_pairs() | _networks()).items()
         for data_type in TYPES
     )
-    return (*made, _far_numbers())
+    return (*patterns, _far_numbers())
 
 
 def _far_numbers() -> Pattern:

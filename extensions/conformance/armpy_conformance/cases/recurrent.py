@@ -41,7 +41,7 @@ def _svdf() -> Iterator[CaseTemplate]:
     )
     yield line
     yield line.at_run_time()
-    for label, operation, given in (
+    for label, operation, operand_shapes in (
         ("rank-2", Svdf(2), shapes),
         ("rank-1", Svdf(1), ((1, 3), (4, 3), (4, 5), (4,), (1, 20))),
         ("no-bias", Svdf(2), (*shapes[:3], None, shapes[4])),
@@ -54,13 +54,13 @@ def _svdf() -> Iterator[CaseTemplate]:
                 line,
                 label=f"{label}-uneven-scales",
                 operation=operation,
-                shapes=given,
+                shapes=operand_shapes,
                 types=_wide_state,
                 values=(loud,),
                 infos=_uneven_svdf_infos,
                 output_scale=_uneven_svdf_output,
             )
-        yield replace(line, label=label, operation=operation, shapes=given, types=types)
+        yield replace(line, label=label, operation=operation, shapes=operand_shapes, types=types)
     for activation in RecurrentActivation:
         operation = Svdf(2, activation)
         yield replace(line, label=activation.name.lower(), operation=operation, types=_FLOAT32)

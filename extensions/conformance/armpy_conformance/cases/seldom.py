@@ -140,11 +140,13 @@ def _without_a_channel(template: CaseTemplate, types: Types) -> list[TensorInfo 
     assert weights.quantization is not None
     assert bias.quantization is not None
     for index, info in ((1, weights), (2, bias)):
-        given = info.quantization
-        assert given is not None
-        scales = tuple(0.0 if n == 1 else s for n, s in enumerate(given.scales))
+        quantization = info.quantization
+        assert quantization is not None
+        scales = tuple(0.0 if n == 1 else s for n, s in enumerate(quantization.scales))
         infos[index] = TensorInfo(
-            info.shape, info.data_type, Quantization(scales, given.zero_points, given.axis)
+            info.shape,
+            info.data_type,
+            Quantization(scales, quantization.zero_points, quantization.axis),
         )
     return infos
 

@@ -89,9 +89,9 @@ def case_templates() -> Iterator[CaseTemplate]:
 
 def _one_peak(rng: np.random.Generator, info: TensorInfo) -> Array:
     """Elements of the lower half, and one larger one after the first 65,536."""
-    made = np.minimum(anything(rng, info), np.zeros((), info.data_type.dtype))
-    made.reshape(-1)[-3] = 5
-    return made
+    elements = np.minimum(anything(rng, info), np.zeros((), info.data_type.dtype))
+    elements.reshape(-1)[-3] = 5
+    return elements
 
 
 def _far_indices(_: np.random.Generator, info: TensorInfo) -> Array:

@@ -67,9 +67,9 @@ def variations(cases: Sequence[Case]) -> Iterator[Case]:
             is_common = case.data_type in _TYPES
             if not is_common or kind in seen or case.expected is not None:
                 continue
-            if made := make(case):
+            if variants := make(case):
                 seen.add(kind)
-                yield from made
+                yield from variants
 
 
 def _kind(case: Case) -> tuple[object, ...]:
@@ -81,13 +81,13 @@ def _kind(case: Case) -> tuple[object, ...]:
 
 def with_many_elements(case: Case) -> tuple[Case, ...]:
     """The same layer on many times as many elements; empty if its first dimension is fixed."""
-    given = [item for item in case.inputs if item is not None and not item.is_constant]
+    fed = [item for item in case.inputs if item is not None and not item.is_constant]
     if not all(info.is_fully_shaped for info in case.outputs):
         return ()
-    firsts = {item.info.known_shape[:1] for item in given}
+    firsts = {item.info.known_shape[:1] for item in fed}
     if len(firsts) != 1 or firsts <= {(), (0,)}:
         return ()
-    largest = max(info.num_elements for info in (*(x.info for x in given), *case.outputs))
+    largest = max(info.num_elements for info in (*(x.info for x in fed), *case.outputs))
     is_cheap = isinstance(case.operation, _CHEAP)
     wanted = _MANY if is_cheap else _FEW
     factor = -(-wanted // max(largest, 1))
@@ -119,10 +119,10 @@ def without_elements(cases: Sequence[Case]) -> Iterator[Case]:
         kind = (type(operation), is_common and case.data_type, algorithm, reduction)
         if kind in seen or ((type(operation), None) in seen and not is_common):
             continue
-        made = with_no_elements(case)
-        if made is not None:
+        empty_case = with_no_elements(case)
+        if empty_case is not None:
             seen |= {kind, (type(operation), None)}
-            yield made
+            yield empty_case
 
 
 def with_no_elements(case: Case) -> Case | None:
@@ -133,16 +133,16 @@ def with_no_elements(case: Case) -> Case | None:
     All that is given at run time has none if it had equally many rows, else those inputs of them
     among which are all that say places: there are none in what is empty.
     """
-    given = {i: x for i, x in enumerate(case.inputs) if x is not None and not x.is_constant}
+    fed = {i: x for i, x in enumerate(case.inputs) if x is not None and not x.is_constant}
     groups: dict[tuple[int, ...], list[int]] = {}
-    for index, item in given.items():
+    for index, item in fed.items():
         groups.setdefault(item.info.known_shape[:1], []).append(index)
-    places = {i for i, item in given.items() if not is_value(item.info.data_type)}
+    places = {i for i, item in fed.items() if not is_value(item.info.data_type)}
     for emptied in groups.values():
         if len(groups) == 1 or places <= set(emptied):
-            made = _without_rows(case, emptied)
-            if made is not None:
-                return made
+            empty_case = _without_rows(case, emptied)
+            if empty_case is not None:
+                return empty_case
     return None
 
 
@@ -190,15 +190,15 @@ def with_other_constants(case: Case) -> tuple[Case, ...]:
     All cases run on one Runtime. A backend that keeps what it has made of constants and finds it by
     shapes and types alone takes those of the other case.
     """
-    made = case
+    variant = case
     if not any(item is not None and item.is_constant for item in case.inputs):
         constant = [None if i is None else replace(i, is_constant=True) for i in case.inputs[1:]]
-        made = replace(case, id=f"{case.id}+constants", inputs=(*case.inputs[:1], *constant))
-    inputs = tuple(map(_with_other_elements, made.inputs))
-    if all(other is item for other, item in zip(inputs, made.inputs, strict=True)):
+        variant = replace(case, id=f"{case.id}+constants", inputs=(*case.inputs[:1], *constant))
+    inputs = tuple(map(_with_other_elements, variant.inputs))
+    if all(other is item for other, item in zip(inputs, variant.inputs, strict=True)):
         return ()
-    other = replace(made, id=f"{case.id}+other-constants", inputs=inputs)
-    return (other,) if made is case else (made, other)
+    other = replace(variant, id=f"{case.id}+other-constants", inputs=inputs)
+    return (other,) if variant is case else (variant, other)
 
 
 def _with_other_elements(item: CaseInput | None) -> CaseInput | None:

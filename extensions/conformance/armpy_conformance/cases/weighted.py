@@ -235,10 +235,10 @@ def _far_from_1(
 
 def _zeros_first(asymmetric: bool) -> Values:
     """Make a batch item of zeros, and others that reach further below 0 than above."""
-    given = rows(-195, 60) if asymmetric else rows(-127, 60)
+    draw_rows = rows(-195, 60) if asymmetric else rows(-127, 60)
 
     def make(rng: np.random.Generator, info: TensorInfo) -> Array:
-        array = given(rng, info)
+        array = draw_rows(rng, info)
         array[0] = 0
         return array
 
@@ -267,8 +267,8 @@ def _convolutions() -> Iterator[CaseTemplate]:
         ("grouped", (1, 5, 5, 4), (6, 3, 3, 2)),
         ("many-channels", (1, 4, 4, 33), (19, 3, 3, 33)),
     ):
-        given = None if label == "no-bias" else (weights[0],)
-        yield line(label, Convolution2d(), (image, weights, given))
+        bias_shape = None if label == "no-bias" else (weights[0],)
+        yield line(label, Convolution2d(), (image, weights, bias_shape))
     yield line("per-axis", Convolution2d(), shapes, _ALL_QUANTIZED, infos=per_output)
     yield line(
         "per-axis-same",
@@ -304,9 +304,9 @@ def _depthwise() -> Iterator[CaseTemplate]:
         ("many-channels", (1, 5, 5, 33), (1, 3, 3, 33)),
     ):
         layout = NCHW if label.endswith("nchw") else DataLayout.NHWC
-        given = None if label == "no-bias" else (weights[3],)
+        bias_shape = None if label == "no-bias" else (weights[3],)
         operation = DepthwiseConvolution2d(data_layout=layout)
-        yield line(label, operation, (image, weights, given))
+        yield line(label, operation, (image, weights, bias_shape))
     yield line("per-axis", DepthwiseConvolution2d(), shapes, _ALL_QUANTIZED, infos=per_last)
     yield hybrid(DepthwiseConvolution2d(), shapes, -128, False)
     yield hybrid(DepthwiseConvolution2d(), shapes, -128, True, per_last)
@@ -357,8 +357,8 @@ def _fully_connected() -> Iterator[CaseTemplate]:
         ("image", (2, 2, 2, 3), (4, 12)),
         ("odd-size", (1, 65), (33, 65)),
     ):
-        given = None if label == "no-bias" else (matrix[0],)
-        yield line(label, FullyConnected(), (image, matrix, given))
+        bias_shape = None if label == "no-bias" else (matrix[0],)
+        yield line(label, FullyConnected(), (image, matrix, bias_shape))
     yield line("keep-dims", FullyConnected(keep_num_dims=True), ((2, 3, 5), weights, bias))
     yield line("per-axis", FullyConnected(), shapes, _ALL_QUANTIZED, infos=per_output)
     yield hybrid(FullyConnected(), shapes, -127, False)

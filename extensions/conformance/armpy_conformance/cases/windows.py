@@ -148,11 +148,11 @@ def _resizing() -> Iterator[CaseTemplate]:
                 ("one-element", (1, 1, 1, 1), (3, 2)),
                 ("same-size", (1, 3, 4, 2), (3, 4)),
             ):
-                given = (shape[0], shape[3], *shape[1:3]) if label == "nchw" else shape
+                input_shape = (shape[0], shape[3], *shape[1:3]) if label == "nchw" else shape
                 yield CaseTemplate(
                     f"{name}-{label}-{sizes}",
                     Resize(size, method, **options),
-                    (given,),
+                    (input_shape,),
                     every
                     if (label, sizes) == ("plain", "double")
                     else of(DataType.FLOAT32)

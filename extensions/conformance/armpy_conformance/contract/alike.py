@@ -36,17 +36,17 @@ def layers_differ_in_one_attribute(subject: BackendUnderTest) -> None:
             continue
         has_any = True
         try:
-            made = bench(subject, _on_one_input(variants), case.feeds())
+            trial = bench(subject, _on_one_input(variants), case.feeds())
         except ArmpyError:  # CpuRef takes some of them with other inputs only
             continue
-        network_id = subject.runtime.load_network(made.graph)
-        outputs = subject.runtime.enqueue_workload(network_id, dict(made.feeds))
+        network_id = subject.runtime.load_network(trial.graph)
+        outputs = subject.runtime.enqueue_workload(network_id, dict(trial.feeds))
         subject.runtime.unload_network(network_id)
         try:
-            made.check(outputs, "beside layers that differ in one attribute")
+            trial.check(outputs, "beside layers that differ in one attribute")
         except ViolationError:
             # What a device computes badly whatever is beside it is the operation cases' business.
-            if _is_mixed_up(made, outputs) or _are_right_alone(subject, variants):
+            if _is_mixed_up(trial, outputs) or _are_right_alone(subject, variants):
                 raise
     if not has_any:
         raise NothingToKeepError("none of its operations has an attribute that it takes two of")
@@ -127,15 +127,15 @@ def _attributes(variant: Case, first: Case) -> str:
     return next((name for name, value in own.items() if value != others[name]), "unchanged")
 
 
-def _is_mixed_up(made: Bench, outputs: Mapping[str, Array]) -> bool:
+def _is_mixed_up(trial: Bench, outputs: Mapping[str, Array]) -> bool:
     """Return whether a wrong output has the right answer of another layer."""
-    infos = dict(zip(made.graph.output_names, made.graph.outputs, strict=True))
+    infos = dict(zip(trial.graph.output_names, trial.graph.outputs, strict=True))
     return any(
-        compare(made.expected[name], outputs[name], infos[name].info) is not None
+        compare(trial.expected[name], outputs[name], infos[name].info) is not None
         and any(
             wanted.shape == outputs[name].shape
             and compare(wanted, outputs[name], infos[name].info) is None
-            for wanted in made.expected.values()
+            for wanted in trial.expected.values()
         )
         for name in outputs
     )
@@ -165,23 +165,25 @@ def runtimes_differ_in_one_option(subject: BackendUnderTest) -> None:
         for value in allowed_values(option):
             if value == option.default:
                 continue
-            given = {subject.backend_id: {option.name: value}}
-            changed = replace(subject.options, backend_options=given)
+            backend_options = {subject.backend_id: {option.name: value}}
+            changed = replace(subject.options, backend_options=backend_options)
             if _take_turns(subject, changed, benches, f"{option.name} = {value!r}"):
                 break  # the others are refused, or add nothing
 
 
 def _take_turns(
-    subject: BackendUnderTest, changed: RuntimeOptions, benches: list[Bench], what: str
+    subject: BackendUnderTest, changed: RuntimeOptions, benches: list[Bench], situation: str
 ) -> bool:
     """Execute networks on two runtimes, made in both orders; whether both take them."""
     for pair in ((subject.options, changed), (changed, subject.options)):
         with Runtime(pair[0]) as first, Runtime(pair[1]) as second:
-            for made in benches:
+            for trial in benches:
                 try:
-                    loaded = [(r, r.load_network(made.graph)) for r in (first, second)]
+                    loaded = [(r, r.load_network(trial.graph)) for r in (first, second)]
                 except ArmpyError:  # refused by name, as another rule checks
                     return False
                 for runtime, network_id in loaded * 2:
-                    made.run(runtime, network_id, f"with two runtimes, one of them with {what}")
+                    trial.run(
+                        runtime, network_id, f"with two runtimes, one of them with {situation}"
+                    )
     return True

@@ -36,14 +36,14 @@ _BUDGET_S = 2.0
 
 def _chained(subject: BackendUnderTest) -> Driven:
     """A chain that is long enough for tensors to take the place of others."""
-    made = chain(subject)
-    value = made.layer(made.source)
+    builder = chain(subject)
+    value = builder.layer(builder.source)
     first = value
     for _ in range(_LAYERS - 1):
-        value = made.layer(value)
-    made.net.output("first", first)
-    made.net.output("last", value)
-    return Driven(backend_of_runtime(subject), made.bench(subject))
+        value = builder.layer(value)
+    builder.net.output("first", first)
+    builder.net.output("last", value)
+    return Driven(backend_of_runtime(subject), builder.bench(subject))
 
 
 def _without_gaps(subject: BackendUnderTest) -> Driven:
@@ -59,12 +59,12 @@ def _without_gaps(subject: BackendUnderTest) -> Driven:
 
 def _all_as_outputs(subject: BackendUnderTest, case: Case, link: int) -> Bench:
     """A chain of layers, each of which gives an output."""
-    made = ChainBuilder(case, link)
-    value = made.source
+    builder = ChainBuilder(case, link)
+    value = builder.source
     for number in range(_LAYERS):
-        value = made.layer(value)
-        made.net.output(f"y{number}", value)
-    return made.bench(subject)
+        value = builder.layer(value)
+        builder.net.output(f"y{number}", value)
+    return builder.bench(subject)
 
 
 def tensors_share_what_others_have_left(subject: BackendUnderTest) -> None:
@@ -80,16 +80,16 @@ def executions_have_memory_of_their_own(subject: BackendUnderTest) -> None:
     """Two executions whose steps take turns do not see each other's tensors."""
     driven = _chained(subject)
     feeds = (dict(driven.bench.feeds), other_feeds(driven.bench.graph, driven.bench.feeds))
-    benches = [bench(subject, driven.bench.graph, given) for given in feeds]
+    benches = [bench(subject, driven.bench.graph, inputs) for inputs in feeds]
     memories = [driven.memory() for _ in benches]
     with driven.held():
-        for memory, made in zip(memories, benches, strict=True):
-            memory.feed(made.feeds)
+        for memory, trial in zip(memories, benches, strict=True):
+            memory.feed(trial.feeds)
         for step in driven.steps:
             for memory in memories:
                 step.workload.execute(*memory.of(step))
-        for memory, made in zip(memories, benches, strict=True):
-            made.check(memory.read(), "beside another execution of the same network")
+        for memory, trial in zip(memories, benches, strict=True):
+            trial.check(memory.read(), "beside another execution of the same network")
     for memory in memories:
         memory.release()
 

@@ -29,11 +29,11 @@ def attribute_cases() -> dict[str, tuple[Case, ...]]:
     for floats as for quantised elements. A case that adds nothing to those before it is left out,
     and those with the most attributes come first.
     """
-    found: dict[str, list[Case]] = {}
+    by_operation: dict[str, list[Case]] = {}
     for case in operation_cases():
         if is_small(case) and not case.operation.is_random:  # of which no program is kept
-            found.setdefault(case.operation.name, []).append(case)
-    return {name: tuple(_chosen(cases)) for name, cases in found.items()}
+            by_operation.setdefault(case.operation.name, []).append(case)
+    return {name: tuple(_chosen(cases)) for name, cases in by_operation.items()}
 
 
 def is_small(case: Case) -> bool:

@@ -89,20 +89,20 @@ def elements_come_out_as_they_went_in(subject: BackendUnderTest) -> None:
             for feeds in (first, other_feeds(driven.bench.graph, first))
         ]
         for times in ("once", "twice"):
-            for feeds, made in pairs:
-                for name, buffer in made.items():
+            for feeds, buffers in pairs:
+                for name, buffer in buffers.items():
                     buffer.copy_in_from(np.ascontiguousarray(feeds[name]))
-            for feeds, made in pairs:
-                for name, buffer in made.items():
+            for feeds, buffers in pairs:
+                for name, buffer in buffers.items():
                     is_same = _elements(buffer, feeds[name]).tobytes() == feeds[name].tobytes()
                     check(is_same, f"copied in {times}, '{name}' comes out with other elements")
 
 
 def _elements(buffer: IDeviceMemory, like: Array) -> Array:
     """A copy of what a buffer holds."""
-    found = np.empty(like.shape, like.dtype)
-    buffer.copy_out_to(found)
-    return found
+    elements = np.empty(like.shape, like.dtype)
+    buffer.copy_out_to(elements)
+    return elements
 
 
 def networks_read_and_write_them(subject: BackendUnderTest) -> None:
@@ -115,13 +115,13 @@ def networks_read_and_write_them(subject: BackendUnderTest) -> None:
         with driven.held():
             memory.feed(driven.bench.feeds)
             memory.execute()
-        found = {}
+        outputs = {}
         for name, buffer in written.made.items():
             info = driven.results[name].info
-            found[name] = np.empty(info.known_shape, info.data_type.dtype)
-            buffer.copy_out_to(found[name])
-        if found:
-            driven.check({**memory.read(), **found}, "with outputs in its own buffers")
+            outputs[name] = np.empty(info.known_shape, info.data_type.dtype)
+            buffer.copy_out_to(outputs[name])
+        if outputs:
+            driven.check({**memory.read(), **outputs}, "with outputs in its own buffers")
 
 
 def _check_read(subject: BackendUnderTest, backend: BackendProxy, driven: Driven) -> None:
@@ -137,8 +137,8 @@ def _check_read(subject: BackendUnderTest, backend: BackendProxy, driven: Driven
             read.put_into(driven, memory, driven.sources, written=False)
         with driven.held():
             memory.execute()
-            made = bench(subject, driven.bench.graph, feeds)
-            made.check(memory.read(), f"with inputs in its own buffers, execution {number + 1}")
+            trial = bench(subject, driven.bench.graph, feeds)
+            trial.check(memory.read(), f"with inputs in its own buffers, execution {number + 1}")
         for name, buffer in read.made.items():
             is_same = _elements(buffer, feeds[name]).tobytes() == feeds[name].tobytes()
             check(is_same, f"an execution has changed the buffer of the input '{name}'")

@@ -110,8 +110,8 @@ def _copy_that_refuses(raw: IBackendInternal) -> IBackendInternal:
         return None if programs is None else _RefusingPrograms(programs)
 
     def for_runtime(options: OptionValues) -> IBackendInternal:
-        made = raw.for_runtime(options)
-        return backend if made is raw else _copy_that_refuses(made)
+        own = raw.for_runtime(options)
+        return backend if own is raw else _copy_that_refuses(own)
 
     backend.get_programs = get_programs  # type: ignore[method-assign]
     backend.for_runtime = for_runtime  # type: ignore[method-assign]
@@ -212,9 +212,9 @@ def _check_all(subject: BackendUnderTest, benches: Iterable[Bench]) -> None:
 def _by_operation(subject: BackendUnderTest) -> Iterator[Bench]:
     """Networks of the layers of one operation each that the backend takes."""
     for cases in attribute_cases().values():
-        taken = [c for c in cases if all(map(subject.support, layers_of(c)))]
-        if taken:
-            yield side_by_side(subject, taken)
+        supported = [c for c in cases if all(map(subject.support, layers_of(c)))]
+        if supported:
+            yield side_by_side(subject, supported)
 
 
 def _of_patterns(subject: BackendUnderTest) -> Iterator[Bench]:

@@ -44,13 +44,13 @@ WEIGHTS_BYTES = 1 << 18
 
 def demanding(subject: BackendUnderTest) -> tuple[Case, ...]:
     """Cases that the backend takes and whose inputs can be repeated, those that take long first."""
-    found = subject.notes.get("demanding")
-    if found is None:
+    demanding_cases = subject.notes.get("demanding")
+    if demanding_cases is None:
         large = [case for case in map(_convolution, _TYPES) if is_taken(subject, case)]
         chosen = [next(_enlargeable(subject, name), None) for name in _OPERATIONS]
-        found = (*large, *(c for c in (*chosen, *samples(subject)) if c is not None))
-        subject.notes["demanding"] = found
-    return found
+        demanding_cases = (*large, *(c for c in (*chosen, *samples(subject)) if c is not None))
+        subject.notes["demanding"] = demanding_cases
+    return demanding_cases
 
 
 def _convolution(data_type: DataType) -> Case:
@@ -59,11 +59,11 @@ def _convolution(data_type: DataType) -> Case:
     image = TensorInfo((1, 32, 32, 256), data_type, quantization)
     weights = TensorInfo((256, 5, 5, 256), data_type, quantization)
     random = np.random.default_rng(0)
-    given, filters = (
+    pixels, filters = (
         random.integers(-9, 10, info.known_shape).astype(data_type.dtype)
         for info in (image, weights)
     )
-    inputs = (CaseInput(image, given), CaseInput(weights, filters, is_constant=True))
+    inputs = (CaseInput(image, pixels), CaseInput(weights, filters, is_constant=True))
     name = f"Convolution2d/large/{data_type.name.lower()}"
     return Case(name, Convolution2d(padding=Padding.SAME), inputs, (image,))
 
@@ -84,13 +84,13 @@ def _enlargeable(subject: BackendUnderTest, name: str) -> Iterator[Case]:
 
 def weighted_case(subject: BackendUnderTest) -> Case | None:
     """A passing case whose one constant has `WEIGHTS_BYTES`; None if the backend takes none."""
-    found = subject.notes.get("weighted")
-    if found is None:
+    weighted_cases = subject.notes.get("weighted")
+    if weighted_cases is None:
         every = (_weighted(op, data_type) for data_type in _TYPES for op in _WEIGHTED)
         verdicts = (examine(subject, case) for case in every if is_taken(subject, case))
         passed = (v.case for v in verdicts if v.result.outcome is Outcome.PASSED)
-        found = subject.notes["weighted"] = tuple(islice(passed, 1))
-    return found[0] if found else None
+        weighted_cases = subject.notes["weighted"] = tuple(islice(passed, 1))
+    return weighted_cases[0] if weighted_cases else None
 
 
 def _weighted(operation: Operation, data_type: DataType) -> Case:
@@ -106,11 +106,11 @@ def _weighted(operation: Operation, data_type: DataType) -> Case:
         TensorInfo(shape, data_type, quantization) for shape in shapes[operation.name]
     )
     random = np.random.default_rng(0)
-    given, weights = (
+    features, weights = (
         random.integers(-9, 10, info.known_shape).astype(data_type.dtype)
         for info in (read, constant)
     )
-    inputs = (CaseInput(read, given), CaseInput(constant, weights, is_constant=True))
+    inputs = (CaseInput(read, features), CaseInput(constant, weights, is_constant=True))
     name = f"{operation.name}/weights/{data_type.name.lower()}"
     return Case(name, operation, inputs, (read,))
 
@@ -140,13 +140,13 @@ def enlarged(case: Case, times: int) -> Case:
 
 def enlarged_bytes(case: Case, times: int) -> int:
     """Bytes of a case's inputs and outputs, repeated; 0 if they cannot be."""
-    given = [item for item in case.inputs if item is not None and not item.is_constant]
-    if len({item.info.known_shape[:1] for item in given} | {()}) != 2:
+    fed = [item for item in case.inputs if item is not None and not item.is_constant]
+    if len({item.info.known_shape[:1] for item in fed} | {()}) != 2:
         return 0
-    if times * sum(item.data.nbytes for item in given) > 1 << 31:
+    if times * sum(item.data.nbytes for item in fed) > 1 << 31:
         return 1 << 31
     try:
         grown = sum(info.size_bytes for info in enlarged(case, 2).outputs) // 2
     except ArmpyError:  # other inputs mean nothing to the operation, or the shapes go by values
         return 0
-    return times * (grown + sum(item.data.nbytes for item in given))
+    return times * (grown + sum(item.data.nbytes for item in fed))

@@ -54,16 +54,16 @@ def options_of(
     others: Mapping[str, object] | None = None,
 ) -> OptionValues:
     """The backend's options of a scope as a runtime would give them, some otherwise."""
-    given = dict(subject.options.backend_options.get(subject.backend_id, {})) | dict(others or {})
-    return check_options(subject.backend.options, given, subject.backend_id)[scope]
+    values = dict(subject.options.backend_options.get(subject.backend_id, {})) | dict(others or {})
+    return check_options(subject.backend.options, values, subject.backend_id)[scope]
 
 
 def backend_of_runtime(
     subject: BackendUnderTest, others: Mapping[str, object] | None = None
 ) -> BackendProxy:
     """The backend as one runtime has it, with some options otherwise."""
-    made = subject.backend.for_runtime(options_of(subject, others=others))
-    return made if isinstance(made, BackendProxy) else BackendProxy(made)
+    own = subject.backend.for_runtime(options_of(subject, others=others))
+    return own if isinstance(own, BackendProxy) else BackendProxy(own)
 
 
 def _check_shapes(bench: Bench) -> None:
@@ -142,23 +142,23 @@ class Driven:
         """The handle of a constant, made once; None if it is none."""
         if value.data is not None and value not in self._constants:
             elements = self.declared.fitting(value.info, value.data)
-            made = self.factory.create_constant_handle(value.info, elements)
-            self._constants[value] = made
+            handle = self.factory.create_constant_handle(value.info, elements)
+            self._constants[value] = handle
         return self._constants.get(value)
 
     def blocks(self) -> dict[Value, Lifetime]:
         """Lifetimes of the tensors: inputs from the first step on, outputs until the last."""
         last = max(len(self.steps) - 1, 0)
-        found = {value: (0, 0) for value in self.sources.values()}
+        lifetimes = {value: (0, 0) for value in self.sources.values()}
         for number, step in enumerate(self.steps):
             for value in step.inputs:
                 if value is not None and value.data is None:
-                    found[value] = (found[value][0], number)
-            found.update(dict.fromkeys(step.outputs, (number, number)))
+                    lifetimes[value] = (lifetimes[value][0], number)
+            lifetimes.update(dict.fromkeys(step.outputs, (number, number)))
         for value in self.results.values():
             if value.data is None:
-                found[value] = (found[value][0], last)
-        return found
+                lifetimes[value] = (lifetimes[value][0], last)
+        return lifetimes
 
     def memory(self, guard_bytes: int = 0) -> ExecutionTensors:
         """Make working memory of one execution at a time."""
@@ -274,12 +274,12 @@ class ExecutionTensors:
 
     def read(self) -> dict[str, Array]:
         """Copies of the outputs."""
-        found = {}
+        outputs = {}
         for name, value in self._driven.results.items():
             handle = self._driven.constant(value) or self.handles[value]
-            found[name] = np.empty(value.info.known_shape, value.info.data_type.dtype)
-            handle.copy_out_to(found[name])
-        return found
+            outputs[name] = np.empty(value.info.known_shape, value.info.data_type.dtype)
+            handle.copy_out_to(outputs[name])
+        return outputs
 
     def release(self) -> None:
         """Give the memory back."""

@@ -27,11 +27,11 @@ _MOST_TRIES = 12
 
 def one_of_each(subject: BackendUnderTest) -> tuple[Case, ...]:
     """A passing case of each operation, with answers that change with the inputs."""
-    found = subject.notes.get("one of each")
-    if found is None:
+    one_each = subject.notes.get("one of each")
+    if one_each is None:
         every = (_find_one(subject, name) for name in attribute_cases())
-        found = subject.notes["one of each"] = tuple(case for case in every if case is not None)
-    return found
+        one_each = subject.notes["one of each"] = tuple(case for case in every if case is not None)
+    return one_each
 
 
 def _find_one(subject: BackendUnderTest, name: str) -> Case | None:
@@ -88,9 +88,9 @@ def unlike_benches(subject: BackendUnderTest, case: Case) -> tuple[Bench, Bench]
     return None
 
 
-def _differ(one: Array, other: Array) -> bool:
+def _differ(left: Array, other: Array) -> bool:
     """Return whether two answers differ by more than any tolerance, or in their shapes."""
-    return one.shape != other.shape or (one.size > 0 and is_apart(one, other))
+    return left.shape != other.shape or (left.size > 0 and is_apart(left, other))
 
 
 def _scaled(graph: Graph, feeds: Mapping[str, Array]) -> dict[str, Array]:

@@ -64,12 +64,12 @@ _MOST_LAYERS = 4096
 
 def _chained(subject: BackendUnderTest) -> Driven:
     """A chain of layers, all of which are outputs."""
-    made = chain(subject)
-    value = made.source
+    builder = chain(subject)
+    value = builder.source
     for number in range(_LAYERS):
-        value = made.layer(value)
-        made.net.output(f"y{number}", value)
-    return Driven(backend_of_runtime(subject), made.bench(subject))
+        value = builder.layer(value)
+        builder.net.output(f"y{number}", value)
+    return Driven(backend_of_runtime(subject), builder.bench(subject))
 
 
 def _feeds(driven: Driven) -> tuple[Mapping[str, Array], ...]:
@@ -86,15 +86,15 @@ def bound_executions_are_like_others(subject: BackendUnderTest) -> None:
         memories = [driven.memory() for _ in range(2)]
         with driven.held():
             bound = [memory.bound() for memory in memories]
-            given = [bench(subject, driven.bench.graph, feeds) for feeds in _feeds(driven)]
-            for pair in pairwise(given):
+            trials = [bench(subject, driven.bench.graph, feeds) for feeds in _feeds(driven)]
+            for pair in pairwise(trials):
                 # Both are fed before one runs: each has to read the tensors of its own.
-                for memory, made in zip(memories, pair, strict=True):
-                    memory.feed(made.feeds)
+                for memory, trial in zip(memories, pair, strict=True):
+                    memory.feed(trial.feeds)
                 for calls in bound:
                     _finish([call() for call in calls])
-                for memory, made in zip(memories, pair, strict=True):
-                    made.check(memory.read(), "in a bound execution beside another one")
+                for memory, trial in zip(memories, pair, strict=True):
+                    trial.check(memory.read(), "in a bound execution beside another one")
             driven.run(memories[0], "beside bound executions")
         for memory in memories:
             memory.release()
@@ -119,8 +119,8 @@ def queued_executions_keep_their_order(subject: BackendUnderTest) -> None:
                 raise NothingToKeepError("its executions have ended when enqueue returns")
             for completion in reversed(completions):  # the last one first: all others have ended
                 _check_end(completion)
-            made = bench(subject, driven.bench.graph, feeds)
-            made.check(memory.read(), "of layers that were enqueued one after the other")
+            trial = bench(subject, driven.bench.graph, feeds)
+            trial.check(memory.read(), "of layers that were enqueued one after the other")
     memory.release()
 
 
@@ -185,16 +185,16 @@ def failures_are_reported(subject: BackendUnderTest) -> None:
     inputs, outputs = memory.of(step)
     spoilt = [_Unusable(h.info) if h is not None else None for h in inputs]
     with driven.held():
-        for what in ("execute", "enqueue", "bind"):
+        for method in ("execute", "enqueue", "bind"):
             try:
-                found = getattr(step.workload, what)(spoilt, outputs)
-                if what == "bind":
-                    found = found()
-                if isinstance(found, ICompletion):
-                    found.wait(_WAIT_S)
+                outcome = getattr(step.workload, method)(spoilt, outputs)
+                if method == "bind":
+                    outcome = outcome()
+                if isinstance(outcome, ICompletion):
+                    outcome.wait(_WAIT_S)
             except Exception:  # noqa: BLE001 - any error reports the failure
                 continue
-            raise ViolationError(f"{what} says nothing of an input that cannot be used")
+            raise ViolationError(f"{method} says nothing of an input that cannot be used")
     driven.run(memory, "after an execution that could not be done")
     memory.release()
 
@@ -228,7 +228,7 @@ def _long_case(
         if duration_s <= _MOST_S:
             return ((case, size, 1),)
         longer.append((duration_s, case, size))
-    shortest = min(longer, key=lambda found: found[0], default=None)
+    shortest = min(longer, key=lambda timing: timing[0], default=None)
     return ((*shortest[1:], 1),) if shortest else tuple(islice(_chains(subject, backend), 1))
 
 
@@ -284,10 +284,10 @@ def _fed(
     larger = enlarged(case, size)
     link = link_of(larger)
     if num_layers == 1 or link is None:
-        made = Bench(larger.graph(), larger.feeds(), {})
+        trial = Bench(larger.graph(), larger.feeds(), {})
     else:
-        made = chain_of(larger, link, num_layers)
-    driven = Driven(backend, made)
+        trial = chain_of(larger, link, num_layers)
+    driven = Driven(backend, trial)
     memory = driven.memory()
     memory.feed(driven.bench.feeds)
     return driven, memory

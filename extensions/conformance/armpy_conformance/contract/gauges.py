@@ -259,14 +259,14 @@ def every_option_is_read(subject: BackendUnderTest) -> None:
     if not declared:
         raise NothingToKeepError("it declares no options")
     read: set[str] = set()
-    given = {
+    by_scope = {
         scope: _ReadOptions(options_of(subject, scope), read)
         for scope in (OptionScope.RUNTIME, OptionScope.MODEL)
     }
-    made = subject.raw_backend.for_runtime(given[OptionScope.RUNTIME])
-    context = made.create_backend_context(given[OptionScope.RUNTIME])
+    own = subject.raw_backend.for_runtime(by_scope[OptionScope.RUNTIME])
+    context = own.create_backend_context(by_scope[OptionScope.RUNTIME])
     for case in samples(subject):
-        _make_all(made, given[OptionScope.MODEL], sample_bench(subject, case))
+        _make_all(own, by_scope[OptionScope.MODEL], sample_bench(subject, case))
     if context is not None:
         context.close()
     idle = [option.name for option in declared if option.name not in read]

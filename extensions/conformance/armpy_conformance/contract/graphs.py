@@ -19,54 +19,54 @@ from armpy_conformance.contract.networks import (
 )
 
 
-def _try(subject: BackendUnderTest, made: Bench, what: str) -> None:
+def _try(subject: BackendUnderTest, trial: Bench, situation: str) -> None:
     """Load, run twice, unload."""
-    network_id = subject.runtime.load_network(made.graph)
-    made.run(subject.runtime, network_id, what)
-    made.run(subject.runtime, network_id, f"{what} again")
+    network_id = subject.runtime.load_network(trial.graph)
+    trial.run(subject.runtime, network_id, situation)
+    trial.run(subject.runtime, network_id, f"{situation} again")
     subject.runtime.unload_network(network_id)
 
 
 def two_layers(subject: BackendUnderTest) -> None:
     """One layer reads what another wrote; the backend may make one of them."""
-    made = chain(subject)
-    made.net.output("y", made.layer(made.layer(made.source)))
-    _try(subject, made.bench(subject), "with two layers")
+    builder = chain(subject)
+    builder.net.output("y", builder.layer(builder.layer(builder.source)))
+    _try(subject, builder.bench(subject), "with two layers")
 
 
 def branches(subject: BackendUnderTest) -> None:
     """A value that is read twice and is an output as well."""
-    made = chain(subject)
-    trunk = made.layer(made.source)
-    made.net.output("trunk", trunk)
-    made.net.output("left", made.layer(trunk))
-    made.net.output("right", made.layer(made.layer(trunk)))
-    _try(subject, made.bench(subject), "with branches")
+    builder = chain(subject)
+    trunk = builder.layer(builder.source)
+    builder.net.output("trunk", trunk)
+    builder.net.output("left", builder.layer(trunk))
+    builder.net.output("right", builder.layer(builder.layer(trunk)))
+    _try(subject, builder.bench(subject), "with branches")
 
 
 def separate_parts(subject: BackendUnderTest) -> None:
     """Layers that have nothing to do with each other but the source."""
-    made = chain(subject)
-    made.net.output("one", made.layer(made.source))
-    made.net.output("other", made.layer(made.source))
-    _try(subject, made.bench(subject), "with two separate layers")
+    builder = chain(subject)
+    builder.net.output("one", builder.layer(builder.source))
+    builder.net.output("other", builder.layer(builder.source))
+    _try(subject, builder.bench(subject), "with two separate layers")
 
 
 def input_as_output(subject: BackendUnderTest) -> None:
     """An input that is an output as well, beside a layer that reads it."""
-    made = chain(subject)
-    made.net.output("through", made.source)
-    made.net.output("y", made.layer(made.source))
-    _try(subject, made.bench(subject), "with an input as an output")
+    builder = chain(subject)
+    builder.net.output("through", builder.source)
+    builder.net.output("y", builder.layer(builder.source))
+    _try(subject, builder.bench(subject), "with an input as an output")
 
 
 def output_twice(subject: BackendUnderTest) -> None:
     """One value under two output names."""
-    made = chain(subject)
-    value = made.layer(made.source)
-    made.net.output("y", value)
-    made.net.output("again", value)
-    _try(subject, made.bench(subject), "with one value under two names")
+    builder = chain(subject)
+    value = builder.layer(builder.source)
+    builder.net.output("y", value)
+    builder.net.output("again", value)
+    _try(subject, builder.bench(subject), "with one value under two names")
 
 
 def no_layers(subject: BackendUnderTest) -> None:
@@ -83,15 +83,15 @@ def wrong_input(subject: BackendUnderTest) -> None:
     """Inputs that do not fit are refused, and the network works as before."""
     runtime = subject.runtime
     for case in samples(subject):
-        made = sample_bench(subject, case)
-        network_id = runtime.load_network(made.graph)
-        for what, feeds in _wrong_feeds(dict(made.feeds)):
+        trial = sample_bench(subject, case)
+        network_id = runtime.load_network(trial.graph)
+        for noun, feeds in _wrong_feeds(dict(trial.feeds)):
             try:
                 runtime.enqueue_workload(network_id, feeds)
             except ArmpyError:
-                made.run(runtime, network_id, f"after {what} was refused")
+                trial.run(runtime, network_id, f"after {noun} was refused")
             else:
-                raise ViolationError(f"{what} is accepted by {case.operation.name}")
+                raise ViolationError(f"{noun} is accepted by {case.operation.name}")
         runtime.unload_network(network_id)
 
 
@@ -112,20 +112,20 @@ def another_shape_at_the_call(subject: BackendUnderTest) -> None:
     graph, feeds = open_batches(subject)
     runtime = subject.runtime
     network_id = runtime.load_network(graph)
-    for given in (*feeds, feeds[0]):
-        made = bench(subject, graph, given)
-        made.run(runtime, network_id, "with an open first dimension")
+    for inputs in (*feeds, feeds[0]):
+        trial = bench(subject, graph, inputs)
+        trial.run(runtime, network_id, "with an open first dimension")
     runtime.unload_network(network_id)
 
 
 def arrays_of_the_caller(subject: BackendUnderTest) -> None:
     """Outputs are written where the caller says, and nowhere else."""
     for case in samples(subject):
-        made = sample_bench(subject, case)
-        network_id = subject.runtime.load_network(made.graph)
-        given = {name: np.zeros_like(array) for name, array in made.expected.items()}
-        results = subject.runtime.enqueue_workload(network_id, dict(made.feeds), given)
-        for name, array in given.items():
+        trial = sample_bench(subject, case)
+        network_id = subject.runtime.load_network(trial.graph)
+        targets = {name: np.zeros_like(array) for name, array in trial.expected.items()}
+        results = subject.runtime.enqueue_workload(network_id, dict(trial.feeds), targets)
+        for name, array in targets.items():
             check(results[name] is array, f"the output '{name}' is not the caller's array")
-        made.check(given, "written to the caller's arrays")
+        trial.check(targets, "written to the caller's arrays")
         subject.runtime.unload_network(network_id)

@@ -190,11 +190,11 @@ def _num_entries(folder: str) -> int:
 
 def _num_children() -> int:
     """Number of child processes, ended ones included; 0 if the system does not say."""
-    found = 0
+    count = 0
     with suppress(OSError):  # threads end meanwhile
         for file in _PROCESS.glob("task/*/children"):
-            found += len(file.read_text("ascii").split())
-    return found
+            count += len(file.read_text("ascii").split())
+    return count
 
 
 def heap_bytes() -> int:

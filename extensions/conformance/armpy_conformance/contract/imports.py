@@ -156,19 +156,24 @@ def _check_too_short(driven: Driven, info: TensorInfo) -> None:
 
 def _check_answer(driven: Driven, info: TensorInfo, memory: ExternalMemory) -> None:
     """Check that `import_memory` does what `can_import` says."""
-    factory, what = driven.factory, f"{memory.source} for {info}"
+    factory, subject_text = driven.factory, f"{memory.source} for {info}"
     answer = factory.can_import(info, memory)
     check(
         isinstance(answer, Support)
         and (answer or (answer.text.strip() and isinstance(answer.code, ReasonCode))),
-        f"can_import answers {answer!r} about {what}: a no has a text and a code",
+        f"can_import answers {answer!r} about {subject_text}: a no has a text and a code",
     )
     try:
         handle = factory.import_memory(info, memory, read=True, write=True)
     except ArmpyError as error:
-        check(not answer, f"can_import says yes to {what}, but import_memory raised: {error}")
+        check(
+            not answer, f"can_import says yes to {subject_text}, but import_memory raised: {error}"
+        )
         return
-    check(answer, f"can_import says no to {what} ({answer.text}), but import_memory imports it")
+    check(
+        answer,
+        f"can_import says no to {subject_text} ({answer.text}), but import_memory imports it",
+    )
     check(handle.info == info, f"the handle that was imported for {info} is of {handle.info}")
     factory.unimport(handle)
 
@@ -182,16 +187,16 @@ def _import(
     written: bool,
 ) -> dict[str, LentMemory]:
     """Put imported tensors in the place of the backend's own."""
-    found = {}
+    lent_by_name = {}
     for name, value in values.items():
         if value not in memory.handles:  # a constant
             continue
-        found[name] = lent = LentMemory(source, value.info, driven.declared)
+        lent_by_name[name] = lent = LentMemory(source, value.info, driven.declared)
         memory.handles[value] = driven.factory.import_memory(
             value.info, lent.memory, read=not written, write=written
         )
         lent.close()
-    return found
+    return lent_by_name
 
 
 def inputs_are_read_where_they_lie(subject: BackendUnderTest) -> None:
@@ -205,8 +210,8 @@ def inputs_are_read_where_they_lie(subject: BackendUnderTest) -> None:
                 part.fill(feeds[name])
             with driven.held():
                 memory.execute()
-                made = bench(subject, driven.bench.graph, feeds)
-                made.check(memory.read(), f"with inputs in imported {source}")
+                trial = bench(subject, driven.bench.graph, feeds)
+                trial.check(memory.read(), f"with inputs in imported {source}")
             for name, part in lent.items():
                 unchanged = part.elements.tobytes() == feeds[name].tobytes() and part.is_whole
                 check(unchanged, f"the imported input '{name}' in {source} was written to")

@@ -55,7 +55,7 @@ def taken_cases(subject: BackendUnderTest) -> Iterator[Case]:
 @cache
 def _with_state() -> tuple[Graph, ...]:
     """Networks whose variables go through a loop, and through a choice."""
-    made = []
+    graphs = []
     turns = loop((COUNT, _STATE), lambda net, _, x: (binary(net, x, x),), 2)
     net = Network("state-in-a-loop")
     state = net.variable("state", _STATE, np.ones((2, 3), np.float32))
@@ -63,15 +63,15 @@ def _with_state() -> tuple[Graph, ...]:
     _, grown = add_all(net, turns, count, state)
     net.assign(state, grown)
     net.output("y", binary(net, grown, net.input("x", _STATE)))
-    made.append(net.build())
+    graphs.append(net.build())
     either = choice((_STATE, _STATE), lambda net, x, y: (binary(net, x, y),), lambda _, x, __: (x,))
     net = Network("state-in-a-choice")
     state = net.variable("state", _STATE, np.ones((2, 3), np.float32))
-    (kept,) = add_all(net, either, net.input("flag", FLAG), state, net.input("x", _STATE))
-    net.assign(state, kept)
-    net.output("y", binary(net, kept, kept))
-    made.append(net.build())
-    return tuple(made)
+    (next_state,) = add_all(net, either, net.input("flag", FLAG), state, net.input("x", _STATE))
+    net.assign(state, next_state)
+    net.output("y", binary(net, next_state, next_state))
+    graphs.append(net.build())
+    return tuple(graphs)
 
 
 def state_goes_through_loops_and_choices(subject: BackendUnderTest) -> None:
@@ -83,19 +83,19 @@ def state_goes_through_loops_and_choices(subject: BackendUnderTest) -> None:
         feeds = [_feeds(graph, turn) for turn in (0, 1, 1, 0)]
         network_id = subject.runtime.load_network(graph)
         expected = subject.expected_each(graph, feeds)
-        for number, (given, right) in enumerate(zip(feeds, expected, strict=True)):
+        for number, (inputs, right) in enumerate(zip(feeds, expected, strict=True)):
             when = f"in execution {number + 1} of a network with state"
-            Bench(graph, given, right).run(subject.runtime, network_id, when)
+            Bench(graph, inputs, right).run(subject.runtime, network_id, when)
         subject.runtime.unload_network(network_id)
 
 
 def _feeds(graph: Graph, turn: int) -> Mapping[str, Array]:
     """Inputs of a network with state, by which it takes the one way or the other."""
-    found: dict[str, Array] = {}
+    feeds: dict[str, Array] = {}
     for value in graph.inputs:
         shape, dtype = value.info.known_shape, value.info.data_type.dtype
-        found[value.name] = np.full(shape, turn, dtype)
-    return found
+        feeds[value.name] = np.full(shape, turn, dtype)
+    return feeds
 
 
 def loops_stop_at_their_time_out(subject: BackendUnderTest) -> None:
@@ -103,8 +103,8 @@ def loops_stop_at_their_time_out(subject: BackendUnderTest) -> None:
     number = TensorInfo((1,), DataType.SIGNED32)
     turns = loop((COUNT, number, COUNT), lambda net, i, x, _: (binary(net, x, i),))
     net = Network("long")
-    given = [net.input(name, COUNT) for name in ("count", "x", "end")]
-    net.output("y", add_all(net, turns, *given)[1])
+    operands = [net.input(name, COUNT) for name in ("count", "x", "end")]
+    net.output("y", add_all(net, turns, *operands)[1])
     graph = net.build()
     if not is_taken(subject, graph):
         raise NothingToKeepError("it takes no loops")

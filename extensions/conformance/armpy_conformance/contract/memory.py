@@ -68,8 +68,8 @@ def _with_watched_managers(
         return manager
 
     def for_runtime(options: OptionValues) -> IBackendInternal:
-        made = raw.for_runtime(options)
-        return backend if made is raw else _with_watched_managers(made, watched, log)
+        own = raw.for_runtime(options)
+        return backend if own is raw else _with_watched_managers(own, watched, log)
 
     backend.create_memory_manager = create_watched  # type: ignore[method-assign]
     backend.for_runtime = for_runtime  # type: ignore[method-assign]

@@ -78,14 +78,14 @@ def samples(subject: BackendUnderTest) -> tuple[Case, ...]:
     NotApplicableError
         If it passes none: without one layer that works there is nothing to try.
     """
-    found = subject.notes.get("samples")
-    if found is None:
+    sample_cases = subject.notes.get("samples")
+    if sample_cases is None:
         ways = itertools.product((True, False), (True, False))
         tries = (tuple(_find_samples(subject, shaped, unlike)) for shaped, unlike in ways)
-        found = subject.notes["samples"] = next(filter(None, tries), ())
-    if not found:
+        sample_cases = subject.notes["samples"] = next(filter(None, tries), ())
+    if not sample_cases:
         raise NotApplicableError("no operation case passes on this backend")
-    return found
+    return sample_cases
 
 
 def _find_samples(subject: BackendUnderTest, are_shaped: bool, are_unlike: bool) -> Iterator[Case]:
@@ -118,12 +118,12 @@ def _find_samples(subject: BackendUnderTest, are_shaped: bool, are_unlike: bool)
 
 def _claimed_cases(subject: BackendUnderTest) -> tuple[Case, ...]:
     """Plain cases whose layers the backend says yes to, asked once for all searches."""
-    found = subject.notes.get("claimed")
-    if found is None:
+    claimed = subject.notes.get("claimed")
+    if claimed is None:
         plain = (case for case in operation_cases() if is_plain(case))
-        found = tuple(case for case in plain if all(map(subject.support, layers_of(case))))
-        subject.notes["claimed"] = found
-    return found
+        claimed = tuple(case for case in plain if all(map(subject.support, layers_of(case))))
+        subject.notes["claimed"] = claimed
+    return claimed
 
 
 def depends_on_feeds(subject: BackendUnderTest, case: Case) -> bool:
@@ -133,7 +133,7 @@ def depends_on_feeds(subject: BackendUnderTest, case: Case) -> bool:
     graph, feeds = case.graph(), case.feeds()
     try:
         both = [feeds, other_feeds(graph, feeds)]
-        one, other = subject.expected_each(graph, both, specialized(case))
+        first, other = subject.expected_each(graph, both, specialized(case))
     except ArmpyError:  # other inputs mean nothing to the operation
         return False
     return all(
@@ -141,7 +141,7 @@ def depends_on_feeds(subject: BackendUnderTest, case: Case) -> bool:
         and wanted.shape == other[name].shape
         and wanted.size > 0
         and all(is_apart(wanted[row], other[name][row]) for row in (0, -1))
-        for name, wanted in one.items()
+        for name, wanted in first.items()
     )
 
 
@@ -157,11 +157,11 @@ _MOST_WITH_CONSTANTS = 2
 
 def with_constants(subject: BackendUnderTest) -> tuple[tuple[Case, Case], ...]:
     """Pairs of cases that the backend passes, and that differ in their constants alone."""
-    found = subject.notes.get("with constants")
-    if found is None:
-        found = tuple(_find_with_constants(subject))
-        subject.notes["with constants"] = found
-    return tuple((case, _with_other_constants(case)) for case in found)
+    pairs = subject.notes.get("with constants")
+    if pairs is None:
+        pairs = tuple(_find_with_constants(subject))
+        subject.notes["with constants"] = pairs
+    return tuple((case, _with_other_constants(case)) for case in pairs)
 
 
 def _find_with_constants(subject: BackendUnderTest) -> Iterator[Case]:
@@ -212,9 +212,9 @@ def link_of(case: Case) -> int | None:
     return None
 
 
-def _same(one: TensorInfo, other: TensorInfo) -> bool:
+def _same(left: TensorInfo, other: TensorInfo) -> bool:
     """Return whether two tensors hold the same kind of elements."""
-    return (one.shape, one.data_type, one.quantization) == (
+    return (left.shape, left.data_type, left.quantization) == (
         other.shape,
         other.data_type,
         other.quantization,
@@ -302,12 +302,12 @@ def chain(subject: BackendUnderTest) -> ChainBuilder:
 
 def chain_of(case: Case, link: int, num_layers: int) -> Bench:
     """A chain of so many layers like a case's, with inputs and without answers."""
-    made = ChainBuilder(case, link)
-    value = made.source
+    builder = ChainBuilder(case, link)
+    value = builder.source
     for _ in range(num_layers):
-        value = made.layer(value)
-    made.net.output("y", value)
-    return Bench(made.net.build(), made.feeds(case), {})
+        value = builder.layer(value)
+    builder.net.output("y", value)
+    return Bench(builder.net.build(), builder.feeds(case), {})
 
 
 def open_batches(subject: BackendUnderTest) -> tuple[Graph, list[Mapping[str, Array]]]:
@@ -329,16 +329,16 @@ def open_batches(subject: BackendUnderTest) -> tuple[Graph, list[Mapping[str, Ar
 def opened_networks(subject: BackendUnderTest) -> Iterator[tuple[Graph, Mapping[str, Array]]]:
     """Networks whose first dimension is open, each with inputs of one size: layers, and chains."""
     pairs = with_constants(subject)
-    for case in dict.fromkeys((*samples(subject), *(one for one, _ in pairs))):
+    for case in dict.fromkeys((*samples(subject), *(first for first, _ in pairs))):
         opened = _opened(case)
         if opened is None:
             continue
         yield opened.graph(), case.feeds()
         link = link_of(case)
         if link is not None:
-            made = ChainBuilder(opened, link)
-            made.net.output("y", made.layer(made.layer(made.layer(made.source))))
-            yield made.net.build(), made.feeds(case)
+            builder = ChainBuilder(opened, link)
+            builder.net.output("y", builder.layer(builder.layer(builder.layer(builder.source))))
+            yield builder.net.build(), builder.feeds(case)
 
 
 def _opened(case: Case) -> Case | None:

@@ -253,12 +253,12 @@ def _be_the_child(action: Callable[[], str], writing: int) -> NoReturn:
 
 def _read_in_time(reading: int) -> tuple[str, bool]:
     """Read a child's output until it ends, and whether it is late."""
-    found, end_s = b"", time.monotonic() + _FORK_LIMIT_S
+    output, end_s = b"", time.monotonic() + _FORK_LIMIT_S
     poll = select.poll()  # `select` takes no descriptor above 1023
     poll.register(reading, select.POLLIN)
     while poll.poll(1e3 * max(0.0, end_s - time.monotonic())):
         part = os.read(reading, _MOST_BYTES)
         if not part:
-            return found.decode("utf-8", "replace"), False
-        found += part
-    return found.decode("utf-8", "replace"), True
+            return output.decode("utf-8", "replace"), False
+        output += part
+    return output.decode("utf-8", "replace"), True

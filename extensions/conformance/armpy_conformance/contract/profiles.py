@@ -77,9 +77,11 @@ class _ProfiledNetwork:
             )
         if self.context is not None:
             self.context.enable_profiling(True)
-        given = NetworkResources(profiling=self.record, profiling_context=self.context)
+        network_resources = NetworkResources(profiling=self.record, profiling_context=self.context)
         cases = samples(subject)
-        self.driven = Driven(backend, sample_bench(subject, cases[number % len(cases)]), given)
+        self.driven = Driven(
+            backend, sample_bench(subject, cases[number % len(cases)]), network_resources
+        )
         self.memory: ExecutionTensors = self.driven.memory()
 
     def run(self, when: str) -> None:
@@ -89,8 +91,8 @@ class _ProfiledNetwork:
 
     def events(self) -> Sequence[Measurement]:
         """Everything with times since the last call."""
-        found, self.record.events = self.record.events, []
-        return [*found, *(self.context.take_events() if self.context is not None else ())]
+        events, self.record.events = self.record.events, []
+        return [*events, *(self.context.take_events() if self.context is not None else ())]
 
     def has_measured(self) -> bool:
         """Return whether there is anything new that was measured; then forget it."""
@@ -102,29 +104,29 @@ class _ProfiledNetwork:
 
 def _profiled(subject: BackendUnderTest, number: int = 0) -> _ProfiledNetwork:
     """A network of which the backend measures anything."""
-    made = _ProfiledNetwork(subject, number)
+    network = _ProfiledNetwork(subject, number)
     for _ in range(2):
-        made.run("while it is profiled")
-    if not made.has_measured() and not made.record.counters and not made.record.problems:
+        network.run("while it is profiled")
+    if not network.has_measured() and not network.record.counters and not network.record.problems:
         raise NothingToKeepError("it measures nothing")
-    return made
+    return network
 
 
 def counters_are_declared(subject: BackendUnderTest) -> None:
     """Nothing is added to a counter before it was declared, with a name of its own and a kind."""
-    made = _profiled(subject)
-    made.run("while it is profiled")
-    check(not made.record.problems, "; ".join(dict.fromkeys(made.record.problems)))
+    network = _profiled(subject)
+    network.run("while it is profiled")
+    check(not network.record.problems, "; ".join(dict.fromkeys(network.record.problems)))
 
 
 def events_lie_in_their_execution(subject: BackendUnderTest) -> None:
     """Measured events lie within the network's execution, by the clock of the core."""
-    made = _profiled(subject)
-    made.events()
+    network = _profiled(subject)
+    network.events()
     started_us = time.perf_counter() * 1e6
-    made.run("while it is profiled")
+    network.run("while it is profiled")
     ended_us = time.perf_counter() * 1e6
-    for event in made.events():
+    for event in network.events():
         end_us = event.start_us + event.duration_us
         is_inside = started_us - _SLACK_US <= event.start_us and end_us <= ended_us + _SLACK_US
         check(
@@ -136,8 +138,8 @@ def events_lie_in_their_execution(subject: BackendUnderTest) -> None:
 
 def networks_are_measured_apart(subject: BackendUnderTest) -> None:
     """Events of one network are not in another one's profile."""
-    made, other = _profiled(subject), _profiled(subject, 1)
-    made.has_measured()
+    network, other = _profiled(subject), _profiled(subject, 1)
+    network.has_measured()
     other.has_measured()
-    made.run("beside another network that is profiled")
+    network.run("beside another network that is profiled")
     check(not other.has_measured(), "executions of one network are in another one's profile")

@@ -33,15 +33,15 @@ def _run(subject: BackendUnderTest, backend: BackendProxy, when: str) -> None:
 def for_runtime_keeps_who_it_is(subject: BackendUnderTest) -> None:
     """The backend of a runtime has the id, the kind, and the options that it was chosen for."""
     backend = subject.backend
-    made = backend_of_runtime(subject)
+    own = backend_of_runtime(subject)
     for name, before, after in (
-        ("get_id", backend.get_id(), made.get_id()),
-        ("version", backend.version, made.version),
-        ("get_devices", backend.get_devices(), made.get_devices()),
-        ("options", backend.options, made.options),
+        ("get_id", backend.get_id(), own.get_id()),
+        ("version", backend.version, own.version),
+        ("get_devices", backend.get_devices(), own.get_devices()),
+        ("options", backend.options, own.options),
     ):
         check(before == after, f"for a runtime, {name} is {after!r}, not {before!r}")
-    _run(subject, made, "on the backend of one runtime")
+    _run(subject, own, "on the backend of one runtime")
 
 
 def for_runtime_leaves_others_alone(subject: BackendUnderTest) -> None:
@@ -50,14 +50,18 @@ def for_runtime_leaves_others_alone(subject: BackendUnderTest) -> None:
     first = backend_of_runtime(subject)
     before = _state(raw)
     for option, value in _other_values(subject):
-        made = subject.backend.for_runtime(options_of(subject, others={option.name: value}))
-        changed = [name for name, kept in _state(raw).items() if before.get(name, kept) != kept]
+        own = subject.backend.for_runtime(options_of(subject, others={option.name: value}))
+        changed = [
+            name
+            for name, value_now in _state(raw).items()
+            if before.get(name, value_now) != value_now
+        ]
         check(
             not changed,
             f"for_runtime with {option.name} = {value!r} changes {', '.join(changed)} of the "
             "backend that other runtimes use. Return another object",
         )
-        guarded = made if isinstance(made, BackendProxy) else BackendProxy(made)
+        guarded = own if isinstance(own, BackendProxy) else BackendProxy(own)
         check(
             guarded.get_id() == subject.backend_id,
             f"for_runtime with {option.name} = {value!r} makes {guarded.get_id()!r}",
@@ -68,8 +72,8 @@ def for_runtime_leaves_others_alone(subject: BackendUnderTest) -> None:
 def _state(backend: object) -> dict[str, object]:
     """State of an object, as far as its values can be compared directly or by their text."""
     plain = (bool, int, float, str, bytes, tuple, type(None))
-    found = getattr(backend, "__dict__", {})
-    return {n: v if isinstance(v, plain) else id(v) for n, v in found.items()}
+    attributes = getattr(backend, "__dict__", {})
+    return {n: v if isinstance(v, plain) else id(v) for n, v in attributes.items()}
 
 
 def _other_values(subject: BackendUnderTest) -> Iterator[tuple[BackendOption, object]]:
@@ -99,8 +103,8 @@ class _CountingAllocator(DefaultAllocator):
         return memory
 
     def free(self, memory: Array) -> None:
-        for number, given in enumerate(self.given):
-            if given is memory:
+        for number, allocated in enumerate(self.given):
+            if allocated is memory:
                 del self.given[number]
                 return
         self.strange.append(f"memory of {np.shape(memory)} is freed that was not allocated")
@@ -159,13 +163,13 @@ def contexts_can_be_closed(subject: BackendUnderTest) -> None:
     gone, stays = (backend.create_backend_context(options) for backend in backends)
     if gone is None or stays is None:
         raise NothingToKeepError("it has no contexts")
-    kept = Driven(backends[1], sample_bench(subject, samples(subject)[0]))
-    memory = kept.memory()
+    driven = Driven(backends[1], sample_bench(subject, samples(subject)[0]))
+    memory = driven.memory()
     _run(subject, backends[0], "with two runtimes")
     gone.close()
-    kept.run(memory, "after the context of another runtime was closed")
+    driven.run(memory, "after the context of another runtime was closed")
     memory.release()
-    del kept, memory
+    del driven, memory
     stays.close()
 
 

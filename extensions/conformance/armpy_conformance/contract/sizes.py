@@ -38,9 +38,9 @@ def _try(subject: BackendUnderTest, graph: Graph, once: Mapping[str, Array]) -> 
     expected = subject.expected_each(graph, feeds)
     network_id = runtime.load_network(graph)
     network = runtime.get_network(network_id)
-    for given, right in zip(feeds, expected, strict=True):
-        sizes = " and ".join(str(array.shape) for array in given.values())
-        Bench(graph, given, right).run(runtime, network_id, f"with inputs of {sizes}")
+    for inputs, right in zip(feeds, expected, strict=True):
+        sizes = " and ".join(str(array.shape) for array in inputs.values())
+        Bench(graph, inputs, right).run(runtime, network_id, f"with inputs of {sizes}")
         num_resized += _is_resized(network)
     error = network.plan_cache.symbolic.error
     check(error is None, f"a program for traced sizes could not be made for others: {error}")
@@ -55,8 +55,8 @@ def _is_resized(network: LoadedNetwork) -> bool:
 
 def _scaled(feeds: Mapping[str, Array], factor: int) -> dict[str, Array]:
     """Inputs so many times as long, their elements in any order: no part repeats another."""
-    made = {name: np.concatenate([array] * factor) for name, array in feeds.items()}
-    return {name: _shuffled(array) for name, array in made.items()}
+    repeated = {name: np.concatenate([array] * factor) for name, array in feeds.items()}
+    return {name: _shuffled(array) for name, array in repeated.items()}
 
 
 def _shuffled(array: Array) -> Array:

@@ -34,11 +34,11 @@ def _tensors(subject: BackendUnderTest) -> Iterator[tuple[ITensorHandle, Array]]
 
 def _expect(handle: ITensorHandle, elements: Array, when: str) -> None:
     """Check what a tensor holds."""
-    found = np.empty_like(elements)
-    handle.copy_out_to(found)
+    held = np.empty_like(elements)
+    handle.copy_out_to(held)
     check(
-        found.tobytes() == elements.tobytes(),
-        f"{when}, {handle.info} holds {found.tolist()}, not {elements.tolist()}",
+        held.tobytes() == elements.tobytes(),
+        f"{when}, {handle.info} holds {held.tolist()}, not {elements.tolist()}",
     )
 
 
@@ -111,13 +111,15 @@ def constants_hold_their_elements(subject: BackendUnderTest) -> None:
     backend = backend_of_runtime(subject)
     for case in samples(subject):
         driven = Driven(backend, sample_bench(subject, case))
-        made = []
+        constants = []
         for name, value in driven.sources.items():
             for elements in (driven.bench.feeds[name], np.zeros_like(driven.bench.feeds[name])):
-                given = driven.declared.fitting(value.info, elements.copy())
-                given.flags.writeable = False
-                made.append((driven.factory.create_constant_handle(value.info, given), elements))
-        for handle, elements in made:
+                source = driven.declared.fitting(value.info, elements.copy())
+                source.flags.writeable = False
+                constants.append(
+                    (driven.factory.create_constant_handle(value.info, source), elements)
+                )
+        for handle, elements in constants:
             _expect(handle, elements, "as one of several constants")
 
 

@@ -61,13 +61,13 @@ def _shared(
     subject: BackendUnderTest, graph: Graph, feeds: Sequence[Mapping[str, Array]]
 ) -> _SharedNetwork:
     """A network that each thread executes with inputs of its own, with CpuRef's answers."""
-    made = [_turned(graph, feeds[k % len(feeds)], k // len(feeds)) for k in range(_THREADS)]
+    inputs = [_turned(graph, feeds[k % len(feeds)], k // len(feeds)) for k in range(_THREADS)]
     try:
-        expected = subject.expected_each(graph, made)
+        expected = subject.expected_each(graph, inputs)
     except ArmpyError:  # other elements mean nothing to the operation
-        made = [dict(one) for one in feeds]
-        expected = subject.expected_each(graph, made)
-    return _SharedNetwork(tuple(Bench(graph, *pair) for pair in zip(made, expected, strict=True)))
+        inputs = [dict(feed) for feed in feeds]
+        expected = subject.expected_each(graph, inputs)
+    return _SharedNetwork(tuple(Bench(graph, *pair) for pair in zip(inputs, expected, strict=True)))
 
 
 def _turned(graph: Graph, feeds: Mapping[str, Array], times: int) -> dict[str, Array]:
@@ -85,20 +85,20 @@ def _turned(graph: Graph, feeds: Mapping[str, Array], times: int) -> dict[str, A
 
 def _chained(subject: BackendUnderTest) -> Bench:
     """A chain of layers, of which a compiler makes one."""
-    made = chain(subject)
-    value = made.source
+    builder = chain(subject)
+    value = builder.source
     for _ in range(_LAYERS):
-        value = made.layer(value)
-    made.net.output("y", value)
-    return made.bench(subject)
+        value = builder.layer(value)
+    builder.net.output("y", value)
+    return builder.bench(subject)
 
 
 def _flows(subject: BackendUnderTest) -> list[Case]:
     """A few cases of control flow that the backend takes, of If and of While."""
-    found = list(taken_cases(subject))
-    kinds = [[c for c in found if c.operation.name == name] for name in ("If", "While")]
+    flows = list(taken_cases(subject))
+    kinds = [[c for c in flows if c.operation.name == name] for name in ("If", "While")]
     carrying = [c for kind in kinds for c in kind if c.id.endswith(("nested/float32", _READS))]
-    return (carrying or found)[:_MOST_FLOWS]
+    return (carrying or flows)[:_MOST_FLOWS]
 
 
 _READS = "each-reads-the-other/float32"

@@ -59,8 +59,8 @@ class CrashRun:
     @property
     def counts(self) -> dict[str, int]:
         """Number of cases by outcome, every outcome included."""
-        found = Counter(result.outcome for result in self.results)
-        return {outcome.value: found[outcome] for outcome in CrashOutcome}
+        counts = Counter(result.outcome for result in self.results)
+        return {outcome.value: counts[outcome] for outcome in CrashOutcome}
 
     def to_document(self) -> dict[str, object]:
         """Everything as plain dictionaries and lists."""

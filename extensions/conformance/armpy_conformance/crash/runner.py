@@ -100,13 +100,13 @@ def _survey(task: Task, timeout_s: float) -> tuple[CrashResult, tuple[str, ...]]
     """Ask a backend, in a process of its own, which networks it takes a layer of."""
     started = time.perf_counter()
     ended = run_apart(task, timeout_s)
-    taken: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
     text = ended.text
     if ended.outcome is CrashOutcome.SUCCESS:
-        taken = tuple(filter(None, ended.text.split(" ")))
-        text = f"takes layers of {len(taken)} networks of {len(builders())}"
+        names = tuple(filter(None, ended.text.split(" ")))
+        text = f"takes layers of {len(names)} networks of {len(builders())}"
     duration_s = time.perf_counter() - started
-    return CrashResult(SURVEY.id, ended.outcome, text, duration_s, ended.output), taken
+    return CrashResult(SURVEY.id, ended.outcome, text, duration_s, ended.output), names
 
 
 def _run_case(case: CrashCase, task: Task, timeout_s: float) -> CrashResult:

@@ -62,9 +62,9 @@ def with_expected(case: Case) -> Case:
     if case.expected is not None or not has_definition(case.operation):
         return case
     kind, infos = type(case.operation), _infos(case)
-    given = [None if item is None else item.data for item in case.inputs]
+    arrays = [None if item is None else item.data for item in case.inputs]
     if kind in MOVEMENTS and len({info.quantization for info in infos}) == 1:
-        return _defined(case, MOVEMENTS[kind], given)
+        return _defined(case, MOVEMENTS[kind], arrays)
     types = {info.data_type for info in infos}
     if kind in _FUNCTIONS and types <= (_WITH_LENGTHS if kind in SEQUENCES else _REAL_TYPES):
         return _defined(case, _FUNCTIONS[kind], [_real(item) for item in case.inputs])

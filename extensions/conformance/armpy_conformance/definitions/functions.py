@@ -201,10 +201,10 @@ def _reduced(operation: Reduce, inputs: Sequence[Numbers], outputs: object) -> S
     function = _REDUCTIONS[operation.operation]
     lowest = {ReduceOperation.MAX: -np.inf, ReduceOperation.MIN: np.inf}
     options = {"initial": lowest[operation.operation]} if operation.operation in lowest else {}
-    found = function(inputs[0], axis=tuple(axes), keepdims=operation.keep_dims, **options)
+    reduced = function(inputs[0], axis=tuple(axes), keepdims=operation.keep_dims, **options)
     if operation.zero_absorbs:
-        found = np.where(np.any(inputs[0] == 0, axis=tuple(axes)), 0, found)
-    return (found,)
+        reduced = np.where(np.any(inputs[0] == 0, axis=tuple(axes)), 0, reduced)
+    return (reduced,)
 
 
 def padding_of(
@@ -311,8 +311,8 @@ def _pooled(operation: Pooling2d, inputs: Sequence[Numbers], outputs: object) ->
         _windows(operation, array, operation.pool_size, fill)
         for array, fill in ((image, -np.inf if is_max else 0), (np.ones_like(image), 0))
     )
-    found = summarized(operation.algorithm, windows, inside, axes)
-    return clamped(operation, _as_given(operation, found))
+    pooled = summarized(operation.algorithm, windows, inside, axes)
+    return clamped(operation, _as_given(operation, pooled))
 
 
 def _product(

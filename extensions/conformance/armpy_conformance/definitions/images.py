@@ -52,8 +52,8 @@ def _windows(operation: Any, image: Numbers, fill: float) -> Numbers:
     views = np.lib.stride_tricks.sliding_window_view(padded, tuple(extents), axis=axes)
     steps = (slice(None, None, step) for step in operation.stride)
     gaps = (slice(None, None, step) for step in operation.dilation)
-    found = views[(slice(None), *steps, slice(None), *gaps)]
-    return found.reshape(*found.shape[: rank + 2], -1)
+    windows = views[(slice(None), *steps, slice(None), *gaps)]
+    return windows.reshape(*windows.shape[: rank + 2], -1)
 
 
 def _pooled(operation: Pooling3d, inputs: Sequence[Numbers], _: object) -> Sequence[Numbers]:
@@ -62,8 +62,8 @@ def _pooled(operation: Pooling3d, inputs: Sequence[Numbers], _: object) -> Seque
     is_max = operation.algorithm is PoolingAlgorithm.MAX
     windows = _windows(operation, volume, -np.inf if is_max else 0)
     inside = _windows(operation, np.ones_like(volume), 0)
-    found = summarized(operation.algorithm, windows, inside, -1)
-    return clamped(operation, np.moveaxis(found, 4, 1) if is_first else found)
+    pooled = summarized(operation.algorithm, windows, inside, -1)
+    return clamped(operation, np.moveaxis(pooled, 4, 1) if is_first else pooled)
 
 
 def _pooled_with_indices(
@@ -101,12 +101,12 @@ def _sampled(operation: GridSample, inputs: Sequence[Numbers], _: object) -> Seq
     more = 5  # as far as the cases' grids reach, and a filter further
     modes = {GridPadding.ZEROS: "constant", GridPadding.BORDER: "edge"}
     mode: Any = modes.get(operation.padding, "reflect" if aligned else "symmetric")
-    found = image
+    extended = image
     weights = []
     for axis, size in enumerate(image.shape[1:-1], 1):
         around = [(0, 0)] * image.ndim
         around[axis] = (more * size, more * size)
-        found = np.pad(found, around, mode)
+        extended = np.pad(extended, around, mode)
         place = grid[..., image.ndim - 2 - axis]
         where = (place + 1) / 2 * (size - 1) if aligned else ((place + 1) * size - 1) / 2
         if operation.mode is SampleMode.NEAREST:
@@ -115,7 +115,7 @@ def _sampled(operation: GridSample, inputs: Sequence[Numbers], _: object) -> Seq
     letters = "yxz"[: len(weights)]
     samples = "abc"[: len(weights)]
     terms = ",".join(f"n{samples}{letter}" for letter in letters)
-    return (np.einsum(f"n{letters}k,{terms}->n{samples}k", found, *weights, optimize=True),)
+    return (np.einsum(f"n{letters}k,{terms}->n{samples}k", extended, *weights, optimize=True),)
 
 
 IMAGES: Mapping[type[Operation], Definition] = {

@@ -41,51 +41,53 @@ def _gathered(
     operation: GatherElements, inputs: Sequence[Numbers], outputs: object
 ) -> Sequence[Numbers]:
     values, indices = inputs
-    found = np.empty(indices.shape, values.dtype)
+    gathered = np.empty(indices.shape, values.dtype)
     for index, number in np.ndenumerate(indices):
-        found[index] = values[_place(index, operation.axis, int(number))]
-    return (found,)
+        gathered[index] = values[_place(index, operation.axis, int(number))]
+    return (gathered,)
 
 
 def _scattered(
     operation: ScatterElements, inputs: Sequence[Numbers], outputs: object
 ) -> Sequence[Numbers]:
     values, indices, updates = inputs
-    made = values.copy()
+    scattered = values.copy()
     for index, number in np.ndenumerate(indices):
         place = _place(index, operation.axis, int(number))
-        made[place] = _COMBINE[operation.reduction](made[place], updates[index])
-    return (made,)
+        scattered[place] = _COMBINE[operation.reduction](scattered[place], updates[index])
+    return (scattered,)
 
 
 def _scattered_slices(
     operation: ScatterNd, inputs: Sequence[Numbers], outputs: object
 ) -> Sequence[Numbers]:
     values, indices, updates = inputs
-    made = values.copy()
+    scattered = values.copy()
     for index in np.ndindex(indices.shape[:-1]):
         place = tuple(map(int, indices[index]))
-        made[place] = _COMBINE[operation.reduction](made[place], updates[index])
-    return (made,)
+        scattered[place] = _COMBINE[operation.reduction](scattered[place], updates[index])
+    return (scattered,)
 
 
 def _reversed(
     operation: ReverseSequence, inputs: Sequence[Numbers], outputs: object
 ) -> Sequence[Numbers]:
     values, lengths = inputs
-    made = values.copy()
+    reversed_values = values.copy()
     for index in np.ndindex(values.shape):
         length, time = int(lengths[index[operation.batch_axis]]), index[operation.sequence_axis]
         if time < length:
-            made[_place(index, operation.sequence_axis, length - 1 - time)] = values[index]
-    return (made,)
+            reversed_values[_place(index, operation.sequence_axis, length - 1 - time)] = values[
+                index
+            ]
+    return (reversed_values,)
 
 
 def _cumulated(
     operation: Cumulate, inputs: Sequence[Numbers], outputs: object
 ) -> Sequence[Numbers]:
     values, axis = inputs[0], operation.axis or 0
-    made, is_sum = np.empty_like(values), operation.operation is ReduceOperation.SUM
+    sums, is_sum = np.empty_like(values), operation.operation is ReduceOperation.SUM
     for index in np.ndindex(values.shape):
         first, last = 0, index[axis]
         if operation.reverse:
@@ -95,8 +97,8 @@ def _cumulated(
             if not (operation.exclusive and number == index[axis]):
                 element = values[_place(index, axis, number)]
                 total = total + element if is_sum else total * element
-        made[index] = total
-    return (made,)
+        sums[index] = total
+    return (sums,)
 
 
 INDEXED_MOVEMENTS: Mapping[type[Operation], Callable[..., Sequence[Numbers]]] = {

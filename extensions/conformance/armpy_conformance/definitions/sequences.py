@@ -30,7 +30,7 @@ def _attention(operation: Attention, inputs: Sequence[Any], outputs: object) -> 
     groups, keys = key.shape[1:3]
     if mask is not None:
         mask = np.broadcast_to(mask, (batches, heads, queries, keys))
-    found = np.zeros((batches, heads, queries, value.shape[3]))
+    attended = np.zeros((batches, heads, queries, value.shape[3]))
     stages = {kind: np.zeros((batches, heads, queries, keys)) for kind in AttentionScores}
     for b, h, s in np.ndindex(batches, heads, queries):
         at = b, h, s
@@ -56,10 +56,10 @@ def _attention(operation: Attention, inputs: Sequence[Any], outputs: object) -> 
         if any(seen):
             powers = np.exp(scores - scores.max())
             stages[AttentionScores.PROBABILITIES][at] = powers / powers.sum()
-            found[at] = (powers / powers.sum())[seen] @ value[b, group, seen]
+            attended[at] = (powers / powers.sum())[seen] @ value[b, group, seen]
     if operation.scores is AttentionScores.NONE:
-        return (found,)
-    return found, stages[operation.scores]
+        return (attended,)
+    return attended, stages[operation.scores]
 
 
 _GATES: Mapping[GateFunction, Callable[[Numbers, float, float], Numbers]] = {
@@ -99,7 +99,7 @@ def _recurrent(
         limited = np.clip(sums, -limit, limit) if is_sum else sums
         return _GATES[names[number]](limited, alphas[number], betas[number])
 
-    found = np.zeros((times, batches, units))
+    hidden_states = np.zeros((times, batches, units))
     states, cells = np.zeros((2, batches, units))
     for n in range(batches):
         h = np.zeros(units) if first is None else first[n]
@@ -112,24 +112,26 @@ def _recurrent(
                 h = f(0, x[0] + y[0])
             elif operation.cell is RecurrentCell.GRU:
                 update, reset = f(0, x[0] + y[0]), f(0, x[1] + y[1])
-                kept = reset * y[2] if operation.resets_after else r[2] @ (reset * h) + d[2]
-                h = (1 - update) * f(1, x[2] + kept) + update * h
+                recurrent_part = (
+                    reset * y[2] if operation.resets_after else r[2] @ (reset * h) + d[2]
+                )
+                h = (1 - update) * f(1, x[2] + recurrent_part) + update * h
             else:
-                taken = f(0, x[0] + y[0] + p[0] * c)
+                update_gate = f(0, x[0] + y[0] + p[0] * c)
                 forgot = f(0, x[2] + y[2] + p[2] * c)
-                c = (1 - taken if operation.couples_gates else forgot) * c
-                c = c + taken * f(1, x[3] + y[3])
+                c = (1 - update_gate if operation.couples_gates else forgot) * c
+                c = c + update_gate * f(1, x[3] + y[3])
                 h = f(0, x[1] + y[1] + p[1] * c) * f(2, c, is_sum=False)
-            found[t, n] = h
+            hidden_states[t, n] = h
         states[n], cells[n] = h, c
-    return (found, states, cells)[: operation.num_outputs]
+    return (hidden_states, states, cells)[: operation.num_outputs]
 
 
 def _transformed(operation: Dft, inputs: Sequence[Any], outputs: object) -> Sequence[Numbers]:
     """A product with a matrix of complex roots of one."""
-    (given,) = inputs
-    numbers = given[..., 0] + 1j * (given[..., 1] if given.shape[-1] == 2 else 0)
-    axis = operation.axis % given.ndim
+    (signal,) = inputs
+    numbers = signal[..., 0] + 1j * (signal[..., 1] if signal.shape[-1] == 2 else 0)
+    axis = operation.axis % signal.ndim
     rows = np.moveaxis(numbers, axis, -1)
     halves = operation.is_inverse and operation.is_onesided
     size = rows.shape[-1]
@@ -148,11 +150,11 @@ def _transformed(operation: Dft, inputs: Sequence[Any], outputs: object) -> Sequ
         whole[..., : min(size, length)] = rows[..., :length]
     sign = 1 if operation.is_inverse else -1
     roots = np.exp(sign * 2j * np.pi / length * np.outer(np.arange(length), np.arange(length)))
-    found = whole @ roots / (length if operation.is_inverse else 1)
+    spectrum = whole @ roots / (length if operation.is_inverse else 1)
     if operation.is_onesided and not operation.is_inverse:
-        found = found[..., : length // 2 + 1]
-    found = np.moveaxis(found, -1, axis)
-    parts = (found.real,) if halves else (found.real, found.imag)
+        spectrum = spectrum[..., : length // 2 + 1]
+    spectrum = np.moveaxis(spectrum, -1, axis)
+    parts = (spectrum.real,) if halves else (spectrum.real, spectrum.imag)
     return (np.stack(parts, axis=-1),)
 
 
@@ -161,7 +163,7 @@ def _counted(
 ) -> Sequence[Numbers]:
     """Every n-gram at every place with every gap."""
     (words,) = inputs
-    found = np.zeros((*words.shape[:-1], operation.num_features))
+    counts = np.zeros((*words.shape[:-1], operation.num_features))
     for row in np.ndindex(words.shape[:-1]):
         line = words[row]
         for ngram, place in zip(operation.ngrams, operation.indexes, strict=True):
@@ -169,13 +171,13 @@ def _counted(
                 for start in range(len(line)):
                     at = [start + gap * number for number in range(len(ngram))]
                     if at[-1] < len(line) and all(line[at] == ngram):
-                        found[(*row, place)] += 1
+                        counts[(*row, place)] += 1
     weights = np.array(operation.weights or 1.0)
     if operation.weighting is TermWeighting.IDF:
-        found = weights * (found > 0)
+        counts = weights * (counts > 0)
     elif operation.weighting is TermWeighting.TFIDF:
-        found = weights * found
-    return (found,)
+        counts = weights * counts
+    return (counts,)
 
 
 Definition: TypeAlias = Callable[[Any, Sequence[Any], Any], Sequence[Numbers]]

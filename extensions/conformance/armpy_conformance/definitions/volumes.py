@@ -34,15 +34,15 @@ def _meetings(
     operation: Any, sizes: Sequence[int], kernel: Sequence[int], reach: Sequence[int]
 ) -> list[tuple[Numbers, Numbers, Numbers]]:
     """Per axis: window, element of the kernel and element that it meets; Any: of windows."""
-    found = []
+    meetings = []
     for axis, (count, k, size) in enumerate(zip(sizes, kernel, reach, strict=True)):
         extent = (k - 1) * operation.dilation[axis] + 1
         before, _ = padding_of(operation, size, extent, axis)
         window, tap = (a.reshape(-1) for a in np.indices((count, k)))
         meets = window * operation.stride[axis] + tap * operation.dilation[axis] - before
         inside = (meets >= 0) & (meets < size)
-        found.append((window[inside], tap[inside], meets[inside]))
-    return found
+        meetings.append((window[inside], tap[inside], meets[inside]))
+    return meetings
 
 
 def _groups(channels: int, weights: Numbers) -> list[tuple[slice, slice]]:

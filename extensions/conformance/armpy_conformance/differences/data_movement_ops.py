@@ -67,6 +67,6 @@ def is_move(layer: Layer) -> bool:
             return False
     elif not isinstance(operation, _MOVES):
         return False
-    given = layer.output_infos[0]
-    read = [info for info in layer.input_infos if info and info.data_type is given.data_type]
-    return all(info.quantization == given.quantization for info in (*read, *layer.output_infos))
+    output = layer.output_infos[0]
+    read = [info for info in layer.input_infos if info and info.data_type is output.data_type]
+    return all(info.quantization == output.quantization for info in (*read, *layer.output_infos))

@@ -155,14 +155,14 @@ def after_floats(layers: Sequence[Layer]) -> set[Value]:
     Two right backends may round them differently. A layer that moves floats, or quantises,
     dequantises or compares them, computes nothing of the kind.
     """
-    found: set[Value] = set()
+    inexact: set[Value] = set()
     for layer in layers:
         read = [value for value in layer.inputs if value is not None]
         is_real = any(value.info.data_type.is_float for value in read) and not is_move(layer)
         for value in layer.outputs:
-            if not found.isdisjoint(read) or (is_real and value.info.data_type.is_float):
-                found.add(value)
-    return found
+            if not inexact.isdisjoint(read) or (is_real and value.info.data_type.is_float):
+                inexact.add(value)
+    return inexact
 
 
 class _LayerSearch:
@@ -178,11 +178,11 @@ class _LayerSearch:
 
     def alone(self) -> LayerDifference | None:
         """The first layer that is wrong on right inputs."""
-        found, placement = values_alone(self._graph, self._sides.backend, self._right)
+        outputs_alone, placement = values_alone(self._graph, self._sides.backend, self._right)
         for number, layer in enumerate(self._graph.layers):
             tolerance = self._tolerances([layer])
             for value in layer.outputs:
-                expected, actual = self._right[value], found[value]
+                expected, actual = self._right[value], outputs_alone[value]
                 difference = compare(expected, actual, value.info, tolerance[value])
                 if difference is not None:
                     return self._report(number, value, ALONE, difference, placement)
@@ -197,11 +197,11 @@ class _LayerSearch:
         low = 0
         while high - low > 1:
             middle = (low + high) // 2
-            found = self._beginning(middle)
-            if found is None:
+            middle_difference = self._beginning(middle)
+            if middle_difference is None:
                 low = middle
             else:
-                high, worst = middle, found
+                high, worst = middle, middle_difference
         value, difference, placement = worst
         return self._report(high - 1, value, TOGETHER, difference, placement)
 
@@ -210,10 +210,10 @@ class _LayerSearch:
         layers = self._graph.layers[:length]
         ends = _values_needed_after(self._graph, length)
         graph = replace(self._graph, layers=layers)
-        found, placement = trace(graph, self._sides.backend, self._arrays, ends)
+        outputs_traced, placement = trace(graph, self._sides.backend, self._arrays, ends)
         tolerances = self._tolerances(layers)
         for value in reversed(ends):
-            expected, actual = self._right[value], found[value]
+            expected, actual = self._right[value], outputs_traced[value]
             difference = compare(expected, actual, value.info, tolerances.get(value))
             if difference is not None:
                 return value, difference, placement
@@ -222,8 +222,8 @@ class _LayerSearch:
     def _tolerances(self, layers: Sequence[Layer]) -> dict[Value, Tolerance | None]:
         """Return the tolerances of values of some layers; None for their type's tolerance."""
         inexact = after_floats(layers)
-        made = (value for layer in layers for value in layer.outputs)
-        return {value: EXACT if self._exact and value not in inexact else None for value in made}
+        values = (value for layer in layers for value in layer.outputs)
+        return {value: EXACT if self._exact and value not in inexact else None for value in values}
 
     def _report(
         self,
@@ -254,8 +254,8 @@ def _values_needed_after(graph: Graph, length: int) -> list[Value]:
     """Values of the first layers that later ones read, or that are outputs."""
     later = set(graph.outputs)
     later.update(v for layer in graph.layers[length:] for v in layer.inputs if v is not None)
-    made = (value for layer in graph.layers[:length] for value in layer.outputs)
-    return [value for value in made if value in later]
+    values = (value for layer in graph.layers[:length] for value in layer.outputs)
+    return [value for value in values if value in later]
 
 
 def _placement(runtime: Runtime, graph: Graph) -> Placement | None:

@@ -87,8 +87,8 @@ def first_file_difference(
     )
     names = os.fspath(model_path), os.fspath(other_path)
     with load(names[0], runtime=sides.against) as model:
-        given = inputs or {}
-        trials = [input_arrays(model.graph, given, seed + trial) for trial in range(_TRIALS)]
+        feeds = inputs or {}
+        trials = [input_arrays(model.graph, feeds, seed + trial) for trial in range(_TRIALS)]
         graph = _specialized(sides, model.graph, trials[0], names[0])
     with load(names[1], runtime=sides.against) as model:
         moved = [
@@ -96,29 +96,29 @@ def first_file_difference(
         ]
         other = _specialized(sides, model.graph, moved[0], names[1])
     ours, theirs = _Tensors(sides, graph, trials), _Tensors(sides, other, moved)
-    made = {
+    matches = {
         value.id: ours.found_in(theirs, value.id, tolerance)
         for layer in graph.layers
         for value in layer.outputs
     }
     for output in graph.outputs:
-        made[output.id] = ours.found_in(theirs, output.id, tolerance, other.outputs)
-    if all(made[output.id] is not None for output in graph.outputs):
+        matches[output.id] = ours.found_in(theirs, output.id, tolerance, other.outputs)
+    if all(matches[output.id] is not None for output in graph.outputs):
         return FileDifference(*names, True, None, None)
-    first = _first_wrong(graph, made)
-    return FileDifference(*names, False, _last_same(graph, made, first), first.name)
+    first = _first_wrong(graph, matches)
+    return FileDifference(*names, False, _last_same(graph, matches, first), first.name)
 
 
 _TRIALS = 4
 """Sets of inputs: a wrong weight may meet nothing but zeros in one of them."""
 
 
-def _first_wrong(graph: Graph, made: Mapping[int, str | None]) -> Layer:
+def _first_wrong(graph: Graph, matches: Mapping[int, str | None]) -> Layer:
     """The first layer of whose output, and of all after it, the other file has none."""
     right: set[int] = set()
     wrong = graph.layers[-1]
     for layer in reversed(graph.layers):
-        if any(value.id in right or made[value.id] is not None for value in layer.outputs):
+        if any(value.id in right or matches[value.id] is not None for value in layer.outputs):
             right.update(value.id for value in layer.inputs if value is not None)
         else:
             wrong = layer
@@ -126,30 +126,30 @@ def _first_wrong(graph: Graph, made: Mapping[int, str | None]) -> Layer:
 
 
 def _last_same(
-    graph: Graph, made: Mapping[int, str | None], first: Layer
+    graph: Graph, matches: Mapping[int, str | None], first: Layer
 ) -> tuple[str, str] | None:
     """The last layer in front of a wrong one whose output the other file has."""
-    found = None
+    last = None
     needed = {value.id for value in first.inputs if value is not None}
     before = itertools.takewhile(lambda layer: layer is not first, graph.layers)
     for layer in reversed(list(before)):
         if needed.isdisjoint(value.id for value in layer.outputs):
             continue
-        same = next((made[v.id] for v in layer.outputs if made[v.id] is not None), None)
+        same = next((matches[v.id] for v in layer.outputs if matches[v.id] is not None), None)
         if same is not None:
-            found = layer.name, same
+            last = layer.name, same
             break
         needed.update(value.id for value in layer.inputs if value is not None)
-    return found
+    return last
 
 
 def _specialized(sides: Sides, graph: Graph, arrays: Sequence[Array], name: str) -> Graph:
-    found = specialize(graph, [array.shape for array in arrays], evaluator=sides.evaluator)
-    if not found.is_fully_shaped or found.variables:
+    shaped = specialize(graph, [array.shape for array in arrays], evaluator=sides.evaluator)
+    if not shaped.is_fully_shaped or shaped.variables:
         raise UnimplementedError(
             "shapes in the model depend on values, or it has state", where=name
         )
-    return found
+    return shaped
 
 
 def _in_order(arrays: Sequence[Array], graph: Graph, other: Graph) -> Sequence[Array]:
@@ -168,7 +168,7 @@ def _rearranged(arrays: Sequence[Array], graph: Graph) -> list[Array]:
             expected=str(len(arrays)),
             actual=str(len(wanted)),
         )
-    found = []
+    rearranged = []
     for number, (array, like) in enumerate(zip(arrays, wanted, strict=True)):
         order = _order(array, like.shape) or _order(array, graph.inputs[number].info.shape)
         if order is None and array.size != like.size:
@@ -178,8 +178,8 @@ def _rearranged(arrays: Sequence[Array], graph: Graph) -> list[Array]:
                 actual=str(like.shape),
             )
         moved = array.reshape(like.shape) if order is None else array.transpose(order)
-        found.append(np.ascontiguousarray(moved).astype(like.dtype))
-    return found
+        rearranged.append(np.ascontiguousarray(moved).astype(like.dtype))
+    return rearranged
 
 
 _MOST_AXES = 6
@@ -202,14 +202,14 @@ class _Tensors:
     """Tensors of a file's network, inputs and results of layers, in all trials."""
 
     def __init__(self, sides: Sides, graph: Graph, trials: Sequence[Sequence[Array]]) -> None:
-        found: dict[int, list[Array]] = {}
+        by_id: dict[int, list[Array]] = {}
         values = [*graph.inputs, *made_by_layers(graph)]
         with TensorTrace(sides.against, graph, values) as shown:
             for arrays in shown.run(trials, values):
                 for value, array in zip(values, arrays, strict=True):
                     numbers = real_numbers(array, value.info).astype(np.float64)
-                    found.setdefault(value.id, []).append(numbers)
-        self._whole = {number: np.stack(arrays) for number, arrays in found.items()}
+                    by_id.setdefault(value.id, []).append(numbers)
+        self._whole = {number: np.stack(arrays) for number, arrays in by_id.items()}
         self._sorted = {
             number: np.sort(array.reshape(len(trials), -1)) for number, array in self._whole.items()
         }
@@ -242,21 +242,22 @@ class _Tensors:
         return None
 
 
-def _is_close(one: Array, other: Array, limit: float) -> bool:
+def _is_close(left: Array, other: Array, limit: float) -> bool:
     """Return whether no elements are further apart than a limit; NaN is not, but from NaN."""
-    return bool(np.allclose(one, other, 0, limit, equal_nan=True))
+    return bool(np.allclose(left, other, 0, limit, equal_nan=True))
 
 
-def _is_moved(one: Array, other: Array, limit: float) -> bool:
+def _is_moved(left: Array, other: Array, limit: float) -> bool:
     """Return whether one tensor is the other but for the order of its axes, after the trials' axis.
 
     A tensor whose axes are joined in one of the files counts as moved.
     """
-    one, other = one.squeeze(), other.squeeze()
-    if one.ndim != other.ndim or one.ndim > _MOST_AXES:
+    left, other = left.squeeze(), other.squeeze()
+    if left.ndim != other.ndim or left.ndim > _MOST_AXES:
         return True
-    orders = ((0, *order) for order in itertools.permutations(range(1, one.ndim)))
+    orders = ((0, *order) for order in itertools.permutations(range(1, left.ndim)))
     return any(
-        one.transpose(order).shape == other.shape and _is_close(one.transpose(order), other, limit)
+        left.transpose(order).shape == other.shape
+        and _is_close(left.transpose(order), other, limit)
         for order in orders
     )

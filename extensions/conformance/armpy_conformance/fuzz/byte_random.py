@@ -36,8 +36,8 @@ class ByteRandom(np.random.Generator):
         if len(self._left) < count:
             self._left = b""
             return None
-        taken, self._left = self._left[:count], self._left[count:]
-        return int.from_bytes(taken, "little")
+        data, self._left = self._left[:count], self._left[count:]
+        return int.from_bytes(data, "little")
 
     # Any: the base class takes arrays and scalars of many types, and gives either
     def integers(  # type: ignore[override]  # overloads by type

@@ -76,15 +76,17 @@ def explore(search: Search, seed: int, count: int | None, seconds: float | None)
         process.kill()
         process.join()
         text = log.read_text(errors="replace")
-        found = tuple(_read(artifacts))
+        failures = tuple(_read(artifacts))
         numbers = [int(a or b) for a, b in _EXECUTED.findall(text)]
         problem = ""
-        if not found and process.exitcode != 0 and current.exists():
-            found = (current.read_bytes(),)  # that ended the process without libFuzzer's knowledge
-        elif not found and (process.exitcode != 0 or not is_over):
+        if not failures and process.exitcode != 0 and current.exists():
+            failures = (
+                current.read_bytes(),
+            )  # that ended the process without libFuzzer's knowledge
+        elif not failures and (process.exitcode != 0 or not is_over):
             end = f"code {process.exitcode}" if is_over else "no end in time"
             problem = f"atheris ended with {end}: {text.strip()[-500:]}"
-        return GuidedFindings(found, max(numbers, default=0), problem)
+        return GuidedFindings(failures, max(numbers, default=0), problem)
 
 
 def _read(folder: Path) -> Iterator[bytes]:

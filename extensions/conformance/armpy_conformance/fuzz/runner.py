@@ -81,8 +81,8 @@ def run_fuzz(
         )
     started = time.perf_counter()
     if reproduce is not None:
-        found = _judged(search, [Path(reproduce).read_bytes()], 1)
-        run = _run_of(search, SEEDED, seed, list(found))
+        judged = _judged(search, [Path(reproduce).read_bytes()], 1)
+        run = _run_of(search, SEEDED, seed, list(judged))
     elif engine == ATHERIS or (engine is None and guided.is_available()):
         run = _guided(search, seed, count, seconds)
     else:
@@ -127,11 +127,11 @@ def _judged(
     make_judge = partial(BytesJudge, search.backend_id, search.options, search.folder)
     batches = [items[i : i + _BATCH] for i in range(0, len(items), _BATCH)]
     by_name = {name_of(data): data for data in items}
-    for found in judge_in_workers(batches, make_judge, CaseResult, jobs=jobs):
-        if isinstance(found, LostItem):
-            yield found.item, search.of_lost(found)
+    for judged in judge_in_workers(batches, make_judge, CaseResult, jobs=jobs):
+        if isinstance(judged, LostItem):
+            yield judged.item, search.of_lost(judged)
         else:
-            yield by_name[found.case.split("/")[1]], found
+            yield by_name[judged.case.split("/")[1]], judged
 
 
 def _run_of(

@@ -121,26 +121,26 @@ class VectorJudge:
             anything but an ArmpyError comes out.
         """
         example = variation.example
-        found = _Finding()
+        finding = _Finding()
         try:
             if variation.is_signed_twin:
                 example = signed_twin(example)
-                self._judge(Variation(example, variation.has_unknown_outputs), found)
-                self._compare_twins(variation.example, found)
-                self._require_signed(variation.example, found)
+                self._judge(Variation(example, variation.has_unknown_outputs), finding)
+                self._compare_twins(variation.example, finding)
+                self._require_signed(variation.example, finding)
             else:
-                self._judge(variation, found)
+                self._judge(variation, finding)
         except NnapiError as error:
-            found.outcome, found.text = Outcome.FAILED, str(error)
+            finding.outcome, finding.text = Outcome.FAILED, str(error)
             if example.expects_failure:
-                found.outcome, found.text = Outcome.ELSEWHERE, REFUSED
+                finding.outcome, finding.text = Outcome.ELSEWHERE, REFUSED
         except Exception as error:  # noqa: BLE001 - whatever comes out is the result
-            found.outcome, found.text = Outcome.CRASHED, f"{type(error).__name__}: {error}"
+            finding.outcome, finding.text = Outcome.CRASHED, f"{type(error).__name__}: {error}"
         about = operation_of(example), data_type_of(example)
-        layers = found.claimed, found.ran
-        return CaseResult(variation.case, *about, found.outcome, found.text, *layers)
+        layers = finding.claimed, finding.ran
+        return CaseResult(variation.case, *about, finding.outcome, finding.text, *layers)
 
-    def _judge(self, variation: Variation, found: _Finding) -> None:
+    def _judge(self, variation: Variation, finding: _Finding) -> None:
         """Build, compile, execute and compare; what came of it is noted as it comes."""
         example = variation.example
         if variation.has_unknown_outputs:
@@ -148,7 +148,7 @@ class VectorJudge:
         model = Model.from_description(example.model, self._manager)
         missing = self._unsupported(model, example)
         if missing and not example.expects_failure:
-            found.outcome, found.text = Outcome.UNSUPPORTED, missing
+            finding.outcome, finding.text = Outcome.UNSUPPORTED, missing
             return
         compilation = Compilation.create_for_devices(model, self._devices)
         try:
@@ -157,7 +157,7 @@ class VectorJudge:
             reason = self._reason_to_give_back(example, error)
             if reason is None:
                 raise
-            found.outcome, found.text = Outcome.ELSEWHERE, f"given back: {reason}"
+            finding.outcome, finding.text = Outcome.ELSEWHERE, f"given back: {reason}"
             return
         execution = Execution(compilation)
         buffers = [self._buffer(variation.example, i) for i in range(len(example.outputs))]
@@ -167,40 +167,40 @@ class VectorJudge:
             execution.set_output(position, buffer)
         execution.compute()
         omitted = [position for position, array in enumerate(example.inputs) if array is None]
-        self._note_layers(compilation.network(omitted), found)
+        self._note_layers(compilation.network(omitted), finding)
         if example.expects_failure:
-            found.outcome, found.text = Outcome.FAILED, "it must fail, but did not"
+            finding.outcome, finding.text = Outcome.FAILED, "it must fail, but did not"
             return
         problem = self._compare(variation.example, execution, buffers)
         if problem:
-            found.outcome, found.text = Outcome.FAILED, problem
+            finding.outcome, finding.text = Outcome.FAILED, problem
 
-    def _compare_twins(self, example: Example, found: _Finding) -> None:
+    def _compare_twins(self, example: Example, finding: _Finding) -> None:
         """Compare the outputs of an example's signed twin, which has run, with the example's."""
-        if found.outcome is Outcome.PASSED:
+        if finding.outcome is Outcome.PASSED:
             problem = twin_difference(self._manager, self._devices, example)
             if problem:
-                found.outcome, found.text = Outcome.FAILED, problem
+                finding.outcome, finding.text = Outcome.FAILED, problem
 
-    def _require_signed(self, example: Example, found: _Finding) -> None:
+    def _require_signed(self, example: Example, finding: _Finding) -> None:
         """Fail a device of the latest level that takes an example, and not its signed twin.
 
         References
         ----------
         NNAPI HAL 1.3: drivers that take TENSOR_QUANT8_ASYMM take the signed type as well.
         """
-        if found.outcome is not Outcome.UNSUPPORTED or example.expects_failure:
+        if finding.outcome is not Outcome.UNSUPPORTED or example.expects_failure:
             return
         is_new = self._devices[0].level >= LATEST_FEATURE_LEVEL
         model = Model.from_description(example.model, self._manager)
         if is_new and not self._unsupported(model, example):
-            found.outcome = Outcome.FAILED
-            found.text += (
+            finding.outcome = Outcome.FAILED
+            finding.text += (
                 f" for signed elements, and does for unsigned ones. Expected both of a device of "
                 f"feature level {int(LATEST_FEATURE_LEVEL)}"
             )
 
-    def _note_layers(self, network: LoadedNetwork, found: _Finding) -> None:
+    def _note_layers(self, network: LoadedNetwork, finding: _Finding) -> None:
         """Note which layers the backend took, and which ran on it."""
         placement, backend_id = network.placement, self._backend_id
         layers = [*network.graph.layers]
@@ -208,17 +208,17 @@ class VectorJudge:
             layers += graph.layers
         given_back = layers_refused(placement, backend_id, ReasonCode.COMPILATION)
         unprepared = layers_refused(placement, backend_id, ReasonCode.PREPARATION)
-        found.ran = kinds_run(layers, placement, backend_id)
+        finding.ran = kinds_run(layers, placement, backend_id)
         left = {**given_back, **unprepared}
-        found.claimed = found.ran + tuple(kind_of(x) for x in layers if x.name in left)
+        finding.claimed = finding.ran + tuple(kind_of(x) for x in layers if x.name in left)
         if unprepared:
             (name, text), *_ = unprepared.items()
             text = f"{name} was said to be supported and could not be prepared: {text}"
-            found.outcome, found.text = Outcome.FAILED, text
-        elif not found.ran:
+            finding.outcome, finding.text = Outcome.FAILED, text
+        elif not finding.ran:
             reason = next(iter(given_back.values()), "")
             text = f"given back: {reason}" if reason else ANSWERED_BY_OTHERS
-            found.outcome, found.text = Outcome.ELSEWHERE, text
+            finding.outcome, finding.text = Outcome.ELSEWHERE, text
 
     def _reason_to_give_back(self, example: Example, error: NnapiError) -> str | None:
         """Why the backend gave back what it had said yes to; None if something else is wrong."""

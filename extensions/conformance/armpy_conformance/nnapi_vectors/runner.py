@@ -45,12 +45,12 @@ class VectorsResult(ConformanceResult):
     @property
     def by_example(self) -> dict[str, Outcome]:
         """Each example's outcome: the worst of its variations."""
-        found: dict[str, set[Outcome]] = {}
+        by_name: dict[str, set[Outcome]] = {}
         for result in self.results:
-            found.setdefault(result.case.rpartition("/")[0], set()).add(result.outcome)
+            by_name.setdefault(result.case.rpartition("/")[0], set()).add(result.outcome)
         return {
             name: next((o for o in _WORST_FIRST if o in outcomes), Outcome.PASSED)
-            for name, outcomes in found.items()
+            for name, outcomes in by_name.items()
         }
 
     def to_document(self) -> dict[str, object]:
@@ -148,9 +148,9 @@ def collect(
         Is given each result as it comes.
     """
     started = time.perf_counter()
-    found: dict[str, CaseResult] = {}
+    by_case: dict[str, CaseResult] = {}
     for result in results:
-        found[result.case] = result
+        by_case[result.case] = result
         if progress is not None:
             progress(result)
     backend = subject.backend
@@ -158,7 +158,7 @@ def collect(
         backend.get_id(),
         backend.version,
         backend.get_api_version(),
-        tuple(found[case] for case in cases),
+        tuple(by_case[case] for case in cases),
         duration_s=time.perf_counter() - started,
     )
 

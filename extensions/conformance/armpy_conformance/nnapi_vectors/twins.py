@@ -132,11 +132,13 @@ def twin_difference(manager: DeviceManager, devices: Sequence[Device], example: 
     Exactly equal, but for `ROUNDED_AS_STORED`, which may be one apart.
     """
     twin = signed_twin(example)
-    right, found = (_outputs(manager, devices, one.model, one.inputs) for one in (example, twin))
+    right, signed = (
+        _outputs(manager, devices, side.model, side.inputs) for side in (example, twin)
+    )
     main = example.model.main
     is_exact = ROUNDED_AS_STORED.isdisjoint(node.type for node in main.operations)
     wanted = _signed_arrays(main, main.outputs, right)
-    for position, (expected, actual) in enumerate(zip(wanted, found, strict=True)):
+    for position, (expected, actual) in enumerate(zip(wanted, signed, strict=True)):
         if expected is None:
             continue
         tolerance = EXACT if is_exact else OFF_BY_ONE

@@ -163,9 +163,9 @@ class _ControlFlow:
         graph = _GraphMaker()
         count = graph.add(_as(counter, Lifetime.SUBGRAPH_INPUT))
         tensor = graph.add(_as(carried, Lifetime.SUBGRAPH_INPUT))
-        one = graph.constant(counter, np.ones(1, np.int32))
+        unit = graph.constant(counter, np.ones(1, np.int32))
         none = graph.number(0)
-        (following,) = graph.operation(OperationCode.ADD, [count, one, none], [counter])
+        (following,) = graph.operation(OperationCode.ADD, [count, unit, none], [counter])
         if grows:
             addition = graph.constant(carried, self._elements())
             axis = graph.number(0)
@@ -174,7 +174,7 @@ class _ControlFlow:
             )
         elif self._random.random() < 0.3:
             kind = Operand(OperandCode.TENSOR_BOOL8, (1,))
-            (flag,) = graph.operation(OperationCode.EQUAL, [count, one], [kind])
+            (flag,) = graph.operation(OperationCode.EQUAL, [count, unit], [kind])
             (result,) = self._if(graph, flag, tensor)
         else:
             result = self._chain(graph, tensor)

@@ -44,13 +44,13 @@ def _criteria(float32: Row, float16: Row, quantized: tuple[float, float, float])
     """Criteria by type; rows are bias, mean square, absolute and, for floats, relative."""
     bias, mean_square, steps = quantized
     quantized_criterion = Criterion(Tolerance(steps), bias, mean_square)
-    found = {
+    criteria = {
         kind: quantized_criterion if kind.is_quantized else Criterion(EXACT) for kind in DataType
     }
-    found[DataType.SIGNED32] = Criterion(OFF_BY_ONE)
+    criteria[DataType.SIGNED32] = Criterion(OFF_BY_ONE)
     for kind, row in ((DataType.FLOAT32, float32), (DataType.FLOAT16, float16)):
-        found[kind] = Criterion(Tolerance(row[2], row[3]), row[0], row[1])
-    return MappingProxyType(found)
+        criteria[kind] = Criterion(Tolerance(row[2], row[3]), row[0], row[1])
+    return MappingProxyType(criteria)
 
 
 STRICT = _criteria((1e-7, 1e-10, 1e-6, 1e-6), (1e-4, 1e-8, 1e-3, 1e-3), (0.1, 0.1, 1))
@@ -141,11 +141,11 @@ def compare_closely(example: Example, position: int, expected: Array, actual: Ar
         return ""
     criterion = criteria_of(example)[operand.data_type]
     counts = _counts(expected, operand)
-    wanted, given = expected[counts], actual[counts]
-    difference = compare(wanted, given, operand.info, criterion.tolerance)
+    wanted, actual_counted = expected[counts], actual[counts]
+    difference = compare(wanted, actual_counted, operand.info, criterion.tolerance)
     if difference is not None:
         return str(difference)
-    return "" if wanted.size < _LEAST_COUNT else _averages(wanted, given, criterion)
+    return "" if wanted.size < _LEAST_COUNT else _averages(wanted, actual_counted, criterion)
 
 
 def _counts(expected: Array, operand: Operand) -> npt.NDArray[np.bool_]:
@@ -162,12 +162,12 @@ def _averages(expected: Array, actual: Array, criterion: Criterion) -> str:
     errors = actual.astype(np.float64) - wide
     if expected.dtype.kind == "f":
         errors /= np.maximum(np.abs(wide), 1)
-    for name, found, limit in (
+    for name, average, limit in (
         ("mean error", abs(float(errors.mean())), criterion.bias),
         ("mean squared error", float((errors**2).mean()), criterion.mean_square),
     ):
-        if found > limit:
-            return f"the {name} is {found:.4g}. Expected at most {limit:g}"
+        if average > limit:
+            return f"the {name} is {average:.4g}. Expected at most {limit:g}"
     return ""
 
 

@@ -76,10 +76,10 @@ class _Maker:
         definition = definitions()[int(self._random.choice(codes))]
         signatures = list(definition.signatures())
         form, row = signatures[int(self._random.integers(len(signatures)))]
-        made = random_call(self._random, definition, form, row, self._pool)
-        if made is None:
+        call_made = random_call(self._random, definition, form, row, self._pool)
+        if call_made is None:
             return
-        call, operands = made
+        call, operands = call_made
         outputs = results_of(call, operands)
         self.calls.append((call, outputs))
         self._pool += [

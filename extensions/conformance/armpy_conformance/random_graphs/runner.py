@@ -83,9 +83,9 @@ class GraphJudge:
         if not result.outcome.is_bad or not shrinks:
             return result
         example = self._smallest(model, name)
-        kept = keep(self._folder, name, example)
+        kept_note = keep(self._folder, name, example)
         shown = ", ".join(example.operations)
-        return replace(result, text=f"{result.text}. Smallest part: {shown}. {kept}".rstrip())
+        return replace(result, text=f"{result.text}. Smallest part: {shown}. {kept_note}".rstrip())
 
     def _compare(self, example: Example) -> CaseResult:
         """Judge an example whose outputs CpuRef says."""
@@ -111,10 +111,10 @@ class GraphJudge:
         whole = self._expected(_example(name, model.description, model.inputs))
         try:
             everything = with_all_outputs(model.description)
-            found = run_model(self._manager, self._reference, everything, model.inputs)
+            outputs = run_model(self._manager, self._reference, everything, model.inputs)
         except NnapiError:
             return whole
-        elements = dict(zip(everything.main.outputs, found, strict=True))
+        elements = dict(zip(everything.main.outputs, outputs, strict=True))
         elements.update(zip(everything.main.inputs, model.inputs, strict=True))
         part = shrink(model.description, elements, fails)
         if part is None:

@@ -25,11 +25,11 @@ class ModelPart:
 def with_all_outputs(description: ModelDescription) -> ModelDescription:
     """The same model with every tensor that an operation gives among its outputs."""
     main = description.main
-    made = [index for node in main.operations for index in node.outputs]
+    indexes = [index for node in main.operations for index in node.outputs]
     operands = list(main.operands)
-    for index in made:
+    for index in indexes:
         operands[index] = replace(operands[index], lifetime=Lifetime.SUBGRAPH_OUTPUT)
-    graph = replace(main, operands=tuple(operands), outputs=tuple(made))
+    graph = replace(main, operands=tuple(operands), outputs=tuple(indexes))
     return replace(description, main=graph)
 
 
@@ -48,16 +48,16 @@ def part_of(
         Elements of every tensor of the main graph that is not a constant.
     """
     main = description.main
-    made = {index for node in nodes for index in node.outputs}
+    written = {index for node in nodes for index in node.outputs}
     read = {index for node in nodes for index in node.inputs}
-    used = sorted(made | read)
+    used = sorted(written | read)
     position = {old: new for new, old in enumerate(used)}
     operands = []
     inputs: list[int] = []
     outputs: list[int] = []
     for old in used:
         operand = main.operands[old]
-        if old in made:
+        if old in written:
             is_result = old not in read
             lifetime = Lifetime.SUBGRAPH_OUTPUT if is_result else Lifetime.TEMPORARY_VARIABLE
             operand = replace(operand, lifetime=lifetime)

@@ -51,10 +51,10 @@ def zero_sized_model(random: np.random.Generator) -> tuple[ModelDescription, tup
         definition = definitions()[int(random.choice(able))]
         signatures = list(definition.signatures())
         form, row = signatures[int(random.integers(len(signatures)))]
-        made = random_call(random, definition, form, row)
-        if made is None:
+        call_made = random_call(random, definition, form, row)
+        if call_made is None:
             continue
-        call, outputs = made
+        call, outputs = call_made
         calls = [cut for name in _emptied(call) for cut in _cut(call, name)]
         if not calls:
             continue

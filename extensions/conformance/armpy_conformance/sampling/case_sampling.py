@@ -78,7 +78,7 @@ def roots(templates: Iterable[CaseTemplate]) -> list[CaseTemplate]:
     Lines are of different kinds if their functions are, how many operands they have, how their
     scales hang together, or how their elements do.
     """
-    found: dict[object, CaseTemplate] = {}
+    by_kind: dict[object, CaseTemplate] = {}
     for template in sorted(templates, key=_is_special):
         attributes = template.operation.attributes()
         kind = (
@@ -93,8 +93,8 @@ def roots(templates: Iterable[CaseTemplate]) -> list[CaseTemplate]:
             template.types is is_hybrid and attributes.get("asymmetric_quantize_inputs"),
             template.types is is_hybrid,
         )
-        found.setdefault(kind, template)
-    return [_of_every_type(template) for template in found.values()]
+        by_kind.setdefault(kind, template)
+    return [_of_every_type(template) for template in by_kind.values()]
 
 
 _WHETHER = ("sizes", "ellipsis_mask", "new_axis_mask", "end_is_offset")
@@ -133,7 +133,9 @@ def _of_every_type(template: CaseTemplate) -> CaseTemplate:
     fitting: set[Types] = set()
 
     def note(types: Types) -> bool:
-        if not is_hybrid(types) and _fits(replace(template, types=lambda given: given == types)):
+        if not is_hybrid(types) and _fits(
+            replace(template, types=lambda types_given: types_given == types)
+        ):
             fitting.add(types)
         return False
 
@@ -175,15 +177,15 @@ _OPTIONS: dict[str, tuple[object, ...]] = {
 
 def _turns(template: CaseTemplate) -> tuple[list[str], list[tuple[object, ...]]]:
     """Names of an operation's options, and all that they can be together."""
-    given = template.operation.attributes()
+    attributes = template.operation.attributes()
     unlike = {
         "output_type": isinstance(template.operation, ops.Range),
-        "activation": template.gives_sums or given.get("operation") not in _WITH_ACTIVATION,
-        "padding": not isinstance(given.get("padding"), Padding),
+        "activation": template.gives_sums or attributes.get("operation") not in _WITH_ACTIVATION,
+        "padding": not isinstance(attributes.get("padding"), Padding),
         # Elements are made for one of the two.
         "asymmetric_quantize_inputs": template.types is is_hybrid,
     }
-    names = [name for name in _OPTIONS if name in given and not unlike.get(name)]
+    names = [name for name in _OPTIONS if name in attributes and not unlike.get(name)]
     return names, list(itertools.product(*(_OPTIONS[name] for name in names)))
 
 

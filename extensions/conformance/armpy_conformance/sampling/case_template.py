@@ -224,9 +224,9 @@ def _input_infos(template: CaseTemplate, types: Types) -> list[TensorInfo | None
 def _tag(inputs: Sequence[TensorInfo | None], outputs: Sequence[TensorInfo]) -> str:
     """Short text of the types: those of the inputs, and the output's where it differs."""
     names = [info.data_type.name.lower() for info in inputs if info is not None]
-    given = [name for name, _ in itertools.groupby(names)]
-    if len(given) > _LONGEST_TAG:
-        given = list(dict.fromkeys(names))
+    names_in_turn = [name for name, _ in itertools.groupby(names)]
+    if len(names_in_turn) > _LONGEST_TAG:
+        names_in_turn = list(dict.fromkeys(names))
     result = outputs[0].data_type.name.lower() if outputs else ""
-    text = "-".join(given)
-    return text if result in given or not result else f"{text}-to-{result}".lstrip("-")
+    text = "-".join(names_in_turn)
+    return text if result in names_in_turn or not result else f"{text}-to-{result}".lstrip("-")

@@ -55,10 +55,10 @@ class Draw:
     def broadcast_shapes(self, count: int = 2) -> tuple[Shape, ...]:
         """Shapes that broadcast, one of them perhaps of fewer dimensions."""
         full = self.shape()
-        made = [tuple(1 if self.chance(0.25) else dim for dim in full) for _ in range(count)]
+        shapes = [tuple(1 if self.chance(0.25) else dim for dim in full) for _ in range(count)]
         short = self.size(len(full), 0)
-        made[self.size(count - 1, 0)] = made[0][min(short, len(full) - 1) :]
-        return tuple(made)
+        shapes[self.size(count - 1, 0)] = shapes[0][min(short, len(full) - 1) :]
+        return tuple(shapes)
 
     def axis(self, rank: int) -> int:
         """An axis, counted from either end."""

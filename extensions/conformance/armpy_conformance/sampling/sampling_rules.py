@@ -277,8 +277,8 @@ def _slice(draw: Draw, template: CaseTemplate) -> CaseTemplate:
 
 
 def _strided(draw: Draw, template: CaseTemplate) -> CaseTemplate:
-    given = template.operation.attributes()
-    if given["ellipsis_mask"] or given["new_axis_mask"] or given["end_is_offset"]:
+    attributes = template.operation.attributes()
+    if attributes["ellipsis_mask"] or attributes["new_axis_mask"] or attributes["end_is_offset"]:
         return _strided_elsewhere(draw, template)
     shape = draw.shape(None, 7)
     count = draw.size(len(shape))
@@ -309,17 +309,19 @@ def _gathered(draw: Draw, template: CaseTemplate) -> CaseTemplate:
     shape = draw.shape()
     axis = draw.size(len(shape) - 1, 0)
     batch = draw.size(axis, 0)
-    found = (*shape[:batch], *draw.shape(draw.size(2, 0)))
+    indices_shape = (*shape[:batch], *draw.shape(draw.size(2, 0)))
     template = replace(template, values=(template.values[0], below(shape[axis])))
-    return _changed(template, shape, found, axis=axis, batch_dims=batch)
+    return _changed(template, shape, indices_shape, axis=axis, batch_dims=batch)
 
 
 def _gathered_at_places(draw: Draw, template: CaseTemplate) -> CaseTemplate:
     shape = draw.shape()
     depth = draw.size(len(shape))
-    found = (*draw.shape(draw.size(2)), depth)
+    indices_shape = (*draw.shape(draw.size(2)), depth)
     limit = min(shape[:depth])
-    return _changed(replace(template, values=(template.values[0], below(limit))), shape, found)
+    return _changed(
+        replace(template, values=(template.values[0], below(limit))), shape, indices_shape
+    )
 
 
 def _depth_to_space(draw: Draw, template: CaseTemplate) -> CaseTemplate:

@@ -57,7 +57,7 @@ def run_burst(
         before = computed()
         times = _timed(calls[0], seconds, runs, now)
         return _burst([times], computed() - before)
-    found: list[list[tuple[float, float]]] = [[] for _ in calls]
+    timings: list[list[tuple[float, float]]] = [[] for _ in calls]
     failures: list[BaseException] = []
     gate = threading.Barrier(len(calls) + 1)
 
@@ -65,7 +65,7 @@ def run_burst(
         try:
             _repeat(calls[number], unmeasured)
             gate.wait()
-            found[number] = _timed(calls[number], seconds, runs, now)
+            timings[number] = _timed(calls[number], seconds, runs, now)
         except threading.BrokenBarrierError:
             return  # another thread has failed, and raises
         except BaseException as error:  # noqa: BLE001 - raised in the thread that waits
@@ -84,7 +84,7 @@ def run_burst(
         thread.join()
     if failures:
         raise failures[0]
-    return _burst(found, computed() - before)
+    return _burst(timings, computed() - before)
 
 
 def _repeat(call: Call, count: int) -> None:

@@ -37,9 +37,11 @@ def load(subject: Subject) -> ISubjectModel:
 
 def load_model(subject: Subject, *, profiling: bool = False) -> Model:
     """Load a model as a subject says."""
-    given: dict[str, Any] = dict(subject.load_options)  # Any: by name
-    paths = given.pop("dynamic_backends_path", None)
-    options = LoadOptions(backends=subject.backends, num_threads=subject.num_threads, **given)
+    load_options: dict[str, Any] = dict(subject.load_options)  # Any: by name
+    paths = load_options.pop("dynamic_backends_path", None)
+    options = LoadOptions(
+        backends=subject.backends, num_threads=subject.num_threads, **load_options
+    )
     for_runtime: dict[str, Any] = {"profiling": True} if profiling else {}  # Any: by name
     if paths:
         for_runtime["dynamic_backends_path"] = paths
@@ -64,9 +66,9 @@ class ArmpySubjectModel(ISubjectModel):
         """Read the caller's arrays, and reshape the model if its file has fixed other shapes."""
         specs = self.model.inputs
         self.feeds = read_arrays(self._subject.arrays, [spec.name for spec in specs])
-        given = {**self._subject.shapes, **{name: a.shape for name, a in self.feeds.items()}}
+        shapes = {**self._subject.shapes, **{name: a.shape for name, a in self.feeds.items()}}
         batch = self._subject.batch
-        self._shapes = chosen_shapes(specs, self.model.default_shapes, given, batch)
+        self._shapes = chosen_shapes(specs, self.model.default_shapes, shapes, batch)
         others = {s.name: self._shapes[s.name] for s in specs if not fits(s, self._shapes[s.name])}
         if others:
             self.model = self.model.reshape(others)
@@ -97,8 +99,8 @@ class ArmpySubjectModel(ISubjectModel):
 
     def placement(self) -> str:
         """The summary of the placement report."""
-        found = self.model.placement
-        return "" if found is None else str(found)
+        placement = self.model.placement
+        return "" if placement is None else str(placement)
 
     def memory(self) -> tuple[int | None, int | None]:
         """As the network says."""

@@ -53,13 +53,13 @@ def chosen_shapes(
                 expected=", ".join(f"'{known}'" for known in names),
                 actual=f"'{name}'",
             )
-    found = {}
+    chosen = {}
     for spec, default in zip(specs, defaults, strict=True):
         shape = tuple(shapes.get(spec.name) or default or usual_shape(spec.shape or ()))
         if batch is not None and spec.name not in shapes:
             shape = _batched(spec, shape, batch)
-        found[spec.name] = shape
-    return found
+        chosen[spec.name] = shape
+    return chosen
 
 
 def usual_shape(shape: Shape) -> tuple[int, ...]:

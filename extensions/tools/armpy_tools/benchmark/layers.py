@@ -35,12 +35,12 @@ def measure_layers(subject: Subject, seed: int, runs: int) -> list[LayerCost]:
         call()
         profiler = loaded.model.profiler
         assert profiler is not None  # it was asked for
-        found: list[Sequence[Share]] = []
+        shares: list[Sequence[Share]] = []
         for _ in range(runs):
             profiler.clear()
             call()
-            found.append(_layers_of(profiler))
-    return layer_costs(found)
+            shares.append(_layers_of(profiler))
+    return layer_costs(shares)
 
 
 def _layers_of(profiler: Profiler) -> Sequence[Share]:
@@ -63,7 +63,7 @@ def layer_costs(runs: Sequence[Sequence[Share]]) -> list[LayerCost]:
             key = (share.name, share.backend)
             times.setdefault(key, []).append(share.total_us)
             last[key] = share
-    medians = {key: median(found) for key, found in times.items()}
+    medians = {key: median(durations) for key, durations in times.items()}
     whole_us = sum(medians.values())
     costs = [
         _cost(last[key], us, us / whole_us if whole_us else 0.0) for key, us in medians.items()

@@ -34,11 +34,11 @@ class PeerSubjectModel(ISubjectModel):
     def prepare_inputs(self, seed: int) -> None:
         """Make inputs, and bind them."""
         inputs = self._engine.inputs
-        given = read_arrays(self._subject.arrays, [each.name for each in inputs])
+        arrays = read_arrays(self._subject.arrays, [engine_input.name for engine_input in inputs])
         generator = np.random.default_rng(seed)
-        for each in inputs:
-            array = given.get(each.name)
-            self._arrays.append(self._random(generator, each) if array is None else array)
+        for engine_input in inputs:
+            array = arrays.get(engine_input.name)
+            self._arrays.append(self._random(generator, engine_input) if array is None else array)
         try:
             self._engine.bind(self._arrays)
         except BackendUnavailableError:
@@ -46,10 +46,10 @@ class PeerSubjectModel(ISubjectModel):
         except Exception as error:  # engines raise what they like
             raise refusal(self._subject.engine, error) from error
 
-    def _random(self, generator: np.random.Generator, given: EngineInput) -> Array:
+    def _random(self, generator: np.random.Generator, engine_input: EngineInput) -> Array:
         """Random elements: from -1 to 1, bytes of any value, 0 or 1 for other integers."""
-        shape = self._subject.shapes.get(given.name) or self._batched(given.shape)
-        dtype = given.dtype
+        shape = self._subject.shapes.get(engine_input.name) or self._batched(engine_input.shape)
+        dtype = engine_input.dtype
         if dtype.kind == "f":
             return generator.uniform(-1.0, 1.0, shape).astype(dtype)
         if dtype.itemsize == 1 and dtype.kind in "iu":

@@ -72,17 +72,17 @@ class SubjectProcess:
 
     def run(self, seconds: float, runs: int | None, unmeasured: int) -> SubjectTurn:
         """Take a turn; see `run_burst`."""
-        found = self._ask("run", seconds=seconds, runs=runs, unmeasured=unmeasured)
-        return SubjectTurn(tuple(found["durations_us"]), found["wall_s"], found["processors_s"])
+        answer = self._ask("run", seconds=seconds, runs=runs, unmeasured=unmeasured)
+        return SubjectTurn(tuple(answer["durations_us"]), answer["wall_s"], answer["processors_s"])
 
     def describe(self, *, in_full: bool) -> tuple[str, MemoryUse]:
         """Its placement and memory; the peak alone unless all is asked for."""
-        found = self._ask("describe", in_full=in_full)
-        return found.pop("placement"), MemoryUse(**found)
+        answer = self._ask("describe", in_full=in_full)
+        return answer.pop("placement"), MemoryUse(**answer)
 
     def layers(self, runs: int) -> tuple[LayerCost, ...]:
         """Return the limits of each layer."""
-        return tuple(LayerCost(**each) for each in self._ask("layers", runs=runs)["layers"])
+        return tuple(LayerCost(**fields) for fields in self._ask("layers", runs=runs)["layers"])
 
     def close(self) -> None:
         """End the process."""

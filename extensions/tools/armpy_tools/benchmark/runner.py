@@ -157,21 +157,23 @@ class _Benchmark:
                     self._prepare(index, running)
             if running:
                 self._take_turns(number, running)
-            for index, one in running.items():
-                self._guarded(index, partial(self._describe, index, one))
+            for index, process in running.items():
+                self._guarded(index, partial(self._describe, index, process))
         finally:
-            for one in running.values():
-                one.close()
+            for process in running.values():
+                process.close()
 
     def _prepare(self, index: int, running: dict[int, ISubjectProcess]) -> None:
         """Start a subject's process; it is among the running ones if that goes well."""
         record = self._records[index]
-        one = self._start(record.subject)
-        running[index] = one
-        if not self._guarded(index, lambda: record.prepared.append(one.prepare(self._plan.seed))):
+        process = self._start(record.subject)
+        running[index] = process
+        if not self._guarded(
+            index, lambda: record.prepared.append(process.prepare(self._plan.seed))
+        ):
             running.pop(index).close()
             return
-        if self._guarded(index, lambda: one.run(self._plan.warm_up_s, None, 0)):
+        if self._guarded(index, lambda: process.run(self._plan.warm_up_s, None, 0)):
             record.turns.append([])
         else:
             running.pop(index).close()
@@ -185,17 +187,17 @@ class _Benchmark:
             return False
         return True
 
-    def _describe(self, index: int, one: ISubjectProcess) -> None:
+    def _describe(self, index: int, process: ISubjectProcess) -> None:
         """Ask a subject what it takes; the peak is that of the latest process.
 
         The first one may have compiled, and compilers are large.
         """
         record = self._records[index]
         if record.memory is None:
-            record.placement, record.memory = one.describe(in_full=True)
+            record.placement, record.memory = process.describe(in_full=True)
         else:
-            _, found = one.describe(in_full=False)
-            record.memory = replace(record.memory, peak_bytes=found.peak_bytes)
+            _, memory = process.describe(in_full=False)
+            record.memory = replace(record.memory, peak_bytes=memory.peak_bytes)
 
     def _take_turns(self, number: int, running: dict[int, ISubjectProcess]) -> None:
         """Let subjects take turns until each has had its share of time, or of runs."""
@@ -250,21 +252,21 @@ class _Benchmark:
             if record.failure or record.subject.engine != "armpy":
                 continue
             self._report(self._processes, f"layers of {record.name}")
-            one = self._start(record.subject)
+            process = self._start(record.subject)
             try:
-                if self._guarded(index, partial(one.prepare, self._plan.seed)):
-                    self._guarded(index, partial(_note_layers, record, one))
+                if self._guarded(index, partial(process.prepare, self._plan.seed)):
+                    self._guarded(index, partial(_note_layers, record, process))
             finally:
-                one.close()
+                process.close()
 
     def _shuffled(self, indices: Sequence[int]) -> list[int]:
         """The same in a random order."""
         return self._random.sample(indices, len(indices))
 
-    def _report(self, number: int, what: str, part: float = 0.0) -> None:
+    def _report(self, number: int, action: str, part: float = 0.0) -> None:
         """Report the progress."""
         if self._on_progress is not None:
-            self._on_progress(BenchmarkProgress(number + part, self._processes, what))
+            self._on_progress(BenchmarkProgress(number + part, self._processes, action))
 
     def _results(self) -> Iterator[SubjectResult]:
         """Return the findings about each subject."""
@@ -278,9 +280,9 @@ def _share(runs: int | None, processes: int, number: int) -> int | None:
     return None if runs is None else runs * (number + 1) // processes - runs * number // processes
 
 
-def _note_layers(record: _SubjectRecord, one: ISubjectProcess) -> None:
+def _note_layers(record: _SubjectRecord, process: ISubjectProcess) -> None:
     """Ask a subject about its layers."""
-    record.layers = one.layers(_LAYER_RUNS)
+    record.layers = process.layers(_LAYER_RUNS)
 
 
 def _ratio(baseline: _SubjectRecord, record: _SubjectRecord) -> Ratio | None:

@@ -294,11 +294,11 @@ class _Session:
             self._copies = measure_copies(self._backend, self._clock)
         except ArmpyError as error:
             self.left_out["copies"] = str(error)
-        one = self._sample(runtime, "one addition", chain(1))
+        single = self._sample(runtime, "one addition", chain(1))
         many = self._sample(runtime, f"{_CHAIN} additions", chain(_CHAIN))
-        if one is not None and many is not None:
-            layer_s = max(many.seconds - one.seconds, 0.0) / (_CHAIN - 1)
-            whole = self._without_copies(chain(1), one).seconds
+        if single is not None and many is not None:
+            layer_s = max(many.seconds - single.seconds, 0.0) / (_CHAIN - 1)
+            whole = self._without_copies(chain(1), single).seconds
             self._part_s = max(whole - layer_s, 0.0)
 
     def _measure_model(self, runtime: Runtime, model: UserModel) -> None:

@@ -55,8 +55,8 @@ def measure(run: Callable[[], object], clock: Clock, *, seconds: float) -> Sampl
         for _ in range(calls):
             run()
         now = clock.now()
-        taken = (now - begin) / calls
-        best, second = min(best, taken), max(best, min(second, taken))
+        elapsed = (now - begin) / calls
+        best, second = min(best, elapsed), max(best, min(second, elapsed))
         num_rounds += 1
         is_confirmed = second <= best * _CONFIRMED or now - first >= _LONGER * seconds
         if num_rounds >= _FEWEST_ROUNDS and now - first >= seconds and is_confirmed:

@@ -59,7 +59,7 @@ def _condition() -> Graph:
 def _body() -> Graph:
     """``count + 1``."""
     net = Network("body")
-    one = net.constant(np.array([1], np.int32))
+    unit = net.constant(np.array([1], np.int32))
     add = ElementwiseBinary(BinaryOperation.ADD)
-    net.output("count", net.add(add, net.input("count", _COUNT), one))
+    net.output("count", net.add(add, net.input("count", _COUNT), unit))
     return net.build()

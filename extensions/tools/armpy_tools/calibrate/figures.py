@@ -30,10 +30,12 @@ def figures_from(samples: Samples, reference: Samples) -> DeviceFigures:
         Geometric means by data type, so that each workload counts as much as any other. Relaxed
         ones are set against the exact ones of the reference.
     """
-    plain = {name: each for name, each in samples.items() if not name.startswith(_AHEAD)}
+    plain = {name: sample for name, sample in samples.items() if not name.startswith(_AHEAD)}
     of_scalars = _without(reference, SCALAR)
     control = {kind: _named(plain, f"{kind}/") for kind in ("If", "While")}
-    layers = {name: each for name, each in plain.items() if not name.startswith(("If/", "While/"))}
+    layers = {
+        name: sample for name, sample in plain.items() if not name.startswith(("If/", "While/"))
+    }
     return DeviceFigures(
         _by_type(layers, reference),
         _by_type(_without(samples, SCALAR), of_scalars),

@@ -104,9 +104,9 @@ def fit_rate(measured: Measured) -> Rate:
     best: tuple[float, tuple[float, ...]] = (float("inf"), (float(np.median(times)), 0.0, 0.0))
     for count in range(1, min(3, len(measured)) + 1):
         for columns in combinations(range(3), count):
-            found = _solved(relative, columns)
-            if found is not None and found[0] < best[0] - 1e-9:
-                best = found
+            solution = _solved(relative, columns)
+            if solution is not None and solution[0] < best[0] - 1e-9:
+                best = solution
     power = float(np.median([sample.power for _, sample in measured]))
     overhead_s, flop_s, byte_s = best[1]
     return Rate(overhead_s, flop_s, byte_s, power)

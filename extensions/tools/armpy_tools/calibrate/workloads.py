@@ -243,18 +243,18 @@ def _graph(sketch: _Sketch, data_type: DataType, size: int) -> Graph:
     """The network of one layer of a sketch."""
     operation = sketch.operations[size if len(sketch.operations) > 1 else 0]
     net = Network(operation.name)
-    given: list[Value] = [
+    operands: list[Value] = [
         net.input(f"x{number}", _info(shape, data_type))
         for number, shape in enumerate(sketch.inputs[size])
     ]
     generator = np.random.default_rng(_SEED)
     if sketch.constants:
         weights, bias = sketch.constants[size]
-        given += [_weights(net, generator, weights, data_type), _bias(net, bias, data_type)]
+        operands += [_weights(net, generator, weights, data_type), _bias(net, bias, data_type)]
     output = None
     if sketch.output or data_type.is_quantized:
         output = _output(operation, sketch.output or data_type)
-    net.output("y", net.add(operation, *given, output=output))
+    net.output("y", net.add(operation, *operands, output=output))
     return net.build()
 
 

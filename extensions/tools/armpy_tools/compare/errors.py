@@ -68,19 +68,19 @@ class ErrorSums:
             self._count += expected.size
             return
         right = expected.astype(np.float64).ravel()
-        given = actual.astype(np.float64).ravel()
+        real = actual.astype(np.float64).ravel()
         with np.errstate(invalid="ignore", over="ignore"):
-            difference = np.abs(given - right)
+            difference = np.abs(real - right)
             noise = float(difference @ difference)
         if not math.isfinite(noise):  # rare, and only then the elements are looked at one by one
-            same = (right == given) | (np.isnan(right) & np.isnan(given))
+            same = (right == real) | (np.isnan(right) & np.isnan(real))
             difference = np.where(same, 0.0, np.nan_to_num(difference, nan=np.inf, posinf=np.inf))
             with np.errstate(over="ignore"):
                 noise = float(np.sum(difference**2))
-            right, given = (np.nan_to_num(one, posinf=0, neginf=0) for one in (right, given))
+            right, real = (np.nan_to_num(array, posinf=0, neginf=0) for array in (right, real))
         self._signal += float(right @ right)
-        self._power += float(given @ given)
-        self._product += float(given @ right)
+        self._power += float(real @ real)
+        self._product += float(real @ right)
         self._noise += noise
         self._total += float(difference.sum())
         self._largest = max(self._largest, float(difference.max(initial=0.0)))
@@ -120,10 +120,10 @@ def errors(expected: Sequence[Array], actual: Sequence[Array]) -> ErrorStats:
         Real numbers. Floats of two axes are taken for scores of classes, one row for a sample.
     """
     sums = ErrorSums()
-    for right, given in zip(expected, actual, strict=True):
-        sums.add(right, given)
+    for right, array in zip(expected, actual, strict=True):
+        sums.add(right, array)
         if right.ndim == 2 and right.dtype.kind == "f":
-            sums.add_rows(right, given)
+            sums.add_rows(right, array)
     return sums.stats
 
 

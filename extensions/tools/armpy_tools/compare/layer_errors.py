@@ -72,10 +72,10 @@ def layer_errors(
         If shapes in the model depend on values.
     """
     graph, arrays = sides.shaped(graph, arrays, name)
-    made = made_by_layers(graph)
-    right, _ = trace(graph, sides.against, arrays, [*graph.inputs, *made])
+    values = made_by_layers(graph)
+    right, _ = trace(graph, sides.against, arrays, [*graph.inputs, *values])
     alone, placement = values_alone(graph, sides.backend, right)
-    together, _ = trace(graph, sides.backend, arrays, made)
+    together, _ = trace(graph, sides.backend, arrays, values)
     return [_error(layer, right, alone, together, placement) for layer in graph.layers]
 
 
@@ -94,9 +94,9 @@ def _error(
         layer.name,
         layer.operation.name,
         backend_of(layer, placement),
-        max((each.relative for each in own), default=0.0),
-        max((each.relative for each in totals), default=0.0),
-        max((each.largest for each in own), default=0.0),
+        max((error.relative for error in own), default=0.0),
+        max((error.relative for error in totals), default=0.0),
+        max((error.largest for error in own), default=0.0),
         all(compare(right[v], alone[v], v.info) is None for v in outputs),
     )
 

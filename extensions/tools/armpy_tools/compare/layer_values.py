@@ -38,8 +38,8 @@ def values_alone(
         Where the layers ran; None if there are none.
     """
     apart, sources = _apart(graph)
-    found, placement = trace(apart, runtime, [right[value] for value in sources], apart.outputs)
-    ordered = (found[value] for value in apart.outputs)
+    outputs, placement = trace(apart, runtime, [right[value] for value in sources], apart.outputs)
+    ordered = (outputs[value] for value in apart.outputs)
     return dict(zip(made_by_layers(graph), ordered, strict=True)), placement
 
 
@@ -65,14 +65,14 @@ def _apart(graph: Graph) -> tuple[Graph, list[Value]]:
 
     for layer in graph.layers:
         inputs = [None if value is None else read(value) for value in layer.inputs]
-        made = net.add_layer(
+        copied = net.add_layer(
             layer.operation,
             inputs,
             name=layer.name,
             outputs=layer.output_infos,
             layer_id=layer.id,
         )
-        for number, value in enumerate(made.outputs):
+        for number, value in enumerate(copied.outputs):
             net.output(f"{layer.id}_{number}", value)
     return net.build(), sources
 

@@ -105,13 +105,13 @@ def positive(rng: np.random.Generator, info: TensorInfo) -> Array:
 
 def far(rng: np.random.Generator, info: TensorInfo) -> Array:
     """As `anything`, but quantised elements are 32 and more from the zero point."""
-    made = anything(rng, info)
+    drawn = anything(rng, info)
     if not info.data_type.is_quantized:
-        return made
+        return drawn
     low, high = info.data_type.integer_range
     other = info.zero_point + (100 if info.zero_point < (low + high) // 2 else -100)
-    return np.where(np.abs(made.astype(np.int64) - info.zero_point) < 32, other, made).astype(
-        made.dtype
+    return np.where(np.abs(drawn.astype(np.int64) - info.zero_point) < 32, other, drawn).astype(
+        drawn.dtype
     )
 
 
@@ -226,32 +226,32 @@ def _thorough(rng: np.random.Generator, info: TensorInfo, signed: bool) -> Array
     if data_type.is_float:
         bends = np.array(_LANDMARKS if signed else _LANDMARKS[1:])
         low = -8.0 if signed else 1 / 64
-        given = np.concatenate([bends, -bends if signed else [], np.linspace(low, 8.0, count)])
+        numbers = np.concatenate([bends, -bends if signed else [], np.linspace(low, 8.0, count)])
     else:
         low, high = data_type.integer_range
         if data_type.is_symmetric:
             low = max(low, -high)
         if not signed:
             low = min(info.zero_point + 1, high) if data_type.is_quantized else 1
-        given = np.rint(np.linspace(low, high, count))
+        numbers = np.rint(np.linspace(low, high, count))
         if not data_type.is_quantized:
             least = max(low, -_SMALLEST_SPAN)
             small_ones = rng.integers(least, _SMALLEST_SPAN, count // 2, endpoint=True)
-            given = np.concatenate([small_ones, np.linspace(low, high, count)])
-            given = np.clip(given, max(low, -(2**31)), min(high, 2**31 - 1))
-    return stored(rng.permutation(given[:count]).reshape(info.known_shape), info)
+            numbers = np.concatenate([small_ones, np.linspace(low, high, count)])
+            numbers = np.clip(numbers, max(low, -(2**31)), min(high, 2**31 - 1))
+    return stored(rng.permutation(numbers[:count]).reshape(info.known_shape), info)
 
 
 def halves(rng: np.random.Generator, info: TensorInfo) -> Array:
     """Floats that are multiples of 1/2 or next to one, so that rounding decides."""
     count = info.num_elements
-    given = (rng.integers(-300, 300, count) * 0.5).astype(np.float32)
-    given = np.nextafter(given, given + rng.integers(-1, 2, count).astype(np.float32))
-    return stored(given.reshape(info.known_shape), info)
+    numbers = (rng.integers(-300, 300, count) * 0.5).astype(np.float32)
+    numbers = np.nextafter(numbers, numbers + rng.integers(-1, 2, count).astype(np.float32))
+    return stored(numbers.reshape(info.known_shape), info)
 
 
 def from_zero(rng: np.random.Generator, info: TensorInfo) -> Array:
     """As `thorough_positive`, with real 0 in a few places."""
-    given = thorough_positive(rng, info)
-    given[rng.random(given.shape) < 1 / 8] = info.zero_point if info.quantization else 0
-    return given
+    elements = thorough_positive(rng, info)
+    elements[rng.random(elements.shape) < 1 / 8] = info.zero_point if info.quantization else 0
+    return elements

@@ -64,9 +64,9 @@ class Sides:
                 where=name,
             )
         # What state is after one execution is compared, not kept.
-        given = [*arrays, *(variable.initial for variable in graph.variables)]
+        values = [*arrays, *(variable.initial for variable in graph.variables)]
         names = tuple(map(str, range(len(graph.results))))
-        return Graph(graph.sources, graph.results, names, graph.layers), given
+        return Graph(graph.sources, graph.results, names, graph.layers), values
 
 
 def input_arrays(graph: Graph, given: Mapping[str, Array], seed: int) -> list[Array]:

@@ -42,7 +42,7 @@ def _numbers(data_type: DataType) -> npt.NDArray[np.float64]:
     """The number of every pattern, by the pattern."""
     exponent_bits, mantissa_bits, bias, largest = _FIELDS[data_type]
     sign_bit = 0 if data_type is DataType.FLOAT8_E8M0 else 1 << (exponent_bits + mantissa_bits)
-    made = np.full(256, np.nan)
+    numbers = np.full(256, np.nan)
     for pattern in range(largest + 1):
         exponent, mantissa = pattern >> mantissa_bits, pattern & ((1 << mantissa_bits) - 1)
         fraction = mantissa / (1 << mantissa_bits)
@@ -50,7 +50,7 @@ def _numbers(data_type: DataType) -> npt.NDArray[np.float64]:
             number = (1 + fraction) * 2.0 ** (exponent - bias)
         else:
             number = fraction * 2.0 ** (1 - bias)
-        made[pattern] = number
+        numbers[pattern] = number
         if sign_bit and (number or not data_type.name.endswith("FNUZ")):
-            made[pattern | sign_bit] = -number
-    return made
+            numbers[pattern | sign_bit] = -number
+    return numbers

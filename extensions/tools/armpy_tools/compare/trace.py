@@ -30,12 +30,12 @@ class TensorTrace:
     def __init__(self, runtime: Runtime, graph: Graph, values: Sequence[Value]) -> None:
         self._runtime = runtime
         self._sources = {value: index for index, value in enumerate(graph.inputs)}
-        made = [value for value in dict.fromkeys(values) if value not in self._sources]
-        self._places = {value: place for place, value in enumerate(made)}
+        traced = [value for value in dict.fromkeys(values) if value not in self._sources]
+        self._places = {value: place for place, value in enumerate(traced)}
         self._network_id: int | None = None
-        if made:
-            names = tuple(map(str, range(len(made))))
-            shown = replace(graph, outputs=tuple(made), output_names=names, output_shapes=())
+        if traced:
+            names = tuple(map(str, range(len(traced))))
+            shown = replace(graph, outputs=tuple(traced), output_names=names, output_shapes=())
             self._network_id = runtime.load_network(shown)
 
     @property
@@ -63,14 +63,14 @@ class TensorTrace:
             One per value.
         """
         for sample in samples:
-            found: list[Array] = []
+            outputs: list[Array] = []
             if self._network_id is not None:
                 network = self._runtime.get_network(self._network_id)
-                found = network.run([array.copy() for array in sample])
+                outputs = network.run([array.copy() for array in sample])
             yield [
                 sample[self._sources[value]]
                 if value in self._sources
-                else found[self._places[value]]
+                else outputs[self._places[value]]
                 for value in values
             ]
 
@@ -102,5 +102,5 @@ def trace(
         Where the layers ran; None if nothing had to run.
     """
     with TensorTrace(runtime, graph, wanted) as shown:
-        (found,) = shown.run([inputs], wanted)
-        return dict(zip(wanted, found, strict=True)), shown.placement
+        (tensors,) = shown.run([inputs], wanted)
+        return dict(zip(wanted, tensors, strict=True)), shown.placement

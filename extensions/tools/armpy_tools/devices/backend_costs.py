@@ -111,10 +111,10 @@ def _declared_costs(
 
 def _by_class(figures: DeviceFigures) -> Mapping[str, PerformanceFigures]:
     """Figures by class of data types; of several types, the first that is declared."""
-    found: dict[str, PerformanceFigures] = {}
+    by_class: dict[str, PerformanceFigures] = {}
     for data_type, pair in figures.tensors.items():
-        found.setdefault(TYPE_CLASSES.get(data_type, "int"), pair)
-    return found
+        by_class.setdefault(TYPE_CLASSES.get(data_type, "int"), pair)
+    return by_class
 
 
 def _of_class(key: str, by_class: Mapping[str, PerformanceFigures]) -> PerformanceFigures:

@@ -33,17 +33,17 @@ class DevicesCache(IBackendCache):
 
     def list_entries(self) -> Sequence[CacheEntry]:
         """Every file, the last used first."""
-        found = [entry for path in self._store.files() if (entry := _entry(path)) is not None]
-        return sorted(found, key=lambda entry: -entry.last_used_s)
+        entries = [entry for path in self._store.files() if (entry := _entry(path)) is not None]
+        return sorted(entries, key=lambda entry: -entry.last_used_s)
 
     def verify(self) -> Sequence[CacheEntry]:
         """The same, each read and checked."""
-        found = [
+        entries = [
             entry
             for path in self._store.files()
             if (entry := _entry(path, self._store.problem_of(path))) is not None
         ]
-        return sorted(found, key=lambda entry: -entry.last_used_s)
+        return sorted(entries, key=lambda entry: -entry.last_used_s)
 
     def clear(self) -> int:
         """Delete every file; figures have to be measured again then."""
@@ -61,5 +61,5 @@ def _entry(path: Path, problem: str = "") -> CacheEntry | None:
     # Another process may have dropped it since it was listed.
     except OSError:
         return None
-    what = "figures of a backend" if path.parent.name == "figures" else "answer about placement"
-    return CacheEntry(path.name, info.st_size, info.st_mtime, what, problem)
+    kind = "figures of a backend" if path.parent.name == "figures" else "answer about placement"
+    return CacheEntry(path.name, info.st_size, info.st_mtime, kind, problem)

@@ -68,7 +68,9 @@ def record_fields(record: DeviceRecord) -> Fields:
         "measured_s": record.measured_s,
         "figures": figures_fields(record.figures),
         "costs": costs_fields(record.costs),
-        "samples": {name: [each.seconds, each.power] for name, each in record.samples.items()},
+        "samples": {
+            name: [sample.seconds, sample.power] for name, sample in record.samples.items()
+        },
     }
 
 

@@ -194,11 +194,11 @@ class OnnxRuntime(IEngine):
         """As the session lists them."""
         return [
             EngineInput(
-                given.name,
-                tuple(size if isinstance(size, int) else None for size in given.shape),
-                np.dtype(_ONNX_TYPES.get(given.type, "float32")),
+                port.name,
+                tuple(size if isinstance(size, int) else None for size in port.shape),
+                np.dtype(_ONNX_TYPES.get(port.type, "float32")),
             )
-            for given in self._session.get_inputs()
+            for port in self._session.get_inputs()
         ]
 
     def bind(self, arrays: Sequence[Array]) -> None:
@@ -208,8 +208,8 @@ class OnnxRuntime(IEngine):
     def caller(self) -> Callable[[], object]:
         """A binding's run."""
         binding = self._binding = self._session.io_binding()
-        for given, array in zip(self._session.get_inputs(), self._arrays, strict=True):
-            binding.bind_cpu_input(given.name, array)
+        for port, array in zip(self._session.get_inputs(), self._arrays, strict=True):
+            binding.bind_cpu_input(port.name, array)
         for result in self._session.get_outputs():
             binding.bind_output(result.name)
         session = self._session
@@ -269,11 +269,11 @@ class OpenVino(IEngine):
     @property
     def inputs(self) -> list[EngineInput]:
         """As the model lists them."""
-        found = []
+        inputs = []
         for port in self._model.inputs:
             sizes = tuple(None if d.is_dynamic else d.get_length() for d in port.partial_shape)
-            found.append(EngineInput(port.any_name, sizes, np.dtype(port.element_type.to_dtype())))
-        return found
+            inputs.append(EngineInput(port.any_name, sizes, np.dtype(port.element_type.to_dtype())))
+        return inputs
 
     def bind(self, arrays: Sequence[Array]) -> None:
         """Compile for the inputs' shapes.
@@ -288,13 +288,13 @@ class OpenVino(IEngine):
         self._model.reshape({port: list(array.shape) for port, array in ports})
         self.compiled = self._core.compile_model(self._model, "CPU", self._settings)
         for name in self._settings.keys() & {"INFERENCE_PRECISION_HINT", "INFERENCE_NUM_THREADS"}:
-            found = str(self.compiled.get_property(name)).replace("<Type: 'float32'>", "f32")
-            if found != str(self._settings[name]):
+            actual = str(self.compiled.get_property(name)).replace("<Type: 'float32'>", "f32")
+            if actual != str(self._settings[name]):
                 raise BackendUnavailableError(
                     f"it runs with another {name} than it was asked for",
                     where="openvino",
                     expected=str(self._settings[name]),
-                    actual=found,
+                    actual=actual,
                 )
 
     def filled(self, request: Any) -> Any:  # Any: it has no types
@@ -345,11 +345,11 @@ def open_engine(
     BackendUnavailableError
         If the engine is not installed, or does not take the file.
     """
-    made = ENGINES[name]
+    engine = ENGINES[name]
     try:
-        return made(model, num_threads, callers, **options)
+        return engine(model, num_threads, callers, **options)
     except ImportError as error:
-        package = made.package
+        package = engine.package
         raise BackendUnavailableError(
             f"the engine is not installed: {error}", where=name, fix=f"Run: pip install {package}"
         ) from error

@@ -107,12 +107,12 @@ def compare(baseline: Sequence[Sequence[float]], other: Sequence[Sequence[float]
     Value and interval are the units' median and `median_interval`.
     """
     ratios = [
-        [a / b for a, b in zip(one, two, strict=False)]
-        for one, two in zip(baseline, other, strict=False)
+        [a / b for a, b in zip(first, two, strict=False)]
+        for first, two in zip(baseline, other, strict=False)
     ]
-    ratios = [each for each in ratios if each]
+    ratios = [unit for unit in ratios if unit]
     unit = "block of turns" if 0 < len(ratios) < LEAST_UNITS else "process"
-    units = [median(each) for each in units_of(ratios)]
+    units = [median(unit) for unit in units_of(ratios)]
     if not units:
         return Ratio(math.nan, 0.0, math.inf, "too few runs", 0, unit)
     value = median(units)

@@ -18,10 +18,10 @@ def type_name(name: str) -> str:
     name : str
         Of a `armpy.DataType`, or of a type in a model file.
     """
-    if found := _QUANTIZED.fullmatch(name):
-        return f"{'u' if found[1] == 'U' else ''}int{found[2]}"
-    if found := _INTEGER.fullmatch(name):
-        return f"{'u' if found[1] else ''}int{found[2]}"
+    if match := _QUANTIZED.fullmatch(name):
+        return f"{'u' if match[1] == 'U' else ''}int{match[2]}"
+    if match := _INTEGER.fullmatch(name):
+        return f"{'u' if match[1] else ''}int{match[2]}"
     return _SHORT.get(name, name.lower())
 
 

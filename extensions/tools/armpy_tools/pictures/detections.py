@@ -212,8 +212,8 @@ def _objects(outputs: Sequence[Real], shown: tuple[int, int]) -> tuple[Real, Rea
     is_turned = _are_whole(pair[1]) and not _are_whole(pair[0])
     classes, scores = pair[::-1] if is_turned else pair
     valid = int(numbers[0].reshape(-1)[0]) if numbers else count
-    found = _fractions(boxes[0], (shown[1], shown[0]) * 2)
-    return found[:valid], classes[:valid], scores[:valid]
+    fractions = _fractions(boxes[0], (shown[1], shown[0]) * 2)
+    return fractions[:valid], classes[:valid], scores[:valid]
 
 
 def _are_whole(values: Real) -> bool:
@@ -245,14 +245,14 @@ def _detections(
 ) -> tuple[Detection, ...]:
     """The objects whose score is high enough, the best first."""
     shift = labels is not None and labels.name(0).lower() in _NO_CLASS
-    found = []
+    detections = []
     for place in np.argsort(-scores, kind="stable"):
         if scores[place] < min_score:
             break
         top, left, bottom, right = boxes[place]
         index = int(classes[place])
         label = labels.name(index + shift) if labels is not None else ""
-        found.append(
+        detections.append(
             Detection(
                 index,
                 label,
@@ -263,7 +263,7 @@ def _detections(
                 float(frame.y(bottom)),
             )
         )
-    return tuple(found)
+    return tuple(detections)
 
 
 def _people(outputs: Sequence[Real], shown: tuple[int, int]) -> list[tuple[Real, float]] | None:
@@ -295,14 +295,14 @@ def _of_heat_maps(
         height, width = shape[1:3]
         best = heat[0].reshape(-1, num_points).argmax(axis=0)
         rows, columns = np.divmod(best, width)
-        each = np.arange(num_points)
+        point_numbers = np.arange(num_points)
         steps = [
             (size - 1) / max(cells - 1, 1)
             for size, cells in zip(shown, (width, height), strict=True)
         ]
-        y = rows * steps[1] + offsets[0, rows, columns, each]
-        x = columns * steps[0] + offsets[0, rows, columns, num_points + each]
-        scores = heat[0, rows, columns, each]
+        y = rows * steps[1] + offsets[0, rows, columns, point_numbers]
+        x = columns * steps[0] + offsets[0, rows, columns, num_points + point_numbers]
+        scores = heat[0, rows, columns, point_numbers]
         if scores.min() < 0 or scores.max() > 1:
             scores = 1 / (1 + np.exp(-scores))
         points = np.stack([y / shown[1], x / shown[0], scores], axis=-1)

@@ -140,9 +140,15 @@ def _legend(
             name = region.label or f"class {region.index}"
             colour = _PAPER if region.index == left_alone else colour_of(region.index)
             lines.append((colour, region.share, f"{name} {region.share:.1%}"))
-        for one in report.classes[:_MOST_LINES]:
-            share = min(max(one.score, 0.0), 1.0)
-            lines.append((None, share, f"{one.label or f'class {one.index}'} {one.score:.3f}"))
+        for class_score in report.classes[:_MOST_LINES]:
+            share = min(max(class_score.score, 0.0), 1.0)
+            lines.append(
+                (
+                    None,
+                    share,
+                    f"{class_score.label or f'class {class_score.index}'} {class_score.score:.3f}",
+                )
+            )
     return lines
 
 

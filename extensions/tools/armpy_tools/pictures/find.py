@@ -38,8 +38,8 @@ def find_pictures(given: Sequence[str]) -> list[str]:
     InvalidArgumentError
         If there is no such file, or no picture in a folder or of a pattern.
     """
-    found = [path for text in given for path in _of(text)]
-    return list(dict.fromkeys(found))
+    paths = [path for text in given for path in _of(text)]
+    return list(dict.fromkeys(paths))
 
 
 def is_one_file(given: Sequence[str]) -> bool:
@@ -72,14 +72,14 @@ def _matches(pattern: str) -> list[str]:
     `glob` follows links below ``**``: with two links to a folder above there is no end to it.
     """
     first, *others = _ANY_FOLDERS.split(pattern)
-    found = glob.glob(first) if first or not others else [""]
+    places = glob.glob(first) if first or not others else [""]
     for rest in others:
-        folders = dict.fromkeys(folder for place in found for folder in _folders_in(place))
+        folders = dict.fromkeys(folder for place in places for folder in _folders_in(place))
         matches = (
             match for folder in folders for match in glob.glob(glob.escape(folder) + (rest or "*"))
         )
-        found = [path for path in matches if not (os.path.islink(path) and os.path.isdir(path))]
-    return list(dict.fromkeys(found))
+        places = [path for path in matches if not (os.path.islink(path) and os.path.isdir(path))]
+    return list(dict.fromkeys(places))
 
 
 def _folders_in(place: str) -> Iterator[str]:

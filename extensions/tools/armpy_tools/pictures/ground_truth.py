@@ -175,9 +175,9 @@ class Classes:
         InvalidArgumentError
             If there is no such class.
         """
-        found = self._by_name.get(_plain(text))
-        if found is not None:
-            return found
+        index = self._by_name.get(_plain(text))
+        if index is not None:
+            return index
         if re.fullmatch(r"\d{1,9}", text) and int(text) < self.num_classes:
             return int(text)
         fix = "Give a label or an index" if self._names else "Name the classes with --labels"

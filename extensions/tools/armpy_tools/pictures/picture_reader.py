@@ -63,10 +63,10 @@ def read_picture(
         image = open_image(path)
     except InvalidArgumentError as error:
         return InputPicture(path, error=error.failed)
-    one = input_of_one(spec)
+    single = input_of_one(spec)
     size, resize = options.size, options.resize
     elements, hint = image_input(
-        image, spec.name, one.info, size=size, resize=resize, normalization=normalization
+        image, spec.name, single.info, size=size, resize=resize, normalization=normalization
     )
     frame = Frame.of(image.size, shown_size(elements), resize)
     return InputPicture(path, elements, frame, hint)

@@ -16,7 +16,9 @@ _FIELDS = tuple(Alternative.__dataclass_fields__)
 
 def decision_json(decision: PlacementDecision) -> dict[str, object]:
     """Return the kept part of a decision, as a JSON object."""
-    alternatives = [{n: getattr(each, n) for n in _FIELDS} for each in decision.alternatives]
+    alternatives = [
+        {n: getattr(alternative, n) for n in _FIELDS} for alternative in decision.alternatives
+    ]
     # JSON has texts alone as keys.
     backends = {str(key): name for key, name in decision.backends.items()}
     return {"backends": backends, "alternatives": alternatives}
@@ -42,5 +44,5 @@ def decision_from(kept: Mapping[str, Any]) -> PlacementDecision:  # Any: of JSON
 def estimated(candidates: Sequence[PlacementCandidate]) -> PlacementDecision:
     """The candidate that costs least by the figures of the devices, of equal ones the first."""
     ordered = sorted(candidates, key=lambda candidate: candidate.cost)
-    lines = tuple(one.alternative(is_chosen=one is ordered[0]) for one in ordered)
+    lines = tuple(candidate.alternative(is_chosen=candidate is ordered[0]) for candidate in ordered)
     return PlacementDecision(ordered[0].backends, ESTIMATED, lines)

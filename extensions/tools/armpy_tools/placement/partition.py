@@ -157,12 +157,12 @@ class _Partitioner:
 
     def _extended(self, ways: Mapping[_Holders, _Way], step: _Step) -> dict[_Holders, _Way]:
         """Every way with every choice for one more layer; of equal ones the cheapest."""
-        found: dict[_Holders, _Way] = {}
+        ways_found: dict[_Holders, _Way] = {}
         results = [value for value in step.layer.outputs if value in self._results]
         for backend_id in self._choices[step.layer.id]:
             own = self._costs.layer(step.layer, backend_id)
             own += sum(self._crossing(value, backend_id, HOST) for value in results)
-            made = [(backend_id, _CALLER if v in self._results else _NOBODY) for v in step.made]
+            ends = [(backend_id, _CALLER if v in self._results else _NOBODY) for v in step.made]
             for holders, way in ways.items():
                 cost, reached = way.cost + own, list(holders)
                 for place, value in step.reads:
@@ -172,13 +172,13 @@ class _Partitioner:
                         reached[place] = home, others | {backend_id}
                 # Ways that have the same tensors in the same places cost the same from here on, so
                 # that the cheapest of them stands for all.
-                key = (*(reached[place] for place in step.kept), *made)
-                known = found.get(key)
+                key = (*(reached[place] for place in step.kept), *ends)
+                known = ways_found.get(key)
                 # Less, not equal: choices come in order of preference, and the first of equals
                 # stays.
                 if known is None or cost < known.cost:
-                    found[key] = _Way(cost, backend_id, way)
-        return found
+                    ways_found[key] = _Way(cost, backend_id, way)
+        return ways_found
 
     def _thinned(self, ways: dict[_Holders, _Way], alive: Sequence[Value]) -> dict[_Holders, _Way]:
         """Ways without those that cannot become the cheapest, and at most as many as allowed."""
@@ -214,6 +214,6 @@ class _Partitioner:
                 if value is not None and value.data is None:
                     readers.setdefault(value, {}).update(dict.fromkeys(choices))
         return {
-            value: max(sum(self._crossing(value, home, r) for r in found) for home in homes[value])
-            for value, found in readers.items()
+            value: max(sum(self._crossing(value, home, r) for r in places) for home in homes[value])
+            for value, places in readers.items()
         }

@@ -82,8 +82,8 @@ def _texts(graph: Graph) -> Iterable[str | bytes]:
             else:
                 yield f"constant {read.info}"
                 yield _text(read.data)
-        for made in layer.outputs:
-            yield f"output {_number(numbers, made)} {made.info}"
+        for output in layer.outputs:
+            yield f"output {_number(numbers, output)} {output.info}"
     yield f"results {[numbers.get(value, -1) for value in graph.results]}"
 
 

@@ -42,8 +42,8 @@ def _fastest(
 ) -> PlacementDecision | None:
     """The answer that is kept, or a new one; None if nothing could be run."""
     store, key = FiguresStore(), question_text(question)
-    if (kept := _recalled(store.recall_answer(key), question)) is not None:
-        return kept
+    if (answer := _recalled(store.recall_answer(key), question)) is not None:
+        return answer
     decision = Trials(question.graph, candidates, costs, load).decide()
     if decision is not None:
         store.keep_answer(key, decision_json(decision))
@@ -51,13 +51,13 @@ def _fastest(
 
 
 def _recalled(
-    kept: Mapping[str, object] | None, question: PlacementQuestion
+    answer: Mapping[str, object] | None, question: PlacementQuestion
 ) -> PlacementDecision | None:
     """A decision that was kept, if it is one of these layers and backends."""
-    if kept is None:
+    if answer is None:
         return None
     try:
-        decision = decision_from(kept)
+        decision = decision_from(answer)
     except ValueError as error:
         _log.warning("a placement that was kept is measured again: %s", error)
         return None

@@ -139,8 +139,8 @@ class Trials:
 
     def _call_of(self, network: LoadedNetwork) -> Callable[[], object]:
         """Make a call that executes a network with the sample, in memory allocated once."""
-        made = network.run(self._inputs, deadline_s=DEADLINE_S)
-        results: list[Array | None] = [np.empty_like(array) for array in made]
+        outputs = network.run(self._inputs, deadline_s=DEADLINE_S)
+        results: list[Array | None] = [np.empty_like(array) for array in outputs]
         run = network.prepared_for(self._inputs).run
         return lambda: run(self._inputs, results)
 
@@ -154,16 +154,16 @@ class Trials:
 
     def _layer_times(self) -> dict[tuple[int, BackendId], float]:
         """Return microseconds in the trials so far, by layer id and backend."""
-        found: dict[tuple[int, BackendId], float] = {}
+        layer_times: dict[tuple[int, BackendId], float] = {}
         for trial in [*self._trials.values()]:
             try:
                 times = self._profiled(trial)
             except ArmpyError as error:
                 _log.info("the placement '%s' is not profiled: %s", trial.candidate.name, error)
                 continue
-            for key, taken in times.items():
-                found[key] = min(taken, found.get(key, taken))
-        return found
+            for key, duration in times.items():
+                layer_times[key] = min(duration, layer_times.get(key, duration))
+        return layer_times
 
     def _profiled(self, trial: PlacementTrial) -> dict[tuple[int, BackendId], float]:
         """Microseconds of each layer; those of one step have shares of it as they are estimated."""
@@ -190,21 +190,21 @@ class Trials:
         """Times of steps as times of the layers that they stand for."""
         layers = {layer.id: layer for layer in self._graph.layers}
         optimized = network.optimized
-        found: dict[tuple[int, BackendId], float] = {}
+        shared: dict[tuple[int, BackendId], float] = {}
         if optimized is None:
-            return found
+            return shared
         for executed in optimized.graph.layers:
             backend_id = optimized.backend_of(executed)
-            taken = steps.get((executed.name, backend_id))
+            duration = steps.get((executed.name, backend_id))
             ids = [i for i in optimized.origins.get(executed.id, ()) if i in layers]
-            if taken is None or not ids:
+            if duration is None or not ids:
                 continue
             # Above 0, as shares are divided by their sum.
             weights = [self._estimates.layer(layers[i], backend_id) + 1e-3 for i in ids]
             for layer_id, weight in zip(ids, weights, strict=True):
                 key = layer_id, backend_id
-                found[key] = found.get(key, 0.0) + taken * weight / sum(weights)
-        return found
+                shared[key] = shared.get(key, 0.0) + duration * weight / sum(weights)
+        return shared
 
     def _race(self) -> None:
         """Let the trials take turns until time is up; slow ones leave."""
@@ -250,8 +250,8 @@ class MeasuredCosts:
 
     def layer(self, layer: Layer, backend_id: BackendId) -> float:
         """Microseconds of one execution."""
-        taken = self._times_us.get((layer.id, backend_id))
-        return self._estimates.layer(layer, backend_id) if taken is None else taken
+        duration = self._times_us.get((layer.id, backend_id))
+        return self._estimates.layer(layer, backend_id) if duration is None else duration
 
     def crossing(self, value: Value, source: BackendId, target: BackendId) -> float:
         """As estimated."""
@@ -282,17 +282,17 @@ def sample_inputs(infos: Sequence[TensorInfo]) -> list[Array]:
     Real and quantised numbers of all sizes; zeros for integers, which may be indices.
     """
     numbers = np.random.default_rng(0)
-    made: list[Array] = []
+    arrays: list[Array] = []
     for info in infos:
         shape, dtype = info.known_shape, info.data_type.dtype
         if dtype.kind == "f":
-            made.append(numbers.uniform(-1, 1, shape).astype(dtype))
+            arrays.append(numbers.uniform(-1, 1, shape).astype(dtype))
         elif info.data_type in _BYTES:
             size_bytes = info.num_elements * dtype.itemsize
-            made.append(np.frombuffer(numbers.bytes(size_bytes), dtype).reshape(shape))
+            arrays.append(np.frombuffer(numbers.bytes(size_bytes), dtype).reshape(shape))
         else:
-            made.append(info.data_type.zeros(shape))
-    return made
+            arrays.append(info.data_type.zeros(shape))
+    return arrays
 
 
 _BYTES = frozenset((DataType.QASYMM_U8, DataType.QASYMM_S8, DataType.QSYMM_S8, DataType.QSYMM_S16))

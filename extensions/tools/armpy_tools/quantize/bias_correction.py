@@ -39,7 +39,7 @@ def corrected_biases(
     Borders are taken for what lies inside: where a window reaches into the padding, fewer weights
     count. Layers whose images have their channels first are left alone.
     """
-    found = {}
+    biases = {}
     for layer, rule in plan.rules.items():
         source = layer.inputs[0]
         if rule is not Rule.WEIGHTED or source is None or source not in means:
@@ -49,8 +49,8 @@ def corrected_biases(
             continue
         own = layer.constant("bias")
         bias = np.zeros(len(moved)) if own is None else own.astype(np.float64)
-        found[layer] = (bias + moved).astype(np.float32)
-    return found
+        biases[layer] = (bias + moved).astype(np.float32)
+    return biases
 
 
 def _moved(

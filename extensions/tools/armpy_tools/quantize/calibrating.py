@@ -75,12 +75,12 @@ def calibrate(
                     raise _not_finite(values[index], low, high, f"{number} of {len(samples)}")
                 extremes[index] = extremes[index].joined(Range(low, high))
                 sums[index] = sums[index] + _channel_means(array)
-    ranges = [found if found.low <= found.high else Range(0.0, 0.0) for found in extremes]
+    ranges = [extreme if extreme.low <= extreme.high else Range(0.0, 0.0) for extreme in extremes]
     means = {value: total / len(samples) for value, total in zip(values, sums, strict=True)}
     if options.method != "minmax":
         counts = _histograms(trace, samples, values, ranges)
         ranges = [
-            narrowed(found, count, options) for found, count in zip(ranges, counts, strict=True)
+            narrowed(extent, count, options) for extent, count in zip(ranges, counts, strict=True)
         ]
     return Calibration(dict(zip(values, ranges, strict=True)), means)
 
@@ -113,10 +113,12 @@ def _histograms(
     """Count each tensor's elements in each of `NUM_BINS` equal parts of its range."""
     counts = [np.zeros(NUM_BINS) for _ in values]
     for arrays in trace.run(samples, values):
-        for array, found, count in zip(arrays, ranges, counts, strict=True):
-            width = (found.high - found.low) / NUM_BINS
+        for array, extent, count in zip(arrays, ranges, counts, strict=True):
+            width = (extent.high - extent.low) / NUM_BINS
             if width > 0:
-                bins = ((array.ravel() - np.float32(found.low)) / np.float32(width)).astype(np.intp)
+                bins = ((array.ravel() - np.float32(extent.low)) / np.float32(width)).astype(
+                    np.intp
+                )
                 np.clip(bins, 0, NUM_BINS - 1, out=bins)
                 np.add(count, np.bincount(bins, minlength=NUM_BINS), out=count)
     return counts

@@ -102,8 +102,8 @@ def _elements(value: Value) -> _Numbers:
 def _greatest(weights: _Numbers, axis: int) -> _Numbers:
     """Greatest magnitude of each index along an axis."""
     others = tuple(i for i in range(weights.ndim) if i != axis)
-    found: _Numbers = np.abs(weights).max(axis=others, initial=0)
-    return found
+    greatest: _Numbers = np.abs(weights).max(axis=others, initial=0)
+    return greatest
 
 
 def _factors(first: _Numbers, second: _Numbers) -> _Numbers:

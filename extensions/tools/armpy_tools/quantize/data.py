@@ -64,17 +64,17 @@ def read_samples(graph: Graph, data: Data, limit: int | None = None) -> list[lis
         samples = _rows(graph, data, "data")
     else:
         samples = data
-    found: list[list[Array]] = []
+    arrays: list[list[Array]] = []
     for sample in samples:
-        if limit is not None and len(found) == limit:
+        if limit is not None and len(arrays) == limit:
             break
-        found.append(in_order(graph, sample))
-        _check_numbers(graph, found[-1], len(found))
-    if not found:
+        arrays.append(in_order(graph, sample))
+        _check_numbers(graph, arrays[-1], len(arrays))
+    if not arrays:
         raise InvalidArgumentError(
             "there are no data", where="data", fix="Give one sample at least"
         )
-    return found
+    return arrays
 
 
 def _check_numbers(graph: Graph, sample: Sequence[Array], number: int) -> None:
@@ -130,12 +130,12 @@ def _content(file: Path) -> Array | dict[str, Array]:
     """
     try:
         with file.open("rb") as stream:
-            found = np.load(stream, allow_pickle=False)
-            if not isinstance(found, np.lib.npyio.NpzFile):
-                array: Array = found
+            content = np.load(stream, allow_pickle=False)
+            if not isinstance(content, np.lib.npyio.NpzFile):
+                array: Array = content
                 return array
-            with found:
-                return {name: found[name] for name in found}
+            with content:
+                return {name: content[name] for name in content}
     except _UNREADABLE as error:
         reason = error.args[0] if isinstance(error, tokenize.TokenError) else error
         raise InvalidArgumentError(
@@ -147,34 +147,36 @@ def _content(file: Path) -> Array | dict[str, Array]:
 
 def _only_array(file: Path) -> Array:
     """The array that a file of one holds."""
-    found = _content(file)
-    if isinstance(found, dict):
+    content = _content(file)
+    if isinstance(content, dict):
         raise InvalidArgumentError(
             "the file is an archive", where=str(file), expected="one array, as np.save writes it"
         )
-    return found
+    return content
 
 
 def _rows(graph: Graph, arrays: Mapping[str, object], where: str) -> Iterable[Sample]:
     """One sample per index of the first axis; the arrays themselves if they are one sample."""
     shapes = {value.name: value.info.shape for value in graph.inputs}
-    given = {name: np.asarray(array) for name, array in arrays.items()}
-    counts = {_count(array.shape, shapes.get(name), name, where) for name, array in given.items()}
+    arrays_by_name = {name: np.asarray(array) for name, array in arrays.items()}
+    counts = {
+        _count(array.shape, shapes.get(name), name, where) for name, array in arrays_by_name.items()
+    }
     if None in counts and len(counts) == 1:
-        yield given
+        yield arrays_by_name
         return
     if len(counts) != 1:
         raise InvalidArgumentError(
             "the arrays hold different numbers of samples",
             where=where,
-            actual=", ".join(f"{name} {array.shape}" for name, array in given.items()),
+            actual=", ".join(f"{name} {array.shape}" for name, array in arrays_by_name.items()),
         )
     (count,) = counts
     assert count is not None
     for index in range(count):
         yield {
             name: array[index].reshape(_one(array.shape[1:], shapes.get(name)))
-            for name, array in given.items()
+            for name, array in arrays_by_name.items()
         }
 
 

@@ -45,7 +45,7 @@ def narrowed(found: Range, counts: _Numbers, options: QuantizeOptions) -> Range:
     cost = _divergence if options.method == "entropy" else _squared_error
 
     def best(tried: list[Range]) -> Range:
-        costs = [cost(one, centres, counts, steps) for one in tried]
+        costs = [cost(candidate, centres, counts, steps) for candidate in tried]
         # Of equal ones the widest: nothing is gained by cutting more off.
         return tried[len(costs) - 1 - int(np.argmin(costs[::-1]))]
 
@@ -57,22 +57,22 @@ def narrowed(found: Range, counts: _Numbers, options: QuantizeOptions) -> Range:
     return whole
 
 
-def _percentile(found: Range, counts: _Numbers, percentile: float) -> Range:
+def _percentile(extent: Range, counts: _Numbers, percentile: float) -> Range:
     """The range without the outermost elements, half of them on either side.
 
     Notes
     -----
     On a side where the elements end at 0, as after a RELU, nothing is cut off.
     """
-    width = (found.high - found.low) / len(counts)
+    width = (extent.high - extent.low) / len(counts)
     below = np.cumsum(counts) / counts.sum()
     rest = (1 - percentile / 100) / 2
-    low, high = found.low, found.high
+    low, high = extent.low, extent.high
     if low < 0:
-        low = found.low + width * int(np.searchsorted(below, rest, "right"))
+        low = extent.low + width * int(np.searchsorted(below, rest, "right"))
     if high > 0:
-        high = found.low + width * (int(np.searchsorted(below, 1 - rest)) + 1)
-    return Range(min(low, 0.0), min(max(high, low + width), found.high))
+        high = extent.low + width * (int(np.searchsorted(below, 1 - rest)) + 1)
+    return Range(min(low, 0.0), min(max(high, low + width), extent.high))
 
 
 def _squared_error(tried: Range, centres: _Numbers, counts: _Numbers, steps: int) -> float:
@@ -95,15 +95,15 @@ def _divergence(tried: Range, centres: _Numbers, counts: _Numbers, steps: int) -
     counts = counts.copy()
     counts[np.argmin(np.abs(centres))] = 0
     inside = (centres >= tried.low) & (centres <= tried.high)
-    kept = counts[inside]
-    if not kept.sum():
+    counts_inside = counts[inside]
+    if not counts_inside.sum():
         return float("inf")
-    real = kept.copy()
+    real = counts_inside.copy()
     real[0] += counts[centres < tried.low].sum()
     real[-1] += counts[centres > tried.high].sum()
     levels = np.rint((centres[inside] - tried.low) * steps / (tried.high - tried.low)).astype(int)
-    is_there = kept > 0
-    mass = np.bincount(levels, kept, steps + 1)
+    is_there = counts_inside > 0
+    mass = np.bincount(levels, counts_inside, steps + 1)
     shared_by = np.bincount(levels, is_there, steps + 1)
     spread = np.where(is_there, (mass / np.maximum(shared_by, 1))[levels], 0.0)
     is_there &= real > 0

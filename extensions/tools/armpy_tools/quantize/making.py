@@ -57,8 +57,8 @@ class QuantizedModel:
         self.source = source
 
     def __repr__(self) -> str:
-        kept = len(self.report.kept_float)
-        return f"QuantizedModel({self.graph!r}, {self.report.scheme}, {kept} layers float)"
+        num_float = len(self.report.kept_float)
+        return f"QuantizedModel({self.graph!r}, {self.report.scheme}, {num_float} layers float)"
 
     def load(self, runtime: Runtime | None = None) -> Model:
         """The model, ready to be called."""
@@ -187,9 +187,9 @@ def quantize(
         keep_open = not isinstance(source, Network | Graph) and is_tflite(source)
     quantizing = _QuantizationRun(runtime, options, progress)
     graph = quantizing.read(source, shapes, keep_open=keep_open)
-    made = quantizing.run(graph, data, limit, judge_limit)
-    made.source = source if isinstance(source, str | os.PathLike) else None
-    return made
+    quantized = quantizing.run(graph, data, limit, judge_limit)
+    quantized.source = source if isinstance(source, str | os.PathLike) else None
+    return quantized
 
 
 class _QuantizationRun:
@@ -255,12 +255,12 @@ class _QuantizationRun:
             graph = source
         else:
             graph = parse(source, self._runtime.registry)
-        made = prepared_graph(graph, self._runtime, shapes, keep_open=keep_open)
-        if not any(value.info.data_type is DataType.FLOAT32 for value in made.values()):
+        prepared = prepared_graph(graph, self._runtime, shapes, keep_open=keep_open)
+        if not any(value.info.data_type is DataType.FLOAT32 for value in prepared.values()):
             raise InvalidArgumentError(
                 "the model has no float32 tensors", where="quantize", fix="Give a float model"
             )
-        return made
+        return prepared
 
     def _plan(self, graph: Graph) -> QuantizationPlan | None:
         """Return the plan of each layer; None where weights alone change."""
@@ -288,15 +288,15 @@ class _QuantizationRun:
         if plan is None:
             return with_small_weights(graph, options.scheme, options.keep_float)
         self._report("calibrate")
-        found = calibrate(before, samples, plan.observed, options)
-        scales = choose_scales(graph, plan, found.ranges)
+        calibration = calibrate(before, samples, plan.observed, options)
+        scales = choose_scales(graph, plan, calibration.ranges)
         biases: dict[Layer, Array] = {}
         if options.correct_bias:
             biases = dict(
-                corrected_biases(plan, scales, found.means, per_channel=options.per_channel)
+                corrected_biases(plan, scales, calibration.means, per_channel=options.per_channel)
             )
         network = IntegerNetwork(
             graph, plan, scales, per_channel=options.per_channel, io=options.io, biases=biases
         )
-        made = network.build()
-        return Pair(graph, made.graph, made.values, {**plan.refused, **made.refused})
+        rewritten = network.build()
+        return Pair(graph, rewritten.graph, rewritten.values, {**plan.refused, **rewritten.refused})

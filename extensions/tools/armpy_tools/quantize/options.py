@@ -80,12 +80,12 @@ class QuantizeOptions:
         return self.scheme in ("int8", "int16x8")
 
 
-def _check_word(where: str, given: str, allowed: tuple[str, ...]) -> None:
+def _check_word(where: str, actual: str, allowed: tuple[str, ...]) -> None:
     """Check that an option is one of some words."""
-    if given not in allowed:
+    if actual not in allowed:
         raise InvalidArgumentError(
             "the option cannot be used",
             where=where,
             expected=" or ".join(f"'{word}'" for word in allowed),
-            actual=repr(given),
+            actual=repr(actual),
         )

@@ -41,12 +41,12 @@ class QuantizationPlan:
     @property
     def observed(self) -> list[Value]:
         """Tensors whose ranges have to be known: those that quantised layers read or write."""
-        found: dict[Value, None] = {}
+        observed: dict[Value, None] = {}
         for layer in self.rules:
             for value in (*real_inputs(layer), *layer.outputs):
                 if is_real(value) and value.data is None:
-                    found[value] = None
-        return list(found)
+                    observed[value] = None
+        return list(observed)
 
 
 def is_real(value: Value) -> bool:
@@ -74,7 +74,7 @@ def check_names(graph: Graph, names: Collection[str]) -> None:
             raise InvalidArgumentError(
                 "there is no such layer",
                 where="keep_float",
-                expected=", ".join(f"'{one}'" for one in near or known[:5]),
+                expected=", ".join(f"'{name}'" for name in near or known[:5]),
                 actual=f"'{name}'",
                 fix="The report of a first try lists every layer",
             )
@@ -143,20 +143,20 @@ def _leave_islands(graph: Graph, rules: dict[Layer, Rule], refused: dict[Layer, 
         passes_on = rule in (Rule.KEEPING, Rule.JOINING)
         if not passes_on or any(value in wanted for value in layer.outputs):
             wanted.update(real_inputs(layer))
-    given: set[Value] = set()
+    dequantized: set[Value] = set()
     for layer in graph.layers:
         rule = rules.get(layer)
         if rule is None:
             continue
-        is_needed = not wanted.isdisjoint(layer.outputs) or not given.isdisjoint(layer.inputs)
+        is_needed = not wanted.isdisjoint(layer.outputs) or not dequantized.isdisjoint(layer.inputs)
         if rule is Rule.READING:
-            if given.isdisjoint(layer.inputs):
+            if dequantized.isdisjoint(layer.inputs):
                 del rules[layer]
         elif rule in (Rule.KEEPING, Rule.JOINING) and not is_needed:
             del rules[layer]
             refused[layer] = _ALONE
         else:
-            given.update(layer.outputs)
+            dequantized.update(layer.outputs)
 
 
 @dataclass(slots=True)
@@ -209,8 +209,8 @@ def choose_scales(graph: Graph, plan: QuantizationPlan, ranges: Mapping[Value, R
                 scales.of[source] = activation_scale(constant_range(source), plan.data_type)
             scales.of.update(dict.fromkeys(layer.outputs, scales.of[source]))
         elif rule is Rule.JOINING:
-            found = wishes.get(layer.output) or _joined_range(layer, ranges)
-            scales.joined[layer] = activation_scale(found, plan.data_type)
+            extent = wishes.get(layer.output) or _joined_range(layer, ranges)
+            scales.joined[layer] = activation_scale(extent, plan.data_type)
             scales.of[layer.output] = scales.joined[layer]
         else:
             scales.of.update({value: own(value) for value in layer.outputs if value in ranges})
@@ -226,26 +226,26 @@ def _wishes(
         rule = plan.rules.get(layer)
         read: Sequence[Value] = ()
         if rule is Rule.JOINING:
-            found = wishes.get(layer.output) or _joined_range(layer, ranges)
+            extent = wishes.get(layer.output) or _joined_range(layer, ranges)
             read = real_inputs(layer)
         elif rule is Rule.KEEPING and moves_only(layer) and layer.output in wishes:
-            found = wishes[layer.output]
+            extent = wishes[layer.output]
             read = real_inputs(layer)[:1]
         for value in read:
             if len(graph.consumers[value]) == 1 and value not in graph.result_set:
-                wishes[value] = found
+                wishes[value] = extent
     return wishes
 
 
 def _joined_range(layer: Layer, ranges: Mapping[Value, Range]) -> Range:
     """The range of all that a layer joins."""
-    found = ranges[layer.output]
+    extent = ranges[layer.output]
     for value in real_inputs(layer):
         if value in ranges:
-            found = found.joined(ranges[value])
+            extent = extent.joined(ranges[value])
         elif value.data is not None:
-            found = found.joined(constant_range(value))
-    return found
+            extent = extent.joined(constant_range(value))
+    return extent
 
 
 def constant_range(value: Value) -> Range:

@@ -68,9 +68,9 @@ def prepared_graph(
     InvalidArgumentError
         If there is no such input, or a shape does not fit.
     """
-    given = dict(shapes or {})
+    by_name = dict(shapes or {})
     names = [value.name for value in graph.inputs]
-    for name in given:
+    for name in by_name:
         if name not in names:
             raise InvalidArgumentError(
                 "there is no such input",
@@ -78,7 +78,7 @@ def prepared_graph(
                 expected=" or ".join(f"'{known}'" for known in names),
                 actual=f"'{name}'",
             )
-    bound = [given.get(value.name) for value in graph.inputs]
+    bound = [by_name.get(value.name) for value in graph.inputs]
     if not keep_open:
         bound = [
             _shape_of(graph, index) if shape is None else shape for index, shape in enumerate(bound)
@@ -131,23 +131,23 @@ def _shape_of(graph: Graph, index: int) -> tuple[int, ...] | None:
 def fuse_activations(graph: Graph) -> Graph:
     """Let layers clamp their outputs themselves where only a clamp reads these."""
     rewriter = Rewriter(graph)
-    taken: set[Layer] = set()
+    clamps: set[Layer] = set()
     for layer in graph.layers:
         clamp = _clamp_after(graph, layer)
-        if layer in taken:
+        if layer in clamps:
             continue
         if clamp is None:
             rewriter.keep(layer)
             continue
-        taken.add(clamp)
+        clamps.add(clamp)
         operation = layer.operation.with_attributes(activation=_fused(clamp))
         inputs = [None if value is None else rewriter.mapped(value) for value in layer.inputs]
         output = clamp.outputs[0]
-        made = rewriter.replace(
+        new_layer = rewriter.replace(
             replace(layer, outputs=(output,)), operation, inputs, [output.info], [layer, clamp]
         )
-        rewriter.alias(output, made.outputs[0])
-    return rewriter.finish() if taken else graph
+        rewriter.alias(output, new_layer.outputs[0])
+    return rewriter.finish() if clamps else graph
 
 
 def _clamp_after(graph: Graph, layer: Layer) -> Layer | None:

@@ -104,7 +104,7 @@ class QuantizeReport:
         plain: dict[str, object] = asdict(self)
         for part in ("layers", "outputs"):
             rows: Sequence[Mapping[str, object]] = plain[part]  # type: ignore[assignment]
-            plain[part] = [{key: _finite(one) for key, one in row.items()} for row in rows]
+            plain[part] = [{key: _finite(number) for key, number in row.items()} for row in rows]
         return plain
 
 
@@ -133,8 +133,10 @@ class Pair:
 
 def judged_values(graph: Graph) -> list[Value]:
     """The tensors of a float graph that are compared with what they become."""
-    made = [value for layer in graph.layers for value in layer.outputs]
-    return [value for value in (*made, *graph.outputs) if value.info.data_type is DataType.FLOAT32]
+    values = [value for layer in graph.layers for value in layer.outputs]
+    return [
+        value for value in (*values, *graph.outputs) if value.info.data_type is DataType.FLOAT32
+    ]
 
 
 def judge(
@@ -163,17 +165,17 @@ def judge(
         if old in results
     ]
     wanted = [value for _, value in shown]
-    given = [pair.values[value] for value in wanted]
+    twins = [pair.values[value] for value in wanted]
     sums = [ErrorSums() for _ in (*wanted, *results)]
     inputs = [given_inputs(pair.after, sample) for sample in samples]
-    with TensorTrace(runtime, pair.after, [*given, *ends]) as after:
+    with TensorTrace(runtime, pair.after, [*twins, *ends]) as after:
         runs = zip(
             before.run(samples, [*wanted, *results]),
-            after.run(inputs, [*given, *ends]),
+            after.run(inputs, [*twins, *ends]),
             strict=True,
         )
         for right, actual in runs:
-            _add(sums, right, actual, (*given, *ends), len(wanted))
+            _add(sums, right, actual, (*twins, *ends), len(wanted))
     layers = tuple(
         LayerAccuracy(
             layer.name,
@@ -181,9 +183,9 @@ def judge(
             value.name,
             _precision(pair.values[value]),
             pair.refused.get(layer, ""),
-            **_figures(one.stats),
+            **_figures(sum_of_errors.stats),
         )
-        for (layer, value), one in zip(shown, sums, strict=False)
+        for (layer, value), sum_of_errors in zip(shown, sums, strict=False)
     )
     names = [
         name
@@ -193,11 +195,11 @@ def judge(
     outputs = tuple(
         OutputAccuracy(
             name,
-            **_figures(one.stats),
-            top1_agreement=one.stats.same_best,
-            num_rows=one.stats.num_rows,
+            **_figures(sum_of_errors.stats),
+            top1_agreement=sum_of_errors.stats.same_best,
+            num_rows=sum_of_errors.stats.num_rows,
         )
-        for name, one in zip(names, sums[len(wanted) :], strict=True)
+        for name, sum_of_errors in zip(names, sums[len(wanted) :], strict=True)
     )
     return layers, outputs
 
@@ -211,10 +213,10 @@ def _add(
 ) -> None:
     """Take up the tensors of a sample; those from `first_output` on are the outputs."""
     tensors = zip(sums, expected, actual, values, strict=True)
-    for number, (one, right, given, value) in enumerate(tensors):
-        one.add(right, dequantize_array(given, value.info))
+    for number, (sum_of_errors, right, array, value) in enumerate(tensors):
+        sum_of_errors.add(right, dequantize_array(array, value.info))
         if number >= first_output:
-            one.add_rows(right, given)
+            sum_of_errors.add_rows(right, array)
 
 
 def _figures(stats: ErrorStats) -> dict[str, float]:

@@ -87,7 +87,9 @@ class IntegerNetwork:
             for name, value in zip(graph.output_names, graph.outputs, strict=True)
         ]
         next_values = [self._real(variable.next_value) for variable in graph.variables]
-        values = {old: next(iter(made.values())) for old, made in self._stored.items() if made}
+        values = {
+            old: next(iter(by_scale.values())) for old, by_scale in self._stored.items() if by_scale
+        }
         values = {**self._reals, **values}
         built = self._rewriter.finish(inputs, outputs, next_values)
         return Rewritten(built, values, self._refused)
@@ -99,14 +101,14 @@ class IntegerNetwork:
             self._reals[value] = value
             return value
         info = self._io_info(TensorInfo(value.info.shape, self._plan.data_type, scale))
-        made = self._rewriter.value(info, value.name)
-        self._stored[value] = {scale: made}
+        new_value = self._rewriter.value(info, value.name)
+        self._stored[value] = {scale: new_value}
         if info.data_type is not self._plan.data_type:
             stored = TensorInfo(None, self._plan.data_type, scale)
             self._stored[value] = {
-                scale: self._added(Quantize(), made, f"{value.name}_int8", stored)
+                scale: self._added(Quantize(), new_value, f"{value.name}_int8", stored)
             }
-        return made
+        return new_value
 
     def _added(self, operation: Operation, value: Value, name: str, output: TensorInfo) -> Value:
         """The output of a layer that the float network does not have."""
@@ -124,12 +126,12 @@ class IntegerNetwork:
         """Return the caller's output for a value of the float network."""
         if self._io == "float" or not is_real(value) or not self._stored.get(value):
             return self._real(value)
-        made = next(iter(self._stored[value].values()))
-        info = self._io_info(made.info)
-        if info.data_type is made.info.data_type:
-            return made
+        stored = next(iter(self._stored[value].values()))
+        info = self._io_info(stored.info)
+        if info.data_type is stored.info.data_type:
+            return stored
         output = TensorInfo(None, info.data_type, info.quantization)
-        return self._added(Quantize(), made, f"{name}_{self._io}", output)
+        return self._added(Quantize(), stored, f"{name}_{self._io}", output)
 
     def _layer(self, layer: Layer) -> None:
         """Add a layer of integers if the plan says so and it can be, as it is otherwise."""
@@ -154,8 +156,8 @@ class IntegerNetwork:
         self, layer: Layer, inputs: Sequence[Value | None], outputs: Sequence[TensorInfo]
     ) -> None:
         """Add a layer whose outputs are no integers that stand for real numbers."""
-        made = self._rewriter.replace(layer, layer.operation, inputs, outputs)
-        self._reals.update(zip(layer.outputs, made.outputs, strict=True))
+        new_layer = self._rewriter.replace(layer, layer.operation, inputs, outputs)
+        self._reals.update(zip(layer.outputs, new_layer.outputs, strict=True))
 
     def _quantized(self, layer: Layer, rule: Rule) -> None:
         """Add a layer of integers."""
@@ -168,8 +170,8 @@ class IntegerNetwork:
             TensorInfo(value.info.shape, self._plan.data_type, self._scales.of[value])
             for value in layer.outputs
         ]
-        made = self._rewriter.replace(layer, operation, inputs, outputs)
-        for value, new in zip(layer.outputs, made.outputs, strict=True):
+        new_layer = self._rewriter.replace(layer, operation, inputs, outputs)
+        for value, new in zip(layer.outputs, new_layer.outputs, strict=True):
             self._stored[value] = {self._scales.of[value]: new}
 
     def _operand(self, layer: Layer, rule: Rule, value: Value | None) -> Value | None:
@@ -215,7 +217,10 @@ class IntegerNetwork:
         """The bias on the scale of the sums."""
         is_wide = self._plan.data_type is DataType.QSYMM_S16
         data_type = DataType.SIGNED64 if is_wide else DataType.SIGNED32
-        sums = [float(np.float32(np.float32(scale) * np.float32(one))) for one in weights.scales]
+        sums = [
+            float(np.float32(np.float32(scale) * np.float32(weight_scale)))
+            for weight_scale in weights.scales
+        ]
         chosen = (
             Quantization.per_tensor(sums[0])
             if weights.axis is None
@@ -250,8 +255,8 @@ class IntegerNetwork:
         """A tensor as it is there."""
         if value is None:
             return None
-        made = self._stored.get(value)
-        return next(iter(made.values())) if made else self._real(value)
+        stored = self._stored.get(value)
+        return next(iter(stored.values())) if stored else self._real(value)
 
     def _real(self, value: Value) -> Value:
         """A tensor as real numbers, or as whatever it is if it never was any."""

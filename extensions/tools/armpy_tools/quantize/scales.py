@@ -103,5 +103,7 @@ def stored(
         lowest = -highest
     steps = np.rint(real.astype(np.float64) / along(scales, real.ndim))
     points = scales.zero_point if scales.axis is None else 0
-    made: npt.NDArray[np.generic] = np.clip(steps + points, lowest, highest).astype(data_type.dtype)
-    return made
+    integers: npt.NDArray[np.generic] = np.clip(steps + points, lowest, highest).astype(
+        data_type.dtype
+    )
+    return integers

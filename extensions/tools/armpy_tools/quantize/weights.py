@@ -46,19 +46,19 @@ def with_small_weights(graph: Graph, scheme: str, keep_float: tuple[str, ...] = 
     refused: dict[Layer, str] = {}
     values: dict[Value, Value] = {}
     for layer in graph.layers:
-        made = layer
+        new_layer = layer
         if layer.operation.name in FILTER_AXIS and not layer.operation.extension:
             reason = _ASKED if layer.name in keep_float else _refusal(layer)
             if reason:
                 refused[layer] = reason
-                made = rewriter.keep(layer)
+                new_layer = rewriter.keep(layer)
             elif scheme == "float16":
-                made = _halved(rewriter, layer)
+                new_layer = _halved(rewriter, layer)
             else:
-                made = _with_integers(rewriter, layer)
+                new_layer = _with_integers(rewriter, layer)
         else:
-            made = rewriter.keep(layer)
-        values.update(zip(layer.outputs, made.outputs, strict=True))
+            new_layer = rewriter.keep(layer)
+        values.update(zip(layer.outputs, new_layer.outputs, strict=True))
     return Pair(graph, rewriter.finish(), values, refused)
 
 

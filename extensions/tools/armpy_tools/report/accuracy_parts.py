@@ -63,10 +63,10 @@ def measure_accuracy(
         errors = _errors(model, arrays, name, backend)
     except ArmpyError as error:
         return ModelErrors(backend, failure=str(error))
-    for found in errors:
-        for row in known.members(found.layer):
-            row.error = max(row.error or 0.0, found.alone)
-            row.total_error = found.together
+    for layer_error in errors:
+        for row in known.members(layer_error.layer):
+            row.error = max(row.error or 0.0, layer_error.alone)
+            row.total_error = layer_error.together
     return ModelErrors(backend, errors)
 
 
@@ -83,7 +83,7 @@ def float_errors(model: Model, arrays: Mapping[str, Array], float_model: Model) 
     InvalidArgumentError
         If the models do not have the same number of inputs and outputs.
     """
-    ends = [(one.inputs, one.outputs) for one in (model, float_model)]
+    ends = [(side.inputs, side.outputs) for side in (model, float_model)]
     counts = [tuple(map(len, specs)) for specs in ends]
     if counts[0] != counts[1]:
         raise InvalidArgumentError(
@@ -98,10 +98,10 @@ def float_errors(model: Model, arrays: Mapping[str, Array], float_model: Model) 
         else arrays[here.name]
         for here, there in zip(model.inputs, float_model.inputs, strict=True)
     }
-    right, found = float_model.run(reals), model.run(dict(arrays))
+    right, outputs = float_model.run(reals), model.run(dict(arrays))
     return compare_outputs(
         [_as_float(right[spec.name], spec) for spec in float_model.outputs],
-        [_as_float(found[spec.name], spec) for spec in model.outputs],
+        [_as_float(outputs[spec.name], spec) for spec in model.outputs],
     )
 
 
@@ -129,12 +129,12 @@ def accuracy_headline(accuracy: ModelErrors | None) -> Headline:
     elif accuracy.failure or not accuracy.errors:
         figures.append(("not known", "the layers were not compared; see Accuracy"))
     else:
-        found = accuracy.errors
-        last = found[-1].together
+        by_layer = accuracy.errors
+        last = by_layer[-1].together
         figures.append(_error_figure(last, "the last layer", REFERENCE_BACKEND_ID))
-        within = sum(error.is_within for error in found)
-        lines.append(f"{within} of {len(found)} layers within the tolerance of their type")
-        largest = max(error.alone for error in found)
+        within = sum(error.is_within for error in by_layer)
+        lines.append(f"{within} of {len(by_layer)} layers within the tolerance of their type")
+        largest = max(error.alone for error in by_layer)
         lines.append(f"largest error of a layer by itself: {error_text(largest)}")
     return Headline(question, figures, lines)
 
@@ -206,8 +206,8 @@ def _errors(
 ) -> list[LayerError]:
     """Run both backends."""
     sides = Sides.of(backend, REFERENCE_BACKEND_ID, RuntimeOptions(registry=model.runtime.registry))
-    given = [arrays[value.name] for value in model.graph.inputs]
-    return layer_errors(sides, model.graph, given, name)
+    in_order = [arrays[value.name] for value in model.graph.inputs]
+    return layer_errors(sides, model.graph, in_order, name)
 
 
 def _parts(errors: Sequence[LayerError], backend: BackendId, names: _Names) -> list[Part]:

@@ -84,14 +84,14 @@ def compare_backends(
         for model in models.values():
             model.close()
     first = next(iter(ready), "")
-    found = []
+    comparisons = []
     for name in dict.fromkeys(names):
         if name in failures:
-            found.append(BackendComparison(name, failure=failures[name]))
+            comparisons.append(BackendComparison(name, failure=failures[name]))
             continue
         placement = placements[name]
         ratios = [mine / other for mine, other in zip(times[name], times[first], strict=True)]
-        found.append(
+        comparisons.append(
             BackendComparison(
                 name,
                 _placement_text(placement.layers_by_backend if placement is not None else {}),
@@ -102,7 +102,7 @@ def compare_backends(
                 errors(outputs[first], outputs[name]).relative,
             )
         )
-    return found
+    return comparisons
 
 
 def _turn(
@@ -119,31 +119,38 @@ def _placement_text(counts: Mapping[str, int]) -> str:
 
 def comparison_parts(compared: Sequence[BackendComparison]) -> list[Part]:
     """Return the page's parts of a comparison."""
-    ran = [one for one in compared if one.times_us]
+    ran = [comparison for comparison in compared if comparison.times_us]
     parts: list[Part] = [
-        Text(f"{one.name} was left out. {one.failure}", "bad") for one in compared if one.failure
+        Text(f"{comparison.name} was left out. {comparison.failure}", "bad")
+        for comparison in compared
+        if comparison.failure
     ]
     if not ran:
         return parts
     first = ran[0]
     bars = [
-        Bar(one.name, median, time_text(median), interval=median_interval(one.times_us))
-        for one in ran
-        for median in [statistics.median(one.times_us)]
+        Bar(
+            comparison.name,
+            median,
+            time_text(median),
+            interval=median_interval(comparison.times_us),
+        )
+        for comparison in ran
+        for median in [statistics.median(comparison.times_us)]
     ]
     rows = [
         (
-            one.name,
-            one.placement,
-            len(one.times_us),
-            f"{min(one.times_us):,.1f}",
-            f"{statistics.median(one.times_us):,.1f}",
-            f"{1000 * latency_of(one.times_us).p90_ms:,.1f}",
-            "1" if one is first else _ratio_text(one),
-            bytes_text(one.working_bytes),
-            "the same" if not one.relative_error else f"{one.relative_error:.2g}",
+            comparison.name,
+            comparison.placement,
+            len(comparison.times_us),
+            f"{min(comparison.times_us):,.1f}",
+            f"{statistics.median(comparison.times_us):,.1f}",
+            f"{1000 * latency_of(comparison.times_us).p90_ms:,.1f}",
+            "1" if comparison is first else _ratio_text(comparison),
+            bytes_text(comparison.working_bytes),
+            "the same" if not comparison.relative_error else f"{comparison.relative_error:.2g}",
         )
-        for one in ran
+        for comparison in ran
     ]
     columns = [
         "first choice", "layers", "runs>", "min us>", "median us>", "p90 us>",
@@ -157,6 +164,6 @@ def comparison_parts(compared: Sequence[BackendComparison]) -> list[Part]:
     ]
 
 
-def _ratio_text(one: BackendComparison) -> str:
-    low, high = one.interval
-    return f"{one.ratio:.3g} ({low:.3g} to {high:.3g})"
+def _ratio_text(comparison: BackendComparison) -> str:
+    low, high = comparison.interval
+    return f"{comparison.ratio:.3g} ({low:.3g} to {high:.3g})"

@@ -50,8 +50,8 @@ def to_svg(drawn: Sequence[Picture], title: str) -> str:
     left, bottom = _MARGIN, 0.0
     for picture in drawn:
         sizes = [_size(box) for box in picture.boxes]
-        found = lay_out(sizes, [(arrow.source, arrow.target) for arrow in picture.arrows])
-        boxes = list(zip(found.centres, sizes, strict=True))
+        layout = lay_out(sizes, [(arrow.source, arrow.target) for arrow in picture.arrows])
+        boxes = list(zip(layout.centres, sizes, strict=True))
         least = min((x - w / 2 for (x, _), (w, _) in boxes), default=0.0)
         most = max((x + w / 2 for (x, _), (w, _) in boxes), default=0.0)
         x, y = left - least, _MARGIN + (_TITLE if picture.title else 0.0)
@@ -61,7 +61,7 @@ def to_svg(drawn: Sequence[Picture], title: str) -> str:
             )
         parts.append(f'<g transform="translate({x:.1f} {y:.1f})">')
         parts += [
-            _arrow(picture, number, found.centres, found.ways[number], sizes)
+            _arrow(picture, number, layout.centres, layout.ways[number], sizes)
             for number in range(len(picture.arrows))
         ]
         parts += [
@@ -152,8 +152,10 @@ def _legend(colours: dict[str, str], y: float) -> tuple[list[str], float]:
 
 def _text(text: str) -> str:
     """Text that is no markup, without characters that XML does not have."""
-    kept = "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
-    return escape(kept)
+    printable = "".join(
+        c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text
+    )
+    return escape(printable)
 
 
 def to_dot(drawn: Sequence[Picture]) -> str:
@@ -190,5 +192,7 @@ def to_dot(drawn: Sequence[Picture]) -> str:
 
 def _quoted(text: str) -> str:
     """Text between quotes, as Graphviz reads it."""
-    kept = "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
-    return '"' + kept.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+    printable = "".join(
+        c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text
+    )
+    return '"' + printable.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'

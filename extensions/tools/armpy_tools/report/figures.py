@@ -128,16 +128,16 @@ def side_by_side(new: ReportFigures, old: ReportFigures, old_name: str) -> list[
     times = ["this page>", f"{old_name}>"]
     columns = ["layer", "operator", "backend", f"backend in {old_name}", *times, "difference>"]
     notes: list[Part] = [
-        Text(f"The {what} differ: {one} and {other}.", "note")
-        for what, one, other in (
+        Text(f"The {noun} differ: {first} and {other}.", "note")
+        for noun, first, other in (
             ("models", new.model, old.model),
             ("machines", new.machine, old.machine),
         )
-        if one != other
+        if first != other
     ]
     bars = [
-        Bar(name, each.run_us[1], f"{each.run_us[1]:,.1f} us", interval=each.run_us[::2])
-        for name, each in (("this page", new), (old_name, old))
+        Bar(name, figures.run_us[1], f"{figures.run_us[1]:,.1f} us", interval=figures.run_us[::2])
+        for name, figures in (("this page", new), (old_name, old))
     ]
     rows = _layer_rows(new, old)
     shown = "" if len(rows) <= _MOST_LAYERS else f" ({_MOST_LAYERS} of {len(rows)})"
@@ -164,8 +164,8 @@ def _whole_rows(new: ReportFigures, old: ReportFigures) -> list[tuple[object, ..
         ("parameters, thousands", new.parameters / 1000, old.parameters / 1000),
     ]
     rows: list[tuple[object, ...]] = [
-        (name, f"{one:,.1f}", f"{other:,.1f}", f"{one / other:.3f}" if other else "")
-        for name, one, other in lines
+        (name, f"{first:,.1f}", f"{other:,.1f}", f"{first / other:.3f}" if other else "")
+        for name, first, other in lines
     ]
     if new.largest_error is not None or old.largest_error is not None:
         errors = [
@@ -181,15 +181,15 @@ def _layer_rows(new: ReportFigures, old: ReportFigures) -> list[tuple[object, ..
     missing = LayerFigures("", "not there", None)
     rows = []
     for name in dict.fromkeys((*new.layers, *old.layers)):
-        one, other = new.layers.get(name, missing), old.layers.get(name, missing)
-        difference_us = (one.time_us or 0.0) - (other.time_us or 0.0)
+        first, other = new.layers.get(name, missing), old.layers.get(name, missing)
+        difference_us = (first.time_us or 0.0) - (other.time_us or 0.0)
         kind = "good" if difference_us < 0 else "bad" if difference_us > 0 else "dim"
         row = (
             name,
-            one.operator or other.operator,
-            one.backend,
-            other.backend if one.backend == other.backend else Mark(other.backend, "bad"),
-            _layer_time(one),
+            first.operator or other.operator,
+            first.backend,
+            other.backend if first.backend == other.backend else Mark(other.backend, "bad"),
+            _layer_time(first),
             _layer_time(other),
             Mark(f"{difference_us:+,.2f}", kind),
         )

@@ -95,8 +95,11 @@ def _ends(facts: ModelFacts, places: Sequence[int], kind: str) -> list[_Label]:
 
 def _type_facts(tensor: TensorFacts) -> list[tuple[str, str]]:
     """The type of a tensor, and its quantisation if it has one."""
-    found = quantization_text(tensor.scales, tensor.zero_points, tensor.axis)
-    return [("type", type_name(tensor.type)), *([("quantisation", found)] if found else [])]
+    quantization = quantization_text(tensor.scales, tensor.zero_points, tensor.axis)
+    return [
+        ("type", type_name(tensor.type)),
+        *([("quantisation", quantization)] if quantization else []),
+    ]
 
 
 def _edges_to_outputs(
@@ -143,9 +146,11 @@ def _facts(facts: ModelFacts, group: Sequence[LayerRow]) -> list[tuple[str, str]
     node_facts += [
         (f"refused by {r.backend}", r.reason) for layer in layers for r in layer.refusals
     ]
-    if (taken := _quartiles(group)) is not None:
-        spread = f"{time_text(taken.low)} to {time_text(taken.high)}"
-        node_facts += [("time", f"{time_text(taken.median)} (median; half of the runs {spread})")]
+    if (quartiles := _quartiles(group)) is not None:
+        spread = f"{time_text(quartiles.low)} to {time_text(quartiles.high)}"
+        node_facts += [
+            ("time", f"{time_text(quartiles.median)} (median; half of the runs {spread})")
+        ]
     if macs := sum(layer.macs for layer in layers):
         node_facts.append(("multiply-adds", count_text(macs)))
     node_facts.append(("operations", count_text(sum(layer.operations for layer in layers))))
@@ -201,24 +206,24 @@ def _colourings(
             texts=[*[""] * num_before, *texts, *[""] * num_after],
         )
 
-    found = []
+    colourings = []
     times = [_quartiles(group) for group in groups]
     if any(time is not None for time in times):
         medians = [None if time is None else time.median for time in times]
-        found.append(amounts("time", medians, time_text))
+        colourings.append(amounts("time", medians, time_text))
     kinds = [TOGETHER.join(row.facts.operator for row in group) for group in groups]
-    found += [
+    colourings += [
         classes("backend", [_where(group) for group in groups]),
         classes("operator", kinds),
         classes("precision", [group[-1].type or "not known" for group in groups]),
     ]
     weights = [float(sum(row.facts.parameter_bytes for row in group)) for group in groups]
-    found.append(amounts("weights", weights, bytes_text))
+    colourings.append(amounts("weights", weights, bytes_text))
     for name, errors in (
         ("error alone", [_error(group) for group in groups]),
         ("error up to here", [_total_error(group) for group in groups]),
     ):
         if any(errors):
             finite = [None if e is None or not math.isfinite(e) else e for e in errors]
-            found.append(amounts(name, finite, "{:.3g}".format))
-    return found
+            colourings.append(amounts(name, finite, "{:.3g}".format))
+    return colourings

@@ -96,10 +96,10 @@ class LayerRows:
         """Add the times of a profile to the layers."""
         for share in summary.layers:
             members = self.members(share.layer) if share.layer else []
-            taken = share.quartiles_us(summary.num_executions)
+            quartiles = share.quartiles_us(summary.num_executions)
             for row in members:
                 known = row.quartiles_us or (0.0, 0.0, 0.0)
-                row.quartiles_us = Quartiles(*map(sum, zip(known, taken, strict=True)))
+                row.quartiles_us = Quartiles(*map(sum, zip(known, quartiles, strict=True)))
                 row.company = tuple(other.short for other in members if other is not row)
 
     def kind(self, share: Share) -> str:
@@ -162,9 +162,9 @@ def names_of(graph: Graph) -> list[str]:
 
 def times_by_backend(rows: Sequence[LayerRow]) -> dict[str, float]:
     """Microseconds of a run by backend; what several layers take together counts once."""
-    found: dict[str, float] = {}
+    by_backend: dict[str, float] = {}
     for row in rows:
         if row.time_us is not None:
             part = row.time_us / (1 + len(row.company))
-            found[row.where] = found.get(row.where, 0.0) + part
-    return found
+            by_backend[row.where] = by_backend.get(row.where, 0.0) + part
+    return by_backend

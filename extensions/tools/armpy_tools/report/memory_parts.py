@@ -99,11 +99,11 @@ def needed_bytes(graph: Graph) -> list[int]:
         begin = first.get(value, 0)
         changes[begin] += value.info.size_bytes
         changes[last.get(value, begin) + 1] -= value.info.size_bytes
-    found, total = [], 0
+    totals, total = [], 0
     for change in changes[:count]:
         total += change
-        found.append(total)
-    return found
+        totals.append(total)
+    return totals
 
 
 def _needed_over_time(graph: Graph, arena: int) -> Lines:

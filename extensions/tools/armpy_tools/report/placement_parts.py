@@ -54,12 +54,12 @@ def _refusals(rows: Sequence[LayerRow]) -> list[Part]:
     reasons = Counter((row.facts.operator, r.backend, r.reason, r.code) for row, r in refusals)
     counted = [(count, *reason) for reason, count in reasons.most_common()]
     columns = ["layers>", "operator", "refused by", "reason", "code"]
-    each = [(row.short, row.facts.operator, r.backend, r.reason) for row, r in refusals]
+    lines = [(row.short, row.facts.operator, r.backend, r.reason) for row, r in refusals]
     return [
         Table("Refusals by reason", columns, counted),
         Details(
             "Every refusal, layer by layer",
-            [Table("Refusals by layer", ["layer", "operator", "refused by", "reason"], each)],
+            [Table("Refusals by layer", ["layer", "operator", "refused by", "reason"], lines)],
         ),
     ]
 

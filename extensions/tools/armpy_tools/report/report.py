@@ -213,12 +213,12 @@ def _accuracy(
 ) -> ModelErrors:
     """Compare with CpuRef, and with the float model if there is one."""
     on_progress("accuracy of each layer against CpuRef")
-    found = measure_accuracy(subject.model, subject.arrays, subject.name, known)
+    errors = measure_accuracy(subject.model, subject.arrays, subject.name, known)
     if subject.float_model is None:
-        return found
+        return errors
     on_progress("accuracy against the float model")
     stats = float_errors(subject.model, subject.arrays, subject.float_model)
-    return replace(found, float_name=subject.float_name, float_errors=stats)
+    return replace(errors, float_name=subject.float_name, float_errors=stats)
 
 
 def _about(subject: ReportSubject, facts: ModelFacts) -> list[Part]:
@@ -253,8 +253,12 @@ def _about(subject: ReportSubject, facts: ModelFacts) -> list[Part]:
 
 def _quantization_text(spec: TensorSpec) -> str:
     """Scale and zero point; empty where there is none."""
-    found = spec.info.quantization
-    return "" if found is None else quantization_text(found.scales, found.zero_points, found.axis)
+    quantization = spec.info.quantization
+    return (
+        ""
+        if quantization is None
+        else quantization_text(quantization.scales, quantization.zero_points, quantization.axis)
+    )
 
 
 def _backend_versions(model: Model) -> list[tuple[str, str]]:

@@ -125,12 +125,14 @@ def kind_stack(summary: Summary, known: LayerRows) -> Stack:
 
 def _by_kind(summary: Summary, known: LayerRows) -> list[TimePart]:
     """The time of layers by the file's kinds of operators, and backends."""
-    found: dict[tuple[str, str], TimePart] = {}
+    by_kind: dict[tuple[str, str], TimePart] = {}
     for share in summary.layers:
         part = TimePart.of(share, summary, known.kind(share))
-        whole = found.setdefault((part.name, part.backend), TimePart(part.name, part.backend, 0.0))
+        whole = by_kind.setdefault(
+            (part.name, part.backend), TimePart(part.name, part.backend, 0.0)
+        )
         whole.time_us += part.time_us
-    return list(found.values())
+    return list(by_kind.values())
 
 
 def _slices(parts: Sequence[TimePart]) -> list[Bar]:

@@ -170,18 +170,18 @@ def _padded_source(
         for size, (before, after) in zip(value.info.shape, pairs, strict=True)
     )
     info = TensorInfo(shape, value.info.data_type, value.info.quantization)
-    made = writer.tensor(f"{layer.name}/padded", info)
+    padded = writer.tensor(f"{layer.name}/padded", info)
     inputs = [writer.value(value), writer.integers(np.array(pairs), f"{layer.name}/padding")]
     if not lowest:
-        writer.operator("PAD", inputs, [made], ("PadOptions", {}), _version("PAD", layer))
-        return made
+        writer.operator("PAD", inputs, [padded], ("PadOptions", {}), _version("PAD", layer))
+        return padded
     data_type = info.data_type
     least = np.finfo(np.float32).min if data_type.is_float else data_type.integer_range[0]
     filler = np.array([least], data_type.dtype)
-    one = TensorInfo((1,), data_type, info.quantization)
-    inputs.append(writer.tensor(f"{layer.name}/lowest", one, filler))
-    writer.operator("PADV2", inputs, [made], ("PadV2Options", {}), _version("PADV2", layer))
-    return made
+    scalar = TensorInfo((1,), data_type, info.quantization)
+    inputs.append(writer.tensor(f"{layer.name}/lowest", scalar, filler))
+    writer.operator("PADV2", inputs, [padded], ("PadV2Options", {}), _version("PADV2", layer))
+    return padded
 
 
 def _convolution(writer: TfliteWriter, layer: Layer, attributes: Attributes) -> None:
@@ -212,9 +212,9 @@ def _convolution(writer: TfliteWriter, layer: Layer, attributes: Attributes) -> 
 
 def _bias(writer: TfliteWriter, layer: Layer) -> Value | None:
     """The bias; convolutions of TFLite always have one."""
-    found = layer.operand("bias")
-    if found is not None or layer.operation.name == "FullyConnected":
-        return found
+    bias = layer.operand("bias")
+    if bias is not None or layer.operation.name == "FullyConnected":
+        return bias
     axis = 3 if layer.operation.name == "DepthwiseConvolution2d" else 0
     count = layer["weights"].info.known_shape[axis]
     if not layer["input"].info.data_type.is_float:
@@ -459,8 +459,8 @@ def _pad(writer: TfliteWriter, layer: Layer, attributes: Attributes) -> None:
             if not info.data_type.is_float:
                 raise layer_error(layer, "it pads integers with another number than 0")
             data = np.array([operation.pad_value], info.data_type.dtype)
-            one = TensorInfo((1,), info.data_type)
-            inputs.append(writer.tensor(f"{layer.name}/pad_value", one, data))
+            scalar = TensorInfo((1,), info.data_type)
+            inputs.append(writer.tensor(f"{layer.name}/pad_value", scalar, data))
         elif filler is not None:
             inputs.append(writer.value(filler))
         code = "PAD" if len(inputs) == 2 else "PADV2"

@@ -38,10 +38,10 @@ def read_extras(path: str | os.PathLike[str]) -> Extras:
         If the file is damaged.
     """
     content = memoryview(Path(path).read_bytes())
-    found = stored_metadata(read_model(content))
+    metadata = stored_metadata(read_model(content))
     packed = PackedFiles(content)
     return Extras(
-        {name: found[name] for name in found if name == METADATA_NAME},
+        {name: metadata[name] for name in metadata if name == METADATA_NAME},
         {name: packed.read(name) for name in packed.names},
     )
 

@@ -17,11 +17,13 @@ def processes(
 ) -> list[list[float]]:
     """Turns of a subject whose runs take `factor`; each process is a few percent off."""
     source = random.Random(seed)
-    found = []
+    process_turns = []
     for _ in range(count):
         luck = math.exp(source.gauss(0, 0.02))
-        found.append([factor * luck * math.exp(source.gauss(0, noise)) for _ in range(turns)])
-    return found
+        process_turns.append(
+            [factor * luck * math.exp(source.gauss(0, noise)) for _ in range(turns)]
+        )
+    return process_turns
 
 
 def test_percentiles_lie_between_two_numbers_in_proportion() -> None:
@@ -31,11 +33,11 @@ def test_percentiles_lie_between_two_numbers_in_proportion() -> None:
 
 
 def test_a_latency_has_the_numbers_of_its_runs() -> None:
-    found = latency_of([3000.0, 1000.0, 2000.0, 10_000.0])
-    assert (found.runs, found.min_ms, found.median_ms, found.max_ms) == (4, 1.0, 2.5, 10.0)
-    assert found.mean_ms == 4.0
-    assert found.p90_ms == pytest.approx(7.9)  # 3 + 0.7 * 7
-    assert found.spread == pytest.approx((4.75 - 1.75) / 2 / 2.5)
+    latency = latency_of([3000.0, 1000.0, 2000.0, 10_000.0])
+    assert (latency.runs, latency.min_ms, latency.median_ms, latency.max_ms) == (4, 1.0, 2.5, 10.0)
+    assert latency.mean_ms == 4.0
+    assert latency.p90_ms == pytest.approx(7.9)  # 3 + 0.7 * 7
+    assert latency.spread == pytest.approx((4.75 - 1.75) / 2 / 2.5)
 
 
 def test_an_interval_lies_between_two_of_the_numbers() -> None:
@@ -49,11 +51,11 @@ def test_an_interval_lies_between_two_of_the_numbers() -> None:
 
 
 def test_a_ratio_is_the_median_of_processes_and_its_interval_lies_between_them() -> None:
-    found = compare([[n] for n in (1.1, 1.2, 1.3, 1.4, 1.5, 1.6)], [[1.0]] * 6)
-    assert found.value == pytest.approx(1.35)
-    assert (found.low, found.high) == (1.1, 1.6)  # of six all: 1 - 2 / 2**6 is above 95 %
-    assert (found.units, found.unit, found.verdict) == (6, "process", "faster")
-    assert str(found) == "1.35 (1.1 to 1.6)"
+    ratio = compare([[n] for n in (1.1, 1.2, 1.3, 1.4, 1.5, 1.6)], [[1.0]] * 6)
+    assert ratio.value == pytest.approx(1.35)
+    assert (ratio.low, ratio.high) == (1.1, 1.6)  # of six all: 1 - 2 / 2**6 is above 95 %
+    assert (ratio.units, ratio.unit, ratio.verdict) == (6, "process", "faster")
+    assert str(ratio) == "1.35 (1.1 to 1.6)"
 
 
 def verdicts(factor: float, tries: int = 200, **how: int) -> list[Ratio]:
@@ -64,38 +66,38 @@ def verdicts(factor: float, tries: int = 200, **how: int) -> list[Ratio]:
 
 
 def test_equal_subjects_differ_no_more_often_than_the_confidence_says() -> None:
-    wrong = sum(found.verdict != "no difference shown" for found in verdicts(1.0))
+    wrong = sum(ratio.verdict != "no difference shown" for ratio in verdicts(1.0))
     assert wrong <= 20  # 10 of 200 are expected
 
 
 def test_a_subject_that_takes_1_2_times_as_long_is_slower() -> None:
-    found = verdicts(1.2)
-    assert sum(each.verdict == "slower" for each in found) >= 190
-    assert sum(each.low < 1 / 1.2 < each.high for each in found) >= 180
-    assert not [each for each in found if each.verdict == "faster"]
+    ratios = verdicts(1.2)
+    assert sum(ratio.verdict == "slower" for ratio in ratios) >= 190
+    assert sum(ratio.low < 1 / 1.2 < ratio.high for ratio in ratios) >= 180
+    assert not [ratio for ratio in ratios if ratio.verdict == "faster"]
 
 
 def test_a_single_process_is_judged_by_blocks_of_its_turns() -> None:
-    found = compare([[1.2] * 12], [[1.0, 1.01] * 6])
-    assert (found.unit, found.units, found.verdict) == ("block of turns", 8, "faster")
-    assert found.low > 1.15
+    ratio = compare([[1.2] * 12], [[1.0, 1.01] * 6])
+    assert (ratio.unit, ratio.units, ratio.verdict) == ("block of turns", 8, "faster")
+    assert ratio.low > 1.15
 
 
 def test_a_few_disturbed_turns_change_nothing() -> None:
     disturbed: Sequence[list[float]] = [[1.0] * 10 + [50.0, 80.0] for _ in range(5)]
-    found = compare([[1.0] * 12 for _ in range(5)], disturbed)
-    assert found.verdict == "no difference shown"
-    assert found.value == 1.0
+    ratio = compare([[1.0] * 12 for _ in range(5)], disturbed)
+    assert ratio.verdict == "no difference shown"
+    assert ratio.value == 1.0
 
 
 def test_too_few_units_show_nothing() -> None:
-    found = compare([[2.0], [2.0]], [[1.0], [1.0]])
-    assert (found.value, found.verdict) == (2.0, "too few runs")
-    assert (found.low, found.high) == (0.0, math.inf)
+    ratio = compare([[2.0], [2.0]], [[1.0], [1.0]])
+    assert (ratio.value, ratio.verdict) == (2.0, "too few runs")
+    assert (ratio.low, ratio.high) == (0.0, math.inf)
     assert compare([], []).verdict == "too few runs"
 
 
 def test_turns_without_a_counterpart_do_not_count() -> None:
     baseline = [[2.0, 2.0, 9.0], *[[2.0]] * 5]
-    found = compare(baseline, [[1.0, 1.0], *[[1.0]] * 4, [1.0, 7.0]])
-    assert (found.value, found.verdict) == (2.0, "faster")
+    ratio = compare(baseline, [[1.0, 1.0], *[[1.0]] * 4, [1.0, 7.0]])
+    assert (ratio.value, ratio.verdict) == (2.0, "faster")

@@ -89,9 +89,9 @@ def test_subjects_take_turns_in_an_order_and_in_its_opposite() -> None:
     turns = [name for name, order in scene.asked if order == "turn"]
     rounds = [turns[n : n + 3] for n in range(0, len(turns), 3)]
     assert len(rounds) == 12
-    assert all(sorted(each) == ["a", "b", "c"] for each in rounds)
+    assert all(sorted(order) == ["a", "b", "c"] for order in rounds)
     assert all(rounds[n + 1] == rounds[n][::-1] for n in range(0, 12, 2))
-    assert len({tuple(each) for each in rounds}) > 2
+    assert len({tuple(order) for order in rounds}) > 2
 
 
 @pytest.mark.parametrize(("runs", "processes"), [(36, 1), (100, 5), (7, 3), (1, 1), (2, 5)])
@@ -164,7 +164,7 @@ def test_what_was_measured_until_an_interrupt_is_kept() -> None:
     scene = Scene({"a": 100.0, "b": 120.0})
 
     def interrupt(name: str, order: str) -> None:
-        if [what for _, what in scene.asked].count("turn") == 12:
+        if [action for _, action in scene.asked].count("turn") == 12:
             raise KeyboardInterrupt
 
     scene.on_ask = interrupt

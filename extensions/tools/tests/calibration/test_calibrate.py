@@ -142,17 +142,17 @@ def test_rates_are_those_of_the_backend(time: FakeTime, store: FiguresStore) -> 
     assert record.costs.shares_host_memory
     for kind in ("Convolution2d:pointwise", "ElementwiseBinary:ADD", "Softmax"):
         for types in ("float32", "quant8"):
-            found = record.costs.rates[f"{kind}/{types}"]
+            fitted = record.costs.rates[f"{kind}/{types}"]
             work = work_of(ElementwiseBinary(BinaryOperation.ADD), [], [])
-            assert found.seconds(work) == pytest.approx(1e-5, rel=0.01)
-            assert found.power == pytest.approx(0.5)
+            assert fitted.seconds(work) == pytest.approx(1e-5, rel=0.01)
+            assert fitted.power == pytest.approx(0.5)
 
 
 @pytest.mark.slow
 def test_figures_are_times_against_the_reference(time: FakeTime, store: FiguresStore) -> None:
     # An eighth of the time with twice the power for floats; twice the time for bytes.
     def rates(_: Operation, info: WorkloadInfo) -> Rate:
-        first = next(each for each in info.inputs if each is not None)
+        first = next(info_read for info_read in info.inputs if info_read is not None)
         return REFERENCE.scaled(2.0) if first.data_type.is_quantized else REFERENCE.scaled(0.125, 2)
 
     calibrate(registry(time, Timed("Fast", time, rates)), store=store, clock=time.clock)

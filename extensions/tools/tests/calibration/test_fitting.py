@@ -57,9 +57,9 @@ def test_one_disturbed_time_of_six_changes_little() -> None:
     rate = Rate(1e-6, 1e-10, 1e-9)
     measured = [(work, Sample(rate.seconds(work))) for work in WORKS]
     measured[3] = (measured[3][0], Sample(measured[3][1].seconds * 100))
-    found = fit_rate(measured)
+    rate_found = fit_rate(measured)
     for work in (WORKS[0], WORKS[-1]):
-        assert found.seconds(work) == pytest.approx(rate.seconds(work), rel=0.5)
+        assert rate_found.seconds(work) == pytest.approx(rate.seconds(work), rel=0.5)
 
 
 def test_a_measurement_is_of_one_call() -> None:
@@ -108,12 +108,12 @@ def test_a_time_that_no_other_round_confirms_is_measured_longer() -> None:
 
 def dense(size: int) -> CalibrationWorkload:
     """A dense layer of float32; each size is some times larger than the one before."""
-    found = [
+    by_size = [
         workload
         for workload in reference_workloads()
         if workload.types == "float32" and workload.kind.startswith("FullyConnected")
     ]
-    return sorted(found, key=lambda workload: workload_work(workload).flops)[size]
+    return sorted(by_size, key=lambda workload: workload_work(workload).flops)[size]
 
 
 @pytest.mark.slow

@@ -123,8 +123,8 @@ def test_declared_control_flow_and_undeclared_types_have_costs(store: FiguresSto
     figures = DeviceFigures(
         {DataType.QASYMM_U8: PerformanceFigures(0.5)}, if_=PerformanceFigures(0.25)
     )
-    found = costs_of(BackendProxy(Declaring(figures)), store)
-    assert found.rate_of("If", "bool").overhead_s == 2.0
-    assert found.rate_of("Softmax", "quant8").overhead_s == 1.0
+    device_costs = costs_of(BackendProxy(Declaring(figures)), store)
+    assert device_costs.rate_of("If", "bool").overhead_s == 2.0
+    assert device_costs.rate_of("Softmax", "quant8").overhead_s == 1.0
     # As long as the reference, as nothing is said of floats.
-    assert found.rate_of("Softmax", "float32").overhead_s == 4.0
+    assert device_costs.rate_of("Softmax", "float32").overhead_s == 4.0

@@ -65,20 +65,20 @@ def test_figures_of_another_version_do_not_count(tmp_path: Path) -> None:
 
 
 def test_two_machines_have_figures_of_their_own(tmp_path: Path) -> None:
-    one, other = FiguresStore(tmp_path, "a" * 32), FiguresStore(tmp_path, "b" * 32)
-    one.write(RECORD)
+    first, other = FiguresStore(tmp_path, "a" * 32), FiguresStore(tmp_path, "b" * 32)
+    first.write(RECORD)
     assert other.read("Fast", "1.0") is None
     slower = DeviceRecord("Fast", "1.0", DeviceFigures(), COSTS)
     other.write(slower)
-    assert one.read("Fast", "1.0") == RECORD
+    assert first.read("Fast", "1.0") == RECORD
     assert other.read("Fast", "1.0") == slower
 
 
 def test_a_file_from_another_machine_is_not_used(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    one, other = FiguresStore(tmp_path, "a" * 32), FiguresStore(tmp_path, "b" * 32)
-    one.write(RECORD)
+    first, other = FiguresStore(tmp_path, "a" * 32), FiguresStore(tmp_path, "b" * 32)
+    first.write(RECORD)
     (tmp_path / ("b" * 32)).symlink_to(tmp_path / ("a" * 32))
     assert other.read("Fast", "1.0") is None
     assert "of another machine" in caplog.text

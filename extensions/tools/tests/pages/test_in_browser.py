@@ -66,9 +66,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         ],
         "large": [chain(2000, [f"cell_{n // 10}/conv_{n}" for n in range(2000)])],
     }
-    for name, found in parts.items():
+    for name, page_parts in parts.items():
         last = Section("Last", [Facts([("a", "b")])])
-        write_page(folder / f"{name}.html", name, [Section("Parts", found), last])
+        write_page(folder / f"{name}.html", name, [Section("Parts", page_parts), last])
     return {name: (Path(folder) / f"{name}.html").as_uri() for name in parts}
 
 
@@ -160,7 +160,7 @@ def test_everything_can_be_reached_with_the_tab_key(page: Any, pages: dict[str, 
         page.keyboard.press("Tab")
         reached.add(page.evaluate("document.activeElement.outerHTML.slice(0, 60)"))
     for wanted in ('class="skip"', 'id="theme"', 'type="search"', "<select", 'class="canvas"'):
-        assert any(wanted in found for found in reached), wanted
+        assert any(wanted in text for text in reached), wanted
 
 
 def test_keys_and_buttons_zoom(page: Any, pages: dict[str, str]) -> None:

@@ -83,6 +83,6 @@ def test_no_nodes_overlap_and_edges_go_down(count: int, data: st.DataObject) -> 
 @given(st.lists(st.floats(-100, 100), min_size=1, max_size=8))
 @settings(deadline=None)
 def test_pooled_numbers_do_not_fall_and_keep_their_sum(numbers: list[float]) -> None:
-    found = _pooled(numbers)
-    assert all(a <= b + 1e-9 for a, b in pairwise(found))
-    assert sum(found) == pytest.approx(sum(numbers), abs=1e-6)
+    pooled = _pooled(numbers)
+    assert all(a <= b + 1e-9 for a, b in pairwise(pooled))
+    assert sum(pooled) == pytest.approx(sum(numbers), abs=1e-6)

@@ -38,8 +38,10 @@ def whole(size: tuple[int, int]) -> Frame:
 
 
 def test_an_objects_box_is_drawn_with_its_name_above_it(tmp_path: Path) -> None:
-    found = Detection(3, "dog", 0.9, 100, 150, 300, 350)
-    drawn = draw_picture(grey(tmp_path), NOTHING, Findings("objects", (found,)), whole((800, 400)))
+    detection = Detection(3, "dog", 0.9, 100, 150, 300, 350)
+    drawn = draw_picture(
+        grey(tmp_path), NOTHING, Findings("objects", (detection,)), whole((800, 400))
+    )
     colour = colour_of(4)
     assert drawn.size == (800, 400)
     assert [drawn.getpixel(place) for place in ((100, 250), (300, 250), (200, 350))] == [colour] * 3
@@ -49,9 +51,9 @@ def test_an_objects_box_is_drawn_with_its_name_above_it(tmp_path: Path) -> None:
 
 
 def test_boxes_reach_out_of_a_picture_and_small_ones_are_enlarged(tmp_path: Path) -> None:
-    found = Detection(0, "", 0.9, -10, -10, 50, 25)
+    detection = Detection(0, "", 0.9, -10, -10, 50, 25)
     path = grey(tmp_path, (100, 50))
-    drawn = draw_picture(path, NOTHING, Findings("objects", (found,)), whole((100, 50)))
+    drawn = draw_picture(path, NOTHING, Findings("objects", (detection,)), whole((100, 50)))
     assert drawn.size == (400, 200)
     assert drawn.getpixel((200, 60)) == colour_of(1)
     assert drawn.getpixel((390, 190)) == GREY
@@ -109,8 +111,8 @@ def test_a_picture_in_the_same_folder_is_never_written_over(tmp_path: Path) -> N
     path = grey(tmp_path)
     drawn = Image.new("RGB", (4, 4))
     assert Path(save_drawn(str(tmp_path), "grey", path, drawn)).name == "grey_result.png"
-    with Image.open(path) as kept:
-        assert kept.size == (800, 400)
+    with Image.open(path) as image:
+        assert image.size == (800, 400)
     assert Path(save_drawn(str(tmp_path / "new"), "grey", path, drawn)).name == "grey.png"
 
 
@@ -139,10 +141,10 @@ def test_objects_are_listed_and_drawn_for_one_picture_and_for_many(tmp_path: Pat
     request = PictureRequest(
         image=path, labels=str(tmp_path / "labels.txt"), save_pictures=str(tmp_path / "drawn")
     )
-    report, found = run_one(detector(), request)
+    report, single = run_one(detector(), request)
     files = PictureFiles([path], None, str(tmp_path / "all"))
     many = PictureRun(detector(), request, sink=Sink(files)).run([path])
-    for findings in (found, many.pictures[0].findings):
+    for findings in (single, many.pictures[0].findings):
         assert findings is not None
         (cow,) = findings.detections
         assert (cow.label, cow.left, cow.right, cow.bottom) == ("cow", 400, 800, 400)

@@ -78,5 +78,5 @@ def test_a_pattern_may_begin_where_we_are(
     folder: Path, pattern: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
-    (found,) = find_pictures([pattern])
-    assert found == ("./in/c.bmp" if pattern.startswith("./") else "in/c.bmp")
+    (path,) = find_pictures([pattern])
+    assert path == ("./in/c.bmp" if pattern.startswith("./") else "in/c.bmp")

@@ -66,7 +66,7 @@ def test_what_is_kept_does_not_grow_with_the_pictures(tmp_path: Path) -> None:
         if num_stored % 40 == 0:
             alive = gc.get_objects()
             for kind in KEPT:
-                most[kind] = max(most[kind], sum(type(one) is kind for one in alive))
+                most[kind] = max(most[kind], sum(type(member) is kind for member in alive))
 
     report = PictureRun(relu(), PictureRequest(image=paths[0]), sink=Sink(store=count)).run(paths)
     assert num_stored == COUNT
@@ -83,13 +83,13 @@ def test_no_more_is_read_than_a_few_pictures_ahead() -> None:
         begun.append(number)
         return number
 
-    taken = in_order(make, range(100), num_threads=3, ahead=5)
-    assert [next(taken) for _ in range(10)] == list(range(10))
+    items = in_order(make, range(100), num_threads=3, ahead=5)
+    assert [next(items) for _ in range(10)] == list(range(10))
     deadline = time.monotonic() + 10
     while len(begun) < 15 and time.monotonic() < deadline:
         time.sleep(0.001)
     assert len(begun) == 15  # ten that were taken, and five that wait
-    taken.close()
+    items.close()
     assert len(begun) == 15
 
 
@@ -113,25 +113,25 @@ def test_an_error_is_raised_at_its_item_and_what_waits_is_left() -> None:
             raise ValueError("the fourth")
         return number
 
-    taken = in_order(make, range(1000), num_threads=2, ahead=3)
-    assert [next(taken) for _ in range(4)] == [0, 1, 2, 3]
+    items = in_order(make, range(1000), num_threads=2, ahead=3)
+    assert [next(items) for _ in range(4)] == [0, 1, 2, 3]
     with pytest.raises(ValueError, match="the fourth"):
-        next(taken)
+        next(items)
 
 
 @pytest.fixture
 def callers(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """Names of the threads that run models, on a machine of two processors."""
-    found: set[str] = set()
+    names: set[str] = set()
     run = Model.run
 
     def watched(model: Model, *arguments: object, **named: object) -> object:
-        found.add(threading.current_thread().name.partition("_")[0])
+        names.add(threading.current_thread().name.partition("_")[0])
         return run(model, *arguments, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Model, "run", watched)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1}, raising=False)
-    return found
+    return names
 
 
 def test_who_reads_a_picture_runs_it_too(tmp_path: Path, callers: set[str]) -> None:
@@ -196,27 +196,27 @@ def test_a_document_has_all_pictures_and_the_rate(
     make_pictures(tmp_path / "pictures", 120)
     assert main(["pictures", MODEL, str(tmp_path / "pictures"), "--json"]) == 0
     text = capsys.readouterr().out
-    found = json.loads(text)
-    assert [Path(one["file"]).stem for one in found["pictures"]] == [
+    document = json.loads(text)
+    assert [Path(picture["file"]).stem for picture in document["pictures"]] == [
         f"{number:04}" for number in range(120)
     ]
-    assert found["pictures_per_s"] == pytest.approx(120 / found["duration_s"])
-    assert text == json.dumps(found, indent=2) + "\n"
-    assert list(found)[:3] == ["model", "pictures", "input"]
+    assert document["pictures_per_s"] == pytest.approx(120 / document["duration_s"])
+    assert text == json.dumps(document, indent=2) + "\n"
+    assert list(document)[:3] == ["model", "pictures", "input"]
 
 
 def test_of_results_between_both_ends_the_first_with_an_error_are_kept() -> None:
     shown = ShownResults(2)
     for number in range(20):
         shown.add(PictureResult(str(number), error="damaged" if number % 3 == 0 else ""))
-    assert [one.file for one in (*shown.first, *shown.last)] == ["0", "1", "18", "19"]
-    assert [one.file for one in shown.unusable] == ["3", "6"]
+    assert [picture.file for picture in (*shown.first, *shown.last)] == ["0", "1", "18", "19"]
+    assert [picture.file for picture in shown.unusable] == ["3", "6"]
     assert shown.count == 20
 
 
 def test_names_are_all_different_however_often_one_comes() -> None:
-    given = ["a/x.png", "b/x.png", "c/X.jpg", "x_1.png", "d/x.png"]
-    assert [*picture_names(given).values()] == ["x", "x_1", "X_2", "x_1_1", "x_3"]
+    paths = ["a/x.png", "b/x.png", "c/X.jpg", "x_1.png", "d/x.png"]
+    assert [*picture_names(paths).values()] == ["x", "x_1", "X_2", "x_1_1", "x_3"]
 
 
 class Terminal(io.StringIO):
@@ -237,8 +237,8 @@ def lines_of(stream: io.StringIO, total: int, seconds: float, done: int = 0) -> 
 
 
 def test_a_log_gets_a_line_now_and_then() -> None:
-    found = lines_of(io.StringIO(), 10_000, 1 / 256)
-    assert found == [
+    lines = lines_of(io.StringIO(), 10_000, 1 / 256)
+    assert lines == [
         "armpy: 2,560 of 10,000 pictures (26%), 256.0 pictures/s, 29 s left",
         "armpy: 5,120 of 10,000 pictures (51%), 256.0 pictures/s, 19 s left",
         "armpy: 7,680 of 10,000 pictures (77%), 256.0 pictures/s, 9 s left",

@@ -54,8 +54,8 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
 
 def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
     _, out, _ = run(capsys, *arguments, "--json")
-    found: dict[str, Any] = json.loads(out)
-    return found
+    content: dict[str, Any] = json.loads(out)
+    return content
 
 
 def test_a_damaged_picture_is_reported_in_its_row_and_the_others_go_on(
@@ -95,10 +95,10 @@ def test_a_file_of_labels_names_the_pictures_and_gives_the_accuracy(
         shutil.copy(DIGITS / "pictures" / f"{name}.png", tmp_path)
     lines = [f"{name}.png,{NAMES[0] if name == 'nine' else name}" for name in NAMES]
     (tmp_path / "truth.csv").write_text("\n".join(lines))
-    found = document(capsys, "--truth", str(tmp_path / "truth.csv"))
-    accuracy = found["accuracy"]
+    result = document(capsys, "--truth", str(tmp_path / "truth.csv"))
+    accuracy = result["accuracy"]
     assert (accuracy["pictures"], accuracy["top1"], accuracy["top1_share"]) == (10, 9, 0.9)
-    assert [p["is_right"] for p in found["pictures"]] == [True] * 9 + [False]
+    assert [p["is_right"] for p in result["pictures"]] == [True] * 9 + [False]
     wrong = [c for c in accuracy["confusion"] if c["truth"] != c["predicted"]]
     assert [(c["truth"], c["predicted"], c["count"]) for c in wrong] == [("zero", "nine", 1)]
 
@@ -135,9 +135,9 @@ def test_results_are_written_as_lines_and_as_arrays(
     lines, arrays = folders / "results.jsonl", folders / "results.npz"
     for path in (lines, arrays):
         run(capsys, str(folders), "--output", str(path))
-    found = [json.loads(line) for line in lines.read_text().splitlines()]
-    assert [bool(one["error"]) for one in found] == [True, False, False, False]
-    assert found[1]["outputs"][0]["classes"][0]["label"] == "seven"
+    rows = [json.loads(line) for line in lines.read_text().splitlines()]
+    assert [bool(row["error"]) for row in rows] == [True, False, False, False]
+    assert rows[1]["outputs"][0]["classes"][0]["label"] == "seven"
     with np.load(arrays) as archive:
         assert [Path(file).stem for file in archive["files"]] == ["seven", "eight", "three"]
         scores = archive["StatefulPartitionedCall_1_0"]
@@ -297,8 +297,8 @@ def test_several_pictures_are_run_one_by_one(
         assert int(stored.argmax()) == digit
     assert main(["pictures", MODEL, "--json", *options]) == 0
     document = json.loads(capsys.readouterr().out)
-    found = [one["outputs"][0]["classes"][0]["label"] for one in document["pictures"]]
-    assert found == ["seven", "three"]
+    labels = [picture["outputs"][0]["classes"][0]["label"] for picture in document["pictures"]]
+    assert labels == ["seven", "three"]
     assert sum(document["placement"]["layers_by_backend"].values()) == 10
 
 

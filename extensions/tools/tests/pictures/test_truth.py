@@ -62,8 +62,8 @@ def test_pictures_lie_beside_the_file_of_truths(tmp_path: Path) -> None:
 
 def test_a_picture_is_found_by_its_path_its_name_or_its_stem() -> None:
     truths = Truths("t.csv", (("x/a.png", "1"), ("y/a.png", "2"), ("b", "3"), ("z/c.png", "4")))
-    given = ["x/a.png", "y/a.png", "other/a.png", "other/b.jpg", "c.png", "d.png"]
-    assert truths.labels_of(given) == ["1", "2", "", "3", "4", ""]
+    paths = ["x/a.png", "y/a.png", "other/a.png", "other/b.jpg", "c.png", "d.png"]
+    assert truths.labels_of(paths) == ["1", "2", "", "3", "4", ""]
 
 
 def test_folders_are_classes() -> None:
@@ -72,8 +72,8 @@ def test_folders_are_classes() -> None:
 
 def test_a_class_is_found_by_any_of_its_names_or_its_index() -> None:
     classes = Classes(ANIMALS, 4, "t.csv")
-    found = [classes.index(text) for text in ("Tabby Cat", "egyptian_cat", "crane", "bird", "0")]
-    assert found == [0, 1, 3, 2, 0]
+    indexes = [classes.index(text) for text in ("Tabby Cat", "egyptian_cat", "crane", "bird", "0")]
+    assert indexes == [0, 1, 3, 2, 0]
     assert Classes(None, 4, "t.csv").index("2") == 2
 
 
@@ -101,10 +101,10 @@ def test_accuracy_counts_what_is_known() -> None:
     answers = AnswerCounter()
     for judgement in judged:
         answers.add(judgement)
-    found = answers.accuracy(Classes(ANIMALS, 4, "t.csv"))
-    assert (found.pictures, found.top1, found.top5, found.without_truth) == (4, 2, 3, 1)
-    assert (found.top1_share, found.top5_share) == (0.5, 0.75)
-    assert [(c.truth, c.predicted, c.count) for c in found.confusion] == [
+    accuracy = answers.accuracy(Classes(ANIMALS, 4, "t.csv"))
+    assert (accuracy.pictures, accuracy.top1, accuracy.top5, accuracy.without_truth) == (4, 2, 3, 1)
+    assert (accuracy.top1_share, accuracy.top5_share) == (0.5, 0.75)
+    assert [(c.truth, c.predicted, c.count) for c in accuracy.confusion] == [
         ("tabby, tabby cat", "tabby, tabby cat", 2),
         ("tabby, tabby cat", "Egyptian cat", 1),
         ("crane, bird", "Egyptian cat", 1),

@@ -36,21 +36,21 @@ def choices(
 def test_each_backend_is_a_candidate_with_all_it_takes_and_the_others_with_the_rest() -> None:
     backends = [FakeBackend("A"), FakeBackend("B", {ElementwiseBinary}), FakeBackend("C", ())]
     graph = diamond()
-    found = Candidates(graph, choices(backends), backends, Flat(A=5, B=4, C=1))
-    assert [(one.name, [*one.backends.values()]) for one in found.all] == [
+    candidates = Candidates(graph, choices(backends), backends, Flat(A=5, B=4, C=1))
+    assert [(candidate.name, [*candidate.backends.values()]) for candidate in candidates.all] == [
         ("A", ["A"] * 4),
         ("B", ["A", "B", "B", "B"]),  # and not C, which takes nothing
     ]
-    assert [one.cost for one in found.all] == [22, 20]
-    found.add_mixtures([Flat(A=5, B=4), Flat(A=5, B=40)])  # which are those two again
-    assert len(found.all) == 2
+    assert [candidate.cost for candidate in candidates.all] == [22, 20]
+    candidates.add_mixtures([Flat(A=5, B=4), Flat(A=5, B=40)])  # which are those two again
+    assert len(candidates.all) == 2
 
 
 def test_the_cheapest_candidate_is_chosen_and_all_others_are_reported() -> None:
     backends = [FakeBackend("A"), FakeBackend("B")]
     graph = chain()
-    taken = choices_of(graph, SupportOracle(backends), {})
-    candidates = Candidates(graph, taken, backends, Flat(A=5, B=4))
+    takers = choices_of(graph, SupportOracle(backends), {})
+    candidates = Candidates(graph, takers, backends, Flat(A=5, B=4))
     decision = estimated(candidates.all)
     assert decision.backends == {0: "B", 1: "B", 2: "B"}
     assert [(a.name, a.estimated_us, a.is_chosen) for a in decision.alternatives] == [
@@ -62,16 +62,16 @@ def test_the_cheapest_candidate_is_chosen_and_all_others_are_reported() -> None:
 def test_of_equal_candidates_the_one_of_the_more_preferred_backend_is_chosen() -> None:
     backends = [FakeBackend("A"), FakeBackend("B")]
     graph = chain()
-    taken = choices_of(graph, SupportOracle(backends), {})
-    candidates = Candidates(graph, taken, backends, Flat(A=5, B=5))
+    takers = choices_of(graph, SupportOracle(backends), {})
+    candidates = Candidates(graph, takers, backends, Flat(A=5, B=5))
     assert set(estimated(candidates.all).backends.values()) == {"A"}
 
 
 def test_a_decision_that_is_kept_is_the_same_when_it_is_read() -> None:
     backends = [FakeBackend("A"), FakeBackend("B")]
     graph = chain()
-    taken = choices_of(graph, SupportOracle(backends), {})
-    made = estimated(Candidates(graph, taken, backends, Flat(A=5, B=4)).all)
-    read = decision_from(decision_json(made))
-    assert (read.backends, read.alternatives) == (made.backends, made.alternatives)
+    takers = choices_of(graph, SupportOracle(backends), {})
+    decision = estimated(Candidates(graph, takers, backends, Flat(A=5, B=4)).all)
+    read = decision_from(decision_json(decision))
+    assert (read.backends, read.alternatives) == (decision.backends, decision.alternatives)
     assert read.basis == "remembered"

@@ -95,18 +95,18 @@ def test_no_placement_of_a_small_graph_costs_less(seed: int, scale: float) -> No
     choices = {
         layer.id: sorted(numbers.sample(PLACES, numbers.randint(1, 3))) for layer in graph.layers
     }
-    found = partition(graph, choices, table)
-    assert found.is_cheapest
-    assert found.cost == pytest.approx(least_by_trying_all(graph, choices, table))
-    assert found.cost == pytest.approx(cost_of(graph, found.backends, table))
-    assert all(found.backends[layer.id] in choices[layer.id] for layer in graph.layers)
+    result = partition(graph, choices, table)
+    assert result.is_cheapest
+    assert result.cost == pytest.approx(least_by_trying_all(graph, choices, table))
+    assert result.cost == pytest.approx(cost_of(graph, result.backends, table))
+    assert all(result.backends[layer.id] in choices[layer.id] for layer in graph.layers)
 
 
 def test_a_long_chain_is_placed_exactly() -> None:
     numbers, graph = random.Random(1), chain(200)
     table = random_table(numbers, graph, 5.0)
-    found = partition(graph, everywhere(graph, *BACKENDS), table, width=12)
-    assert found.is_cheapest
+    result = partition(graph, everywhere(graph, *BACKENDS), table, width=12)
+    assert result.is_cheapest
     # Viterbi's algorithm, the other way round: what each place costs from here to the end.
     names = [value.name for layer in graph.layers for value in layer.outputs]
     ahead = {b: table.crossing(graph.outputs[0], b, HOST) for b in BACKENDS}
@@ -119,7 +119,7 @@ def test_a_long_chain_is_placed_exactly() -> None:
             )
             for source in (*BACKENDS, HOST)
         }
-    assert found.cost == pytest.approx(ahead[HOST])
+    assert result.cost == pytest.approx(ahead[HOST])
 
 
 def test_a_device_that_is_better_at_one_layer_does_not_get_it_if_copies_cost_more() -> None:
@@ -135,24 +135,24 @@ def test_a_tensor_is_handed_to_a_backend_once_however_many_layers_read_it() -> N
     graph = diamond()
     layers = {(layer.name, b): 0.0 for layer in graph.layers for b in "AB"}
     costs = layers | {(n, "A"): 9.0 for n in ("left", "right", "bottom")} | {("top", "B"): 20.0}
-    found = partition(graph, everywhere(graph, "A", "B"), Table(costs, 1.0))
-    assert [*found.backends.values()] == ["A", "B", "B", "B"]
-    assert found.cost == 3.0  # the input to A, one tensor to B, the output to the caller
+    result = partition(graph, everywhere(graph, "A", "B"), Table(costs, 1.0))
+    assert [*result.backends.values()] == ["A", "B", "B", "B"]
+    assert result.cost == 3.0  # the input to A, one tensor to B, the output to the caller
 
 
 def test_of_equal_placements_that_of_preferred_backends_is_taken() -> None:
     graph = diamond()
     table = Table({(layer.name, b): 1.0 for layer in graph.layers for b in "AB"}, 1.0)
     for order in (("A", "B"), ("B", "A")):
-        found = partition(graph, everywhere(graph, *order), table)
-        assert set(found.backends.values()) == {order[0]}
+        result = partition(graph, everywhere(graph, *order), table)
+        assert set(result.backends.values()) == {order[0]}
 
 
 def test_only_who_takes_a_layer_gets_it() -> None:
     graph = chain(3)
     table = Table({(f"add_{i}", b): 1.0 + (b == "A") for i in range(3) for b in "AB"})
-    found = partition(graph, {0: ["B"], 1: ["A"], 2: ["A", "B"]}, table)
-    assert [*found.backends.values()] == ["B", "A", "B"]
+    result = partition(graph, {0: ["B"], 1: ["A"], 2: ["A", "B"]}, table)
+    assert [*result.backends.values()] == ["B", "A", "B"]
 
 
 @pytest.mark.slow
@@ -177,5 +177,5 @@ def test_the_same_question_has_the_same_answer() -> None:
 
 
 def test_a_graph_without_layers_costs_nothing() -> None:
-    found = partition(Graph((), (), (), ()), {}, Table({}))
-    assert (found.backends, found.cost, found.is_cheapest) == ({}, 0.0, True)
+    result = partition(Graph((), (), (), ()), {}, Table({}))
+    assert (result.backends, result.cost, result.is_cheapest) == ({}, 0.0, True)

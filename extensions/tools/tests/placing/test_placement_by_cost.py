@@ -132,13 +132,15 @@ def test_the_fastest_is_found_by_running_whatever_devices_say_of_themselves() ->
         placement = placement_of(runtime, chain())
     assert placement.layers_by_backend.keys().isdisjoint({"Boaster"})
     assert placement.basis == "measured"
-    by_name = {one.name: one for one in placement.alternatives}
+    by_name = {alternative.name: alternative for alternative in placement.alternatives}
     assert by_name["Boaster"].estimated_us < by_name["Modest"].estimated_us
     assert by_name["Boaster"].measured_us is not None
     assert by_name["Boaster"].measured_us > 30_000  # three layers of 10 ms
-    assert [one.is_chosen for one in placement.alternatives].count(True) == 1
+    assert [alternative.is_chosen for alternative in placement.alternatives].count(True) == 1
     assert placement.alternatives[0].measured_us == min(
-        one.measured_us for one in placement.alternatives if one.measured_us is not None
+        alternative.measured_us
+        for alternative in placement.alternatives
+        if alternative.measured_us is not None
     )
 
 
@@ -221,7 +223,7 @@ def test_a_failing_candidate_is_reported_and_never_chosen() -> None:
     with runtime_of(bad, device("Good", 0.9, 1.0), preference="fastest") as runtime:
         placement = placement_of(runtime, chain())
     assert "Bad" not in placement.layers_by_backend
-    (failed,) = [one for one in placement.alternatives if one.failure]
+    (failed,) = [alternative for alternative in placement.alternatives if alternative.failure]
     assert (failed.name, failed.measured_us) == ("Bad", None)
     assert "it is too hot" in failed.failure
 
@@ -234,7 +236,7 @@ def test_a_candidate_that_hangs_is_left_out(monkeypatch: pytest.MonkeyPatch) -> 
         placement = placement_of(runtime, chain())
         goes_on.set()
     assert "Hanging" not in placement.layers_by_backend
-    (failed,) = [one for one in placement.alternatives if one.failure]
+    (failed,) = [alternative for alternative in placement.alternatives if alternative.failure]
     assert failed.name == "Hanging"
 
 
@@ -243,7 +245,7 @@ def test_the_report_says_what_alternatives_would_have_cost_as_text_and_json() ->
     with runtime_of(*devices, preference="least_power") as runtime:
         placement = placement_of(runtime, chain())
     assert placement.alternatives[0].name == "Cool"
-    costs = [one.estimated_us for one in placement.alternatives]
+    costs = [alternative.estimated_us for alternative in placement.alternatives]
     assert costs == sorted(costs)
     first, *lines = placement.describe_alternatives().splitlines()
     assert first == "least_power, estimated:"
@@ -293,12 +295,12 @@ def test_networks_for_other_shapes_are_questions_of_their_own() -> None:
     devices = slow("First", 0.002), device("Second", 0.9, 1.0)
     with runtime_of(*devices, preference="fastest") as runtime:
         network = runtime.get_network(runtime.load_network(chain(2, (None,))))
-        found = []
+        bases = []
         for size in (3, 5, 3):
             network.run([np.ones(size, np.float32)])
             assert network.placement is not None
-            found.append(network.placement.basis)
-    assert found == ["measured", "measured", "measured"]  # the third is the first one's plan
+            bases.append(network.placement.basis)
+    assert bases == ["measured", "measured", "measured"]  # the third is the first one's plan
 
 
 def test_graphs_that_control_flow_runs_go_by_the_figures() -> None:
@@ -313,8 +315,8 @@ def test_graphs_that_control_flow_runs_go_by_the_figures() -> None:
     with runtime_of(*devices, preference="fastest", backends=["First", "Second"]) as runtime:
         network = runtime.get_network(runtime.load_network(net.build()))
         for which, expected in ((True, X + 1), (False, X * 2)):
-            (made,) = network.run([np.array([which]), X])
-            np.testing.assert_array_equal(made, expected)
+            (output,) = network.run([np.array([which]), X])
+            np.testing.assert_array_equal(output, expected)
         placement = network.placement
     assert placement is not None
     inner = {layer.backend for layer in placement.layers if layer.inside}
@@ -338,13 +340,15 @@ def test_one_network_may_have_a_preference_of_its_own_and_so_may_optimize() -> N
 def test_a_network_optimised_for_speed_keeps_its_placement_when_it_is_saved(tmp_path: Path) -> None:
     devices = slow("First", 0.002), device("Second", 0.9, 1.0)
     with runtime_of(*devices) as runtime:
-        made = armpy.optimize(chain(), runtime, OptimizerOptions(preference=Preference.FASTEST))
-        made.save(tmp_path / "network.armpy")
+        optimized = armpy.optimize(
+            chain(), runtime, OptimizerOptions(preference=Preference.FASTEST)
+        )
+        optimized.save(tmp_path / "network.armpy")
         read = armpy.OptimizedNetwork.load(tmp_path / "network.armpy")
-        assert read.placement == made.placement
+        assert read.placement == optimized.placement
         placement = runtime.get_network(runtime.load_network(read)).placement
     assert placement is not None
-    assert placement.layers_by_backend == made.placement.layers_by_backend != {"First": 3}
+    assert placement.layers_by_backend == optimized.placement.layers_by_backend != {"First": 3}
 
 
 def test_a_preference_that_is_none_is_refused() -> None:
@@ -373,5 +377,5 @@ def test_a_backend_that_fails_later_loses_its_layers_by_the_figures() -> None:
         assert network.placement is not None
         assert "Second" not in network.placement.layers_by_backend
         is_broken = True
-        (made,) = network.run([X])
-        np.testing.assert_array_equal(made, X + 3)
+        (output,) = network.run([X])
+        np.testing.assert_array_equal(output, X + 3)

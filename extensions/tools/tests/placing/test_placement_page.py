@@ -15,7 +15,7 @@ TEXT = " ".join(PAGE.read_text(encoding="utf-8").split())
 
 def test_the_page_lists_every_preference() -> None:
     rows = re.findall(r"^\| `(\w+)` \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    assert rows == [one.value for one in Preference]
+    assert rows == [preference.value for preference in Preference]
 
 
 def test_the_pages_numbers_are_those_of_the_code() -> None:

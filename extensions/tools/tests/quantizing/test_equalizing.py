@@ -35,7 +35,7 @@ def run(graph: Graph, array: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]
 
 def spread(graph: Graph, name: str) -> float:
     """Greatest by least range of the output channels of a layer's weights."""
-    layer = next(one for one in graph.layers if one.name == name)
+    layer = next(candidate for candidate in graph.layers if candidate.name == name)
     weights = layer.constant("weights")
     assert weights is not None
     ranges = np.abs(weights).max(axis=(1, 2, 3))
@@ -45,9 +45,9 @@ def spread(graph: Graph, name: str) -> float:
 def test_results_stay_and_ranges_become_alike() -> None:
     graph = chain(FusedActivation.RELU)
     image = GENERATOR.normal(0, 1, (1, 6, 6, 3)).astype(np.float32)
-    made = equalized(graph)
-    np.testing.assert_allclose(run(made, image), run(graph, image), rtol=1e-3, atol=1e-3)
-    assert spread(made, "first") < 0.1 * spread(graph, "first")
+    equal = equalized(graph)
+    np.testing.assert_allclose(run(equal, image), run(graph, image), rtol=1e-3, atol=1e-3)
+    assert spread(equal, "first") < 0.1 * spread(graph, "first")
 
 
 def test_a_clamp_at_six_is_left_alone() -> None:

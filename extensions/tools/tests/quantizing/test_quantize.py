@@ -31,12 +31,12 @@ def cpu() -> Runtime:
 
 
 def layer(graph: Graph, name: str) -> Layer:
-    return next(one for one in graph.layers if one.name == name)
+    return next(candidate for candidate in graph.layers if candidate.name == name)
 
 
 def test_every_layer_becomes_integers_and_the_edges_stay_float(made: QuantizedModel) -> None:
     assert made.report.kept_float == ()
-    kinds = [one.operation.name for one in made.graph.layers]
+    kinds = [member.operation.name for member in made.graph.layers]
     assert kinds[0] == "Quantize"
     assert kinds[-1] == "Dequantize"
     assert kinds.count("Quantize") == 2  # of the input, and of the gate for the joined tensor
@@ -89,29 +89,29 @@ def test_it_is_as_accurate_as_eight_bits_can_be(made: QuantizedModel) -> None:
     assert output.num_rows == 12
     assert output.top1_agreement == 1.0
     assert output.max_error < 0.02
-    by_layer = {one.layer: one for one in made.report.layers}
+    by_layer = {accuracy.layer: accuracy for accuracy in made.report.layers}
     # 8 bits over a range give about 6 * 8 - some for the shape of the distribution.
     assert by_layer["first"].sqnr_db > 30
-    assert all(one.sqnr_db > 25 for one in made.report.layers)
+    assert all(accuracy.sqnr_db > 25 for accuracy in made.report.layers)
 
 
 def test_the_report_says_what_a_model_run_by_hand_says(made: QuantizedModel) -> None:
     samples = images(12)
     with Model(image_network(), cpu()) as before, made.load(cpu()) as after:
-        pairs = [(before(one["image"]), after(one["image"])) for one in samples]
-    right, given = (np.concatenate(list(side)) for side in zip(*pairs, strict=True))
-    noise = ((right - given).astype(np.float64) ** 2).sum()
+        pairs = [(before(sample["image"]), after(sample["image"])) for sample in samples]
+    right, actual = (np.concatenate(list(side)) for side in zip(*pairs, strict=True))
+    noise = ((right - actual).astype(np.float64) ** 2).sum()
     expected = 10 * np.log10((right.astype(np.float64) ** 2).sum() / noise)
     assert made.report.outputs[0].sqnr_db == pytest.approx(expected, abs=0.05)
 
 
 def test_named_layers_stay_float_and_are_reported() -> None:
     options = QuantizeOptions(keep_float=("second",))
-    found = quantize(image_network(), images(4), options=options, backends=CPU)
-    assert [(one.layer, one.reason) for one in found.report.kept_float] == [
+    quantized = quantize(image_network(), images(4), options=options, backends=CPU)
+    assert [(refused.layer, refused.reason) for refused in quantized.report.kept_float] == [
         ("second", "asked to stay float")
     ]
-    second = layer(found.graph, "second")
+    second = layer(quantized.graph, "second")
     assert second.output.info.data_type is FLOATS
     assert second["weights"].info.data_type is FLOATS
 
@@ -123,34 +123,34 @@ def test_a_layer_without_an_integer_form_stays_float_between_conversions() -> No
     wave = net.add(ops.ElementwiseUnary(ops.UnaryOperation.SIN), doubled, name="wave")
     net.output("y", net.add(ops.ElementwiseBinary(), wave, wave, name="again"))
     rows = {"x": np.linspace(-1, 1, 40, dtype=np.float32).reshape(10, 4)}
-    found = quantize(net, rows, backends=CPU)
-    assert [(one.layer, one.reason) for one in found.report.kept_float] == [
+    quantized = quantize(net, rows, backends=CPU)
+    assert [(refused.layer, refused.reason) for refused in quantized.report.kept_float] == [
         ("wave", "has no integer form")
     ]
-    assert [one.operation.name for one in found.graph.layers] == [
+    assert [member.operation.name for member in quantized.graph.layers] == [
         *("Quantize", "ElementwiseBinary", "Dequantize", "ElementwiseUnary"),
         *("Quantize", "ElementwiseBinary", "Dequantize"),
     ]
-    assert found.report.num_samples == 10
+    assert quantized.report.num_samples == 10
 
 
 @pytest.mark.parametrize(
     ("io", "data_type"), [("int8", DataType.QASYMM_S8), ("uint8", DataType.QASYMM_U8)]
 )
 def test_inputs_and_outputs_can_be_integers(io: str, data_type: DataType) -> None:
-    found = quantize(image_network(), images(4), options=QuantizeOptions(io=io), backends=CPU)
-    assert found.graph.inputs[0].info.data_type is data_type
-    assert found.graph.outputs[0].info.data_type is data_type
-    assert found.report.outputs[0].max_error < 0.02
+    quantized = quantize(image_network(), images(4), options=QuantizeOptions(io=io), backends=CPU)
+    assert quantized.graph.inputs[0].info.data_type is data_type
+    assert quantized.graph.outputs[0].info.data_type is data_type
+    assert quantized.report.outputs[0].max_error < 0.02
 
 
 def test_sixteen_bits_are_more_accurate_than_eight(made: QuantizedModel) -> None:
     options = QuantizeOptions(scheme="int16x8")
-    found = quantize(image_network(), images(12), options=options, backends=CPU)
-    first = layer(found.graph, "first")
+    quantized = quantize(image_network(), images(12), options=options, backends=CPU)
+    first = layer(quantized.graph, "first")
     assert first.output.info.data_type is DataType.QSYMM_S16
     assert first["bias"].info.data_type is DataType.SIGNED64
-    assert found.report.outputs[0].sqnr_db > made.report.outputs[0].sqnr_db
+    assert quantized.report.outputs[0].sqnr_db > made.report.outputs[0].sqnr_db
 
 
 def test_correcting_biases_takes_the_mean_error_off() -> None:
@@ -164,8 +164,8 @@ def test_correcting_biases_takes_the_mean_error_off() -> None:
     errors = {}
     for corrects in (False, True):
         options = QuantizeOptions(correct_bias=corrects)
-        found = quantize(net, rows, options=options, backends=CPU, judge_limit=64)
-        errors[corrects] = found.report.outputs[0].mean_error
+        quantized = quantize(net, rows, options=options, backends=CPU, judge_limit=64)
+        errors[corrects] = quantized.report.outputs[0].mean_error
     assert errors[True] < 0.8 * errors[False]
 
 
@@ -220,11 +220,11 @@ def test_weights_that_are_stored_small_are_quantised_as_what_they_stand_for() ->
     )
     net.output("y", net.add(ops.FullyConnected(), x, weights, name="dense"))
     rows = {"x": np.random.default_rng(0).normal(0, 1, (20, 4)).astype(np.float32)}
-    found = quantize(net, rows, backends=CPU)
-    made = layer(found.graph, "dense")["weights"].info.quantization
-    assert made is not None
-    np.testing.assert_allclose(made.scales, [2 / 127, 2 / 127], rtol=1e-6)
-    assert found.report.outputs[0].sqnr_db > 30
+    quantized = quantize(net, rows, backends=CPU)
+    quantization = layer(quantized.graph, "dense")["weights"].info.quantization
+    assert quantization is not None
+    np.testing.assert_allclose(quantization.scales, [2 / 127, 2 / 127], rtol=1e-6)
+    assert quantized.report.outputs[0].sqnr_db > 30
 
 
 def test_a_lookup_in_a_constant_gives_integers() -> None:
@@ -233,6 +233,6 @@ def test_a_lookup_in_a_constant_gives_integers() -> None:
     table = net.constant(np.linspace(-1, 1, 20, dtype=np.float32).reshape(10, 2))
     rows = net.add(ops.Gather(0), table, x, name="rows")
     net.output("y", net.add(ops.ElementwiseBinary(), rows, rows, name="doubled"))
-    found = quantize(net, [{"x": np.array([0, 9, 4], np.int32)}], backends=CPU)
-    assert layer(found.graph, "rows").output.info.data_type is DataType.QASYMM_S8
-    assert found.report.outputs[0].max_error < 0.02
+    quantized = quantize(net, [{"x": np.array([0, 9, 4], np.int32)}], backends=CPU)
+    assert layer(quantized.graph, "rows").output.info.data_type is DataType.QASYMM_S8
+    assert quantized.report.outputs[0].max_error < 0.02

@@ -19,26 +19,26 @@ def with_outlier() -> np.ndarray:
 
 @pytest.mark.parametrize("method", ["percentile", "entropy"])
 def test_an_outlier_is_cut_off(method: str) -> None:
-    found, counts = histogram(with_outlier())
-    chosen = narrowed(found, counts, QuantizeOptions(method=method, percentile=99.9))
+    extent, counts = histogram(with_outlier())
+    chosen = narrowed(extent, counts, QuantizeOptions(method=method, percentile=99.9))
     assert chosen.high < 30
 
 
 @pytest.mark.parametrize("method", ["entropy", "mse"])
 def test_a_flat_distribution_keeps_its_range(method: str) -> None:
-    found, counts = histogram(np.linspace(-1, 1, 200_001))
-    chosen = narrowed(found, counts, QuantizeOptions(method=method))
+    extent, counts = histogram(np.linspace(-1, 1, 200_001))
+    chosen = narrowed(extent, counts, QuantizeOptions(method=method))
     assert chosen.high == pytest.approx(1, abs=0.03)
     assert chosen.low == pytest.approx(-1, abs=0.03)
 
 
 def test_the_least_squared_error_is_the_one_that_trying_finds() -> None:
     elements = np.random.default_rng(2).laplace(0, 1, 200_000)
-    found, counts = histogram(elements)
-    chosen = narrowed(found, counts, QuantizeOptions(method="mse"))
+    extent, counts = histogram(elements)
+    chosen = narrowed(extent, counts, QuantizeOptions(method="mse"))
 
     def error(share: float) -> float:
-        return error_of(Range(found.low * share, found.high * share))
+        return error_of(Range(extent.low * share, extent.high * share))
 
     def error_of(tried: Range) -> float:
         low, high = tried.low, tried.high
@@ -51,7 +51,7 @@ def test_the_least_squared_error_is_the_one_that_trying_finds() -> None:
 
 
 def test_a_percentile_counts_both_ends_and_spares_an_end_at_zero() -> None:
-    found, counts = histogram(np.linspace(0, 1, 100_001))
-    chosen = narrowed(found, counts, QuantizeOptions(method="percentile", percentile=90))
+    extent, counts = histogram(np.linspace(0, 1, 100_001))
+    chosen = narrowed(extent, counts, QuantizeOptions(method="percentile", percentile=90))
     assert chosen.low == 0
     assert chosen.high == pytest.approx(0.95, abs=0.002)

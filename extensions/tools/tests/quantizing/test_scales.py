@@ -25,12 +25,12 @@ def test_sixteen_bits_are_symmetric() -> None:
 
 @given(REALS, REALS)
 def test_zero_is_exact_and_the_range_is_held_to_half_a_step(one: float, other: float) -> None:
-    found = Range(min(one, other), max(one, other))
-    width = max(found.high, 0.0) - min(found.low, 0.0)
+    extent = Range(min(one, other), max(one, other))
+    width = max(extent.high, 0.0) - min(extent.low, 0.0)
     # A scale below float32's smallest normal number has too few bits to hold the range.
     assume(width == 0 or width / 255 >= np.finfo(np.float32).tiny)
-    scale = activation_scale(found, DataType.QASYMM_S8)
-    ends = np.array([found.low, 0.0, found.high])
+    scale = activation_scale(extent, DataType.QASYMM_S8)
+    ends = np.array([extent.low, 0.0, extent.high])
     held = scale.dequantize(stored(ends, scale, DataType.QASYMM_S8))
     assert held[1] == 0
     assert np.abs(held - ends).max() <= scale.scale * 1.01

@@ -29,41 +29,43 @@ def dense() -> Graph:
 def test_dynamic_weights_are_integers_beside_floats() -> None:
     options = QuantizeOptions(scheme="dynamic")
     samples = {"x": GENERATOR.normal(0, 1, (8, 32)).astype(np.float32)}
-    made = quantize(dense(), samples, options=options, backends=CPU)
-    weights = made.graph.layers[0]["weights"]
+    quantized = quantize(dense(), samples, options=options, backends=CPU)
+    weights = quantized.graph.layers[0]["weights"]
     assert weights.info.data_type is DataType.QSYMM_S8
     assert weights.info.scale == pytest.approx(np.abs(WEIGHTS).max() / 127)
-    assert made.graph.layers[0].output.info.data_type is FLOATS
-    assert [(one.layer, one.reason) for one in made.report.kept_float] == [
+    assert quantized.graph.layers[0].output.info.data_type is FLOATS
+    assert [(refused.layer, refused.reason) for refused in quantized.report.kept_float] == [
         ("small", "has fewer than 1024 weights")
     ]
-    assert 25 < made.report.outputs[0].sqnr_db < 60
+    assert 25 < quantized.report.outputs[0].sqnr_db < 60
 
 
 def test_schemes_of_weights_alone_need_no_data() -> None:
     for scheme in ("dynamic", "float16"):
-        made = quantize(dense(), options=QuantizeOptions(scheme=scheme), backends=CPU)
-        assert made.report.layers == ()
-        assert made.report.quantized_bytes < made.report.float_bytes
+        quantized = quantize(dense(), options=QuantizeOptions(scheme=scheme), backends=CPU)
+        assert quantized.report.layers == ()
+        assert quantized.report.quantized_bytes < quantized.report.float_bytes
 
 
 def test_half_weights_are_those_of_numpy_and_halve_a_tflite_file(tmp_path: Path) -> None:
-    made = quantize(dense(), options=QuantizeOptions(scheme="float16"), backends=CPU)
-    halved = [value for value in made.graph.values() if value.info.data_type is DataType.FLOAT16]
+    quantized = quantize(dense(), options=QuantizeOptions(scheme="float16"), backends=CPU)
+    halved = [
+        value for value in quantized.graph.values() if value.info.data_type is DataType.FLOAT16
+    ]
     assert len(halved) == 1
     assert halved[0].data is not None
     np.testing.assert_array_equal(halved[0].data, WEIGHTS.astype(np.float16))
-    size = made.save(tmp_path / "half.tflite")
+    size = quantized.save(tmp_path / "half.tflite")
     assert size < len(tflite_bytes(dense())) - WEIGHTS.nbytes // 2 + 512
     x = np.ones((1, 32), np.float32)
     with armpy.load(tmp_path / "half.tflite", backends=CPU) as model:
-        (found,) = model.run({"x": x}).values()
+        (output,) = model.run({"x": x}).values()
     expected = WEIGHTS.astype(np.float16).astype(np.float32).sum(axis=1)
     few = WEIGHTS[:4, :4].repeat(16, axis=1)
-    np.testing.assert_allclose(found[0], few @ expected, rtol=1e-4)
+    np.testing.assert_allclose(output[0], few @ expected, rtol=1e-4)
 
 
 def test_a_named_layer_keeps_its_weights() -> None:
     options = QuantizeOptions(scheme="dynamic", keep_float=("dense",))
-    made = quantize(dense(), options=options, backends=CPU)
-    assert made.graph.layers[0]["weights"].info.data_type is FLOATS
+    quantized = quantize(dense(), options=options, backends=CPU)
+    assert quantized.graph.layers[0]["weights"].info.data_type is FLOATS

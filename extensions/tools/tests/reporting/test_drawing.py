@@ -41,10 +41,10 @@ def texts(svg: ET.Element) -> list[str]:
 
 def test_every_layer_input_and_output_is_drawn_with_its_backend() -> None:
     svg = drawn(diamond())
-    found = texts(svg)
-    assert found.count("Activation") == 2
-    assert {"x", "left", "right", "sum", "Fast", "CpuRef", "FLOAT32 (2, 3)"} <= set(found)
-    assert found.count("(2, 3)") == 5
+    labels = texts(svg)
+    assert labels.count("Activation") == 2
+    assert {"x", "left", "right", "sum", "Fast", "CpuRef", "FLOAT32 (2, 3)"} <= set(labels)
+    assert labels.count("(2, 3)") == 5
     assert len([path for path in svg.iter(f"{SVG}path") if "marker-end" in path.attrib]) == 5
     colours = {rect.get("fill") for rect in svg.iter(f"{SVG}rect") if rect.get("rx")}
     assert len(colours) == 3

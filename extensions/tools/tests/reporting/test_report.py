@@ -138,20 +138,20 @@ def test_refusals_are_reported_with_their_reasons() -> None:
     backend = FakeBackend("Picky", operations=(ops.Softmax,))
     registry = registry_of(backend, ReferenceBackend())
     with profiled(DIGITS, registry=registry, backends=["Picky", "CpuRef"]) as model:
-        found = make_report(
+        report = make_report(
             ReportSubject(model, "digits", zeros(model), outline=outline()),
             num_runs=1,
             with_accuracy=False,
         ).sections
         assert model.placement is not None
         expected = {r.text for r in model.placement.refusals}
-    (table,) = parts_of(found, "Placement", Table)
+    (table,) = parts_of(report, "Placement", Table)
     assert isinstance(table, Table)
     assert expected
     assert {row[3] for row in table.rows} == expected
     assert {row[1] for row in table.rows} > {"CONV_2D"}
     assert {row[2] for row in table.rows} == {"Picky"}
-    (view,) = parts_of(found, "Graph", GraphView)
+    (view,) = parts_of(report, "Graph", GraphView)
     assert isinstance(view, GraphView)
     fact_names = [name for node in view.nodes for name, _ in node.facts]
     assert "refused by Picky" in fact_names
@@ -165,12 +165,14 @@ def adds_ten(operation: Operation, _: list[Array], outputs: list[Array]) -> None
 def test_a_wrong_layer_stands_out_by_itself_and_in_all_after_it() -> None:
     registry = registry_of(Tampering(adds_ten, None), ReferenceBackend())
     with profiled(DIGITS, registry=registry, backends=["Liar", "CpuRef"]) as model:
-        found = make_report(ReportSubject(model, "digits", zeros(model)), num_runs=1).sections
+        report_sections = make_report(
+            ReportSubject(model, "digits", zeros(model)), num_runs=1
+        ).sections
         layers = model.graph.layers
-    verdict = parts_of(found, "Accuracy", Text)[1]
+    verdict = parts_of(report_sections, "Accuracy", Text)[1]
     assert isinstance(verdict, Text)
     assert verdict.kind == "bad"
-    (chart,) = parts_of(found, "Accuracy", Lines)
+    (chart,) = parts_of(report_sections, "Accuracy", Lines)
     assert isinstance(chart, Lines)
     alone, together = (list(series.ys) for series in chart.series)
     wrong = [n for n, layer in enumerate(layers) if layer.operation.name == "FullyConnected"]
@@ -259,18 +261,18 @@ def test_fused_layers_share_their_time_with_the_others_named() -> None:
 
 
 def answers_of(sections: Sections) -> dict[str, Headline]:
-    (found,) = parts_of(sections, "Overview", Headlines)
-    assert isinstance(found, Headlines)
-    return {answer.question: answer for answer in found.headlines}
+    (headlines,) = parts_of(sections, "Overview", Headlines)
+    assert isinstance(headlines, Headlines)
+    return {answer.question: answer for answer in headlines.headlines}
 
 
 def test_the_first_screen_answers_four_questions(sections: Sections) -> None:
-    found = answers_of(sections)
-    assert list(found) == ["How fast?", "Where did it run?", "How big?", "How exact?"]
-    assert found["How fast?"].figures[0][1] == "median of 3 runs"
-    assert found["Where did it run?"].figures == [("CpuRef", "100 % of the time in layers")]
-    assert list(found["Where did it run?"].lines) == ["no layer fell back"]
-    assert found["How exact?"].figures[0][0] == "reference"
+    answers = answers_of(sections)
+    assert list(answers) == ["How fast?", "Where did it run?", "How big?", "How exact?"]
+    assert answers["How fast?"].figures[0][1] == "median of 3 runs"
+    assert answers["Where did it run?"].figures == [("CpuRef", "100 % of the time in layers")]
+    assert list(answers["Where did it run?"].lines) == ["no layer fell back"]
+    assert answers["How exact?"].figures[0][0] == "reference"
 
 
 def test_the_first_reason_of_a_fallback_is_on_the_first_screen() -> None:
@@ -278,13 +280,13 @@ def test_the_first_reason_of_a_fallback_is_on_the_first_screen() -> None:
     registry = registry_of(backend, ReferenceBackend())
     with profiled(DIGITS, registry=registry, backends=["Picky", "CpuRef"]) as model:
         subject = ReportSubject(model, "digits", zeros(model), outline=outline())
-        found = answers_of(make_report(subject, num_runs=1, with_accuracy=False).sections)
+        answers = answers_of(make_report(subject, num_runs=1, with_accuracy=False).sections)
         assert model.placement is not None
         first = model.placement.refusals[0].text
-    (line,) = found["Where did it run?"].lines
+    (line,) = answers["Where did it run?"].lines
     assert line.startswith("CONV_2D ")
     assert line.endswith(f" not on Picky: {first.rstrip('.')}")
-    assert found["How exact?"].figures[0][0] == "not measured"
+    assert answers["How exact?"].figures[0][0] == "not measured"
 
 
 def test_a_model_is_compared_with_the_float_model() -> None:
@@ -293,10 +295,10 @@ def test_a_model_is_compared_with_the_float_model() -> None:
             subject = ReportSubject(
                 model, "digits", zeros(model), float_model=same, float_name="float.tflite"
             )
-            found = make_report(subject, num_runs=1).sections
-        figures = answers_of(found)["How exact?"].figures
+            report_sections = make_report(subject, num_runs=1).sections
+        figures = answers_of(report_sections)["How exact?"].figures
         assert figures[0] == ("equal", "the outputs to float.tflite, number by number")
-        (table,) = parts_of(found, "Accuracy", Table)
+        (table,) = parts_of(report_sections, "Accuracy", Table)
         assert isinstance(table, Table)
         assert table.rows[0][0] == "none"
         net = Network()
@@ -327,8 +329,8 @@ def test_a_page_of_a_busy_machine_says_so(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(machine, "busy_seconds", lambda: next(busy))
     with profiled(DIGITS, backends=["CpuRef"]) as model:
         subject = ReportSubject(model, "digits", zeros(model))
-        found = make_report(subject, num_runs=1, with_accuracy=False).sections
-    (text,) = parts_of(found, "Overview", Text)
+        report_sections = make_report(subject, num_runs=1, with_accuracy=False).sections
+    (text,) = parts_of(report_sections, "Overview", Text)
     assert isinstance(text, Text)
     assert text.text.startswith("The machine was busy: other processes took ")
 

@@ -33,14 +33,14 @@ Floats = npt.NDArray[np.float32]
 
 def run(graph: Graph, array: Floats) -> Floats:
     with Model(graph, Runtime(RuntimeOptions(backends=CPU))) as model:
-        (found,) = model.run({model.inputs[0].name: array}).values()
-        return found
+        (output,) = model.run({model.inputs[0].name: array}).values()
+        return output
 
 
 def read_back(graph: Graph, array: Floats) -> Floats:
     with armpy.load(tflite_bytes(graph), backends=CPU) as model:
-        (found,) = model.run({model.inputs[0].name: array}).values()
-        return found
+        (output,) = model.run({model.inputs[0].name: array}).values()
+        return output
 
 
 def run_by_litert(content: bytes, array: Floats) -> Floats:
@@ -54,8 +54,8 @@ def run_by_litert(content: bytes, array: Floats) -> Floats:
     interpreter.allocate_tensors()
     interpreter.set_tensor(interpreter.get_input_details()[0]["index"], array)
     interpreter.invoke()
-    found: Floats = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
-    return found
+    output: Floats = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    return output
 
 
 IMAGE: Floats = np.asarray(images(1, seed=9)[0]["image"], np.float32)
@@ -64,10 +64,10 @@ IMAGE: Floats = np.asarray(images(1, seed=9)[0]["image"], np.float32)
 @pytest.mark.parametrize("scheme", ["int8", "int16x8"])
 def test_litert_computes_a_quantised_file_to_the_bit_as_armpy(scheme: str) -> None:
     options = QuantizeOptions(scheme=scheme)
-    made = quantize(image_network(), images(4), options=options, backends=CPU, judge_limit=0)
-    expected = run(made.graph, IMAGE)
-    np.testing.assert_array_equal(read_back(made.graph, IMAGE), expected)
-    np.testing.assert_array_equal(run_by_litert(tflite_bytes(made.graph), IMAGE), expected)
+    quantized = quantize(image_network(), images(4), options=options, backends=CPU, judge_limit=0)
+    expected = run(quantized.graph, IMAGE)
+    np.testing.assert_array_equal(read_back(quantized.graph, IMAGE), expected)
+    np.testing.assert_array_equal(run_by_litert(tflite_bytes(quantized.graph), IMAGE), expected)
 
 
 def test_float_graphs_are_written_too() -> None:
@@ -135,9 +135,9 @@ def test_what_the_format_does_not_have_is_refused_by_the_layers_name() -> None:
 def test_state_is_refused() -> None:
     net = Network()
     x = net.input("x", TensorInfo((4,), FLOATS))
-    kept = net.variable("kept", TensorInfo((4,), FLOATS))
-    total = net.add(ops.ElementwiseBinary(), x, kept)
-    net.assign(kept, total)
+    total_before = net.variable("kept", TensorInfo((4,), FLOATS))
+    total = net.add(ops.ElementwiseBinary(), x, total_before)
+    net.assign(total_before, total)
     net.output("y", total)
     with pytest.raises(UnimplementedError, match=r"'kept'.*keeps state"):
         tflite_bytes(net.build())
@@ -200,7 +200,7 @@ def test_metadata_and_labels_of_the_original_go_along(tmp_path: Path, name: str)
     extras = Extras({"TFLITE_METADATA": b"described"}, {"labels.txt": b"cat\ndog\n"})
     write_tflite(net.build(), tmp_path / name, extras=extras)
     assert read_extras(tmp_path / name) == extras
-    made = quantize(tmp_path / name, {"x": np.ones((2, 2), np.float32)}, backends=CPU)
-    assert made.graph.inputs[0].info.shape == (None, 2)
-    made.save(tmp_path / "small.tflite")
+    quantized = quantize(tmp_path / name, {"x": np.ones((2, 2), np.float32)}, backends=CPU)
+    assert quantized.graph.inputs[0].info.shape == (None, 2)
+    quantized.save(tmp_path / "small.tflite")
     assert read_extras(tmp_path / "small.tflite") == extras

@@ -69,10 +69,10 @@ def _concat(layer: ArmnnLayer) -> Sequence[Value]:
 
 def _joined_axis(layer: ArmnnLayer, origins: Sequence[tuple[int, ...]]) -> int:
     """The only axis along which views begin elsewhere than at 0."""
-    found = {axis for origin in origins for axis, start in enumerate(origin) if start}
-    if len(found) > 1:
+    axes = {axis for origin in origins for axis, start in enumerate(origin) if start}
+    if len(axes) > 1:
         raise layer.error("inputs that are joined along several axes are not supported")
-    axis = found.pop() if found else layer.descriptor.integer("concatAxis")
+    axis = axes.pop() if axes else layer.descriptor.integer("concatAxis")
     if not origins or axis >= len(origins[0]):
         raise layer.error("the axis of the views does not exist", actual=axis)
     return axis
@@ -103,16 +103,18 @@ def _splitter(layer: ArmnnLayer) -> Sequence[Value]:
     value = layer.inputs[0]
     axis = _split_axis(value.info, origins, sizes)
     infos = [layer.output(value.info, index).with_shape(None) for index in range(count)]
-    kept = [TensorInfo(None, info.data_type, value.info.quantization) for info in infos]
+    infos_out = [TensorInfo(None, info.data_type, value.info.quantization) for info in infos]
     if axis is not None:
         operation = ops.Splitter(None, axis, tuple(size[axis] for size in sizes))
-        made = layer.network.add_layer(operation, (value,), name=layer.name, outputs=kept).outputs
+        parts = layer.network.add_layer(
+            operation, (value,), name=layer.name, outputs=infos_out
+        ).outputs
     else:
-        made = tuple(
+        parts = tuple(
             layer.network.add(ops.Slice(origin, size), value, name=f"{layer.name}/{number}")
             for number, (origin, size) in enumerate(zip(origins, sizes, strict=True))
         )
-    return tuple(_declared(layer, value, info) for value, info in zip(made, infos, strict=True))
+    return tuple(_declared(layer, value, info) for value, info in zip(parts, infos, strict=True))
 
 
 def _declared(layer: ArmnnLayer, value: Value, info: TensorInfo) -> Value:

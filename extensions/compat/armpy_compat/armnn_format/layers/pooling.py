@@ -120,8 +120,8 @@ def _pooled(layer: ArmnnLayer, windows: _PoolWindows, extra: tuple[int, ...]) ->
 
 def _around(layout: DataLayout, pads: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     """Padding of all axes from that of the spatial ones."""
-    found = dict(zip(layout.spatial_axes, pads, strict=True))
-    return tuple(found.get(axis, (0, 0)) for axis in range(len(pads) + 2))
+    padding = dict(zip(layout.spatial_axes, pads, strict=True))
+    return tuple(padding.get(axis, (0, 0)) for axis in range(len(pads) + 2))
 
 
 def _operation(windows: _PoolWindows, pads: tuple[tuple[int, int], ...]) -> Operation:

@@ -55,7 +55,7 @@ def _operands(
     if parameters is None:
         raise layer.error("the layer has no weights")
     parameters.where = layer.table.where
-    found: list[Value | None] = []
+    operands: list[Value | None] = []
     for operand in operation.inputs:
         field = parameter_name(operand.name)
         value = connected.get(operand.name)
@@ -65,8 +65,8 @@ def _operands(
             value = layer.stored(field, parameters)
         if value is not None and in_floats:
             value = layer.decoded(value)
-        found.append(value)
-    return found
+        operands.append(value)
+    return operands
 
 
 def _activation(layer: ArmnnLayer) -> RecurrentActivation:
@@ -98,10 +98,10 @@ def _added(
     declared = [info and info.with_shape(None) for info in layer.outputs]
     float32: list[TensorInfo | None] = [TensorInfo(None, DataType.FLOAT32)] * len(declared)
     outputs = float32 if in_floats else declared
-    made = layer.network.add_layer(operation, operands, name=layer.name, outputs=outputs).outputs
+    values = layer.network.add_layer(operation, operands, name=layer.name, outputs=outputs).outputs
     if not in_floats:
-        return made
-    return [layer.encoded(value, info) for value, info in zip(made, declared, strict=True)]
+        return values
+    return [layer.encoded(value, info) for value, info in zip(values, declared, strict=True)]
 
 
 def _computes_in_floats(layer: ArmnnLayer) -> bool:

@@ -115,14 +115,14 @@ class ArmnnWriter:
         fields: dict[str, Field] = {"activationFunction": _RELU}
         if high is not None:
             fields = {"activationFunction": _BOUNDED_RELU, "a": high, "b": low}
-        (made,) = self.put(
+        (activated_slot,) = self.put(
             "Activation",
             f"{layer.name}/activation",
             (slot,),
             (layer.output.info,),
             descriptor=("ActivationDescriptor", fields),
         )
-        return made
+        return activated_slot
 
     def file(self) -> bytes:
         """The contents of the file."""

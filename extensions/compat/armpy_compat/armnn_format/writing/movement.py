@@ -87,11 +87,11 @@ def _pad(writer: ArmnnWriter, layer: Layer) -> Sequence[Slot]:
     assert isinstance(operation, ops.Pad)
     if operation.padding_mode not in _MODES:
         raise layer_error(layer, f"the .armnn format has no mode {operation.padding_mode.name}")
-    number, given = operation.pad_value, layer.operand("pad_value")
-    if given is not None:
-        if given.data is None:
+    number, pad_value = operation.pad_value, layer.operand("pad_value")
+    if pad_value is not None:
+        if pad_value.data is None:
             raise layer_error(layer, "its value is known only when the network runs")
-        number = float(given.data.item())
+        number = float(pad_value.data.item())
     elif info.quantization is not None and info.data_type.is_quantized:
         stored = info.quantization.quantize(np.array([number], np.float32), info.data_type)
         number = float(stored[0]) if number else info.zero_point

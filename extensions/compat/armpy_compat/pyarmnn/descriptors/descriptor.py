@@ -30,8 +30,8 @@ class Descriptor(SwigObject):
                 f"{name}.__init__() takes 1 positional argument but {len(args) + 1} were given"
             )
         try:
-            given = checked_arguments(args, self._arguments, self._least)
-            for member, value in given.items():
+            members = checked_arguments(args, self._arguments, self._least)
+            for member, value in members.items():
                 setattr(self, member, value)
         except (TypeError, OverflowError) as error:
             raise wrong_arguments(f"new_{name}") from error

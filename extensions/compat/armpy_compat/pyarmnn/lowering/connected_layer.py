@@ -78,10 +78,10 @@ class MemberTable:
 
     def numbers(self, field: str) -> list[Any]:  # Any: whole or real
         """A list of numbers; pairs one after the other."""
-        found: list[Any] = []  # as above
+        numbers: list[Any] = []  # as above
         for item in self._member(field):
-            found.extend(item if isinstance(item, tuple) else (item,))
-        return found
+            numbers.extend(item if isinstance(item, tuple) else (item,))
+        return numbers
 
     def choice(self, field: str, choices: Mapping[int, _Choice], kind: str) -> _Choice:
         """The choice for an enumerator, whose number in files may be another one."""

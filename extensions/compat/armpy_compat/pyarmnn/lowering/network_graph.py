@@ -63,9 +63,9 @@ def lower_network(layers: Sequence[IConnectableLayer]) -> LoweredNetwork:
             else:
                 inputs = [values[_source(layer, index)] for index in range(len(layer.inputs))]
                 connected = connected_layer(network, layer, inputs, _infos(layer), transposed)
-                made = _made(connected)
-                _check(connected, made)
-                values.update(zip(layer.outputs, made, strict=True))
+                outputs = _made(connected)
+                _check(connected, outputs)
+                values.update(zip(layer.outputs, outputs, strict=True))
     with runtime_errors():
         return LoweredNetwork(network.build(), input_ids, output_ids)
 
@@ -98,12 +98,12 @@ def _source(layer: IConnectableLayer, index: int) -> IOutputSlot:
     return source
 
 
-def _unique(layer: IConnectableLayer, taken: Mapping[str, int]) -> str:
+def _unique(layer: IConnectableLayer, used_ids: Mapping[str, int]) -> str:
     """A name of an input or output that no other one has."""
-    if layer.binding_id in taken.values():
+    if layer.binding_id in used_ids.values():
         raise RuntimeError(f"{layer.where}: there is another one with id {layer.binding_id}")
     name = layer.name or f"{layer.kind.lower()}_{layer.binding_id}"
-    return name if name not in taken else f"{name}_{layer.binding_id}"
+    return name if name not in used_ids else f"{name}_{layer.binding_id}"
 
 
 def _input(network: armpy.Network, layer: IConnectableLayer, name: str) -> Value:
@@ -138,9 +138,9 @@ def _made(layer: ArmnnLayer) -> Sequence[Value]:
     return lowering(layer)
 
 
-def _check(layer: ArmnnLayer, made: Sequence[Value]) -> None:
+def _check(layer: ArmnnLayer, outputs: Sequence[Value]) -> None:
     """Check that each output is what was set of it."""
-    for index, (value, info) in enumerate(zip(made, layer.outputs, strict=True)):
+    for index, (value, info) in enumerate(zip(outputs, layer.outputs, strict=True)):
         if info is None or not value.info.is_fully_shaped:
             continue
         if info.known_shape != (value.info.known_shape or (1,)):

@@ -67,10 +67,10 @@ class INetworkProperties(SwigObject):
             if not 3 <= len(args) <= 5:
                 raise TypeError("3 to 5 arguments")
             defaults = (False, constants.ProfilingDetailsMethod_Undefined)
-            given = [*args, *defaults[len(args) - 3 :]]
-            self._async_enabled, self._profiling = as_bool(given[0]), as_bool(given[3])
-            self._sources = as_signed(given[1]), as_signed(given[2])
-            self._details = as_signed(given[4])
+            settings = [*args, *defaults[len(args) - 3 :]]
+            self._async_enabled, self._profiling = as_bool(settings[0]), as_bool(settings[3])
+            self._sources = as_signed(settings[1]), as_signed(settings[2])
+            self._details = as_signed(settings[4])
         except (TypeError, OverflowError) as error:
             raise wrong_arguments("new_INetworkProperties") from error
 

@@ -78,12 +78,12 @@ class LoadedModel:
 
     def _miss(self, arrays: Mapping[str, object], targets: Mapping[str, object]) -> NoReturn:
         """Refuse a call without a tensor for each id."""
-        for side, slots, given in (
+        for side, slots, tensors in (
             ("output", self._outputs, targets),
             ("input", self._inputs, arrays),
         ):
             for binding_id, (name, _) in slots.items():
-                if name not in given:
+                if name not in tensors:
                     raise RuntimeError(f"No tensor supplied for {side} {binding_id}")
         raise AssertionError("no tensor is missing")
 

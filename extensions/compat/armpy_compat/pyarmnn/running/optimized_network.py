@@ -134,7 +134,7 @@ def Optimize(
         try:
             optimized = runtime.optimize_network(source.graph, chosen)
             refusals = optimized.placement.refusals
-            messages = tuple(_warning(one, optimized.source) for one in refusals)
+            messages = tuple(_warning(refusal, optimized.source) for refusal in refusals)
         except BackendCapabilityError as error:
             raise RuntimeError(f"Failed to assign a backend to each layer: {error}") from error
         except armpy.UnimplementedError:

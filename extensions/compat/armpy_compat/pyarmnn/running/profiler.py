@@ -60,7 +60,7 @@ class IProfiler(SwigReference):
             figures = (statistics.fmean(several), min(several), max(several), sum(several))
             lines.append(
                 f"\t{name:>50}"
-                + "".join(f"{one:>10.6g}" for one in figures)
+                + "".join(f"{figure:>10.6g}" for figure in figures)
                 + f"{len(several):>10}"
             )
         return "\n".join([*lines, ""])

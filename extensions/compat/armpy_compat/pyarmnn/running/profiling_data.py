@@ -53,12 +53,12 @@ def get_profiling_data(profiler: _Profile) -> ProfilerData:
 
 def _only(entries: Mapping[str, Any], beginning: str) -> Mapping[str, Any]:
     """The first entry whose name begins so."""
-    found: Mapping[str, Any] | None = next(
+    entry: Mapping[str, Any] | None = next(
         (value for key, value in entries.items() if key.startswith(beginning)), None
     )
-    if found is None:
+    if entry is None:
         raise IndexError(f"the profile has no entry '{beginning}': nothing was measured")
-    return found
+    return entry
 
 
 def _is_time(key: str, value: Mapping[str, Any]) -> bool:

@@ -126,12 +126,12 @@ class TensorInfo(SwigObject):
             self._shape = TensorShape.copy_of(args[0]._shape)
         elif 2 <= len(args) <= 5 and isinstance(args[0], TensorShape):
             self._shape = TensorShape.copy_of(args[0])
-            given = [*args[1:], *(0.0, 0, False)[len(args) - 2 :]]
+            settings = [*args[1:], *(0.0, 0, False)[len(args) - 2 :]]
             try:
-                self._data_type = as_signed(given[0])
-                self._scale = as_float32(given[1])
-                self._offset = as_signed(given[2])
-                self._is_constant = as_bool(given[3])
+                self._data_type = as_signed(settings[0])
+                self._scale = as_float32(settings[1])
+                self._offset = as_signed(settings[2])
+                self._is_constant = as_bool(settings[3])
             except (TypeError, OverflowError) as error:
                 raise wrong_arguments("new_TensorInfo") from error
         else:

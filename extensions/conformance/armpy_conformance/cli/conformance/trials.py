@@ -39,11 +39,11 @@ def runtime_options(
     """
     if not backend_options:
         return RuntimeOptions(dynamic_backends_path=dynamic_backends_path)
-    given = [split_option(text) for text in backend_options]
+    pairs = [split_option(text) for text in backend_options]
     registry = BackendRegistry.discover(PluginOptions(dynamic_backends_path=dynamic_backends_path))
     return RuntimeOptions(
         dynamic_backends_path=dynamic_backends_path,
-        backend_options=parse_backend_options(registry, given),
+        backend_options=parse_backend_options(registry, pairs),
     )
 
 

@@ -78,8 +78,8 @@ def cases(
 
 def _list(ids: Mapping[str, Sequence[str]]) -> None:
     """Print the ids of cases, after the backend's if there are several backends."""
-    for name, found in ids.items():
-        for case in found:
+    for name, case_ids in ids.items():
+        for case in case_ids:
             click.echo(case if len(ids) == 1 else f"{name}  {case}")
 
 

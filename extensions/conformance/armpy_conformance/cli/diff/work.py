@@ -41,7 +41,7 @@ def diff(
         context.exit(_compare_files(model, other, inputs, seed, paths, as_json=as_json))
     assert backend is not None
     with progress_shown():
-        found = first_difference(
+        difference = first_difference(
             model,
             backend,
             against,
@@ -51,10 +51,10 @@ def diff(
             runtime_options=RuntimeOptions(dynamic_backends_path=dynamic_backends_path),
         )
     if as_json:
-        print_json(asdict(found) | {"is_same": found.is_same})
+        print_json(asdict(difference) | {"is_same": difference.is_same})
     else:
-        print_difference(found)
-    if not found.is_same or not found.num_taken:
+        print_difference(difference)
+    if not difference.is_same or not difference.num_taken:
         context.exit(1)
 
 
@@ -68,7 +68,7 @@ def _compare_files(
     as_json: bool,
 ) -> int:
     """Print where two files of one network part; the exit code."""
-    found = first_file_difference(
+    difference = first_file_difference(
         model,
         other,
         seed=seed,
@@ -77,15 +77,17 @@ def _compare_files(
     )
     printer = Printer()
     if as_json:
-        print_json(asdict(found))
-    elif found.is_same:
+        print_json(asdict(difference))
+    elif difference.is_same:
         printer.line("no difference: the outputs agree")
     else:
-        if found.last_same is not None:
-            printer.line(f"the same: layer '{found.last_same[0]}' as '{found.last_same[1]}'")
+        if difference.last_same is not None:
+            printer.line(
+                f"the same: layer '{difference.last_same[0]}' as '{difference.last_same[1]}'"
+            )
         allowed = f"more than {FILE_TOLERANCE} of a tensor's largest element"
-        printer.line(f"difference: layer '{found.first}', {allowed}")
-    return 0 if found.is_same else 1
+        printer.line(f"difference: layer '{difference.first}', {allowed}")
+    return 0 if difference.is_same else 1
 
 
 def _input_names(model: str) -> list[str]:

@@ -16,7 +16,7 @@ from armpy_conformance.random_graphs.call import Recipe
 @cache
 def recipes() -> Mapping[int, Recipe]:
     """Every operation's recipe by code."""
-    found: dict[int, Recipe] = {}
+    by_code: dict[int, Recipe] = {}
     for family in ModuleTables(__name__, "RECIPES").modules():
-        found.update(family.RECIPES)
-    return MappingProxyType(dict(sorted(found.items())))
+        by_code.update(family.RECIPES)
+    return MappingProxyType(dict(sorted(by_code.items())))

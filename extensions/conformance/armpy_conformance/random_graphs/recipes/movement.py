@@ -27,12 +27,12 @@ def concatenation(call: RandomOperation) -> None:
 
 def factors(call: RandomOperation, size: int, count: int) -> list[int]:
     """Numbers whose product is a size, in any order."""
-    found = []
+    parts = []
     for _ in range(count - 1):
         divisors = [d for d in range(1, size + 1) if size % d == 0]
-        found.append(call.choose(*divisors))
-        size //= found[-1]
-    return [int(n) for n in call.random.permutation([*found, size])]
+        parts.append(call.choose(*divisors))
+        size //= parts[-1]
+    return [int(n) for n in call.random.permutation([*parts, size])]
 
 
 def reshape(call: RandomOperation) -> None:

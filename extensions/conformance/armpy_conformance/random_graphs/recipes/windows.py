@@ -42,10 +42,10 @@ def image(call: RandomOperation, channels: int | None = None) -> ImageSizes:
     if channels is None:
         shape = call.data("input", ranks=(4,))
     else:
-        made = ImageSizes(
+        sizes = ImageSizes(
             call.integer(1, 2), call.integer(1, 6), call.integer(1, 6), channels, nchw
         )
-        shape = call.data("input", made.shape(channels))
+        shape = call.data("input", sizes.shape(channels))
     n, h, w, c = (shape[0], shape[2], shape[3], shape[1]) if nchw else shape
     return ImageSizes(n, h, w, c, nchw)
 

@@ -101,10 +101,10 @@ def _runs(
     yield Table("All figures, in milliseconds", columns, rows)
     series = []
     for subject in subjects:
-        every = [each for turns in subject.turns_ms for each in turns]
+        every = [duration for turns in subject.turns_ms for duration in turns]
         numbers = [float(number + 1) for number in range(len(every))]
         series.append(Series(label_of(result, subject), numbers, every))
-    if any(len(each.xs) > 1 for each in series):
+    if any(len(line.xs) > 1 for line in series):
         yield Lines("Medians of turns, in order", series, "turn", "ms", is_log=True)
 
 

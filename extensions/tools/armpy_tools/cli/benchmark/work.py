@@ -104,13 +104,13 @@ def subjects_of(
     common = {"arrays": arrays, "load_options": _load_options(request)}
     shared = _ways(threads, callers, batch)
     lists: Sequence[tuple[str, ...] | None] = backend_lists or [None]
-    found: list[Subject] = []
+    entries: list[Subject] = []
     for model in models:
         for names, ways, shapes, (name, options) in product(
             lists, shared, shape_sets or [{}], _variants(request, variants)
         ):
             way = _way(ways, shapes)
-            found.append(
+            entries.append(
                 Subject(
                     model,
                     backends=names,
@@ -121,12 +121,12 @@ def subjects_of(
                 )
             )
         for peer, ways, shapes in product(peers, shared, shape_sets or [{}]):
-            found.append(Subject(model, engine=peer, arrays=arrays, **_way(ways, shapes)))
-    if len(found) > _MOST_SUBJECTS:
+            entries.append(Subject(model, engine=peer, arrays=arrays, **_way(ways, shapes)))
+    if len(entries) > _MOST_SUBJECTS:
         raise click.UsageError(
-            f"These are {len(found)} combinations; at most {_MOST_SUBJECTS} are measured at once."
+            f"These are {len(entries)} combinations; at most {_MOST_SUBJECTS} are measured at once."
         )
-    return found
+    return entries
 
 
 def _ways(
@@ -160,23 +160,23 @@ def _check(
     if inputs and len(models) > 1:
         raise click.UsageError("--input goes with one model.")
     if len(backend_lists) == 1 and len(backend_lists[0]) > 1:
-        each = " ".join(f"--backends {name}" for name in backend_lists[0])
+        flags = " ".join(f"--backends {name}" for name in backend_lists[0])
         click.echo(
             f"armpy: hint: --backends {','.join(backend_lists[0])} is one order of preference; to "
-            f"compare them: {each}",
+            f"compare them: {flags}",
             err=True,
         )
 
 
 def _arrays(inputs: Sequence[str]) -> dict[str, str]:
     """Files by the inputs that they are for."""
-    found: dict[str, str] = {}
+    files: dict[str, str] = {}
     for text in inputs:
         name, _, path = text.rpartition("=")
         if not (name and path.endswith(".npy") and Path(path).is_file()):
             raise click.UsageError(f"--input {text}: expected NAME=FILE.npy, and a file there.")
-        found[name] = str(Path(path).resolve())
-    return found
+        files[name] = str(Path(path).resolve())
+    return files
 
 
 def _load_options(request: CliLoadRequest) -> dict[str, object]:
@@ -196,7 +196,7 @@ def _variants(
     if not (variants or request.backend_options):
         return [("", {})]
     registry = registry_of(request)
-    found: list[tuple[str, Mapping[str, Mapping[str, object]]]] = []
+    variant_options: list[tuple[str, Mapping[str, Mapping[str, object]]]] = []
     for variant in ("", *variants):
         texts = [text.strip() for text in variant.split(",") if text.strip()]
         chosen = {split_option(text)[:2]: split_option(text) for text in texts}
@@ -206,5 +206,5 @@ def _variants(
         if len(usual) < len(request.backend_options):
             raise click.UsageError("--backend-option: an option is given twice.")
         options = parse_backend_options(registry, [*(usual | chosen).values()])
-        found.append((", ".join(texts), options))
-    return found
+        variant_options.append((", ".join(texts), options))
+    return variant_options

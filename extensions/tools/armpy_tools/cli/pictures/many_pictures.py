@@ -140,18 +140,18 @@ def _paths(request: PicturesRequest, truths: Truths | None) -> list[str]:
 
 def _report_stopped(done: int, total: int) -> None:
     """Say what is kept of a job that stops before its end, and how to go on."""
-    kept = f"stopped: the results of {done:,} of {total:,} pictures are kept"
-    click.echo(f"armpy: {kept}; the same command with --resume goes on", err=True)
+    state = f"stopped: the results of {done:,} of {total:,} pictures are kept"
+    click.echo(f"armpy: {state}; the same command with --resume goes on", err=True)
 
 
 def _written(report: PicturesReport, files: PictureFiles, output: str | None) -> tuple[str, ...]:
     """Paths of what was written; of many pictures' own files the folders alone."""
-    each: tuple[str, ...] = files.folders
+    paths: tuple[str, ...] = files.folders
     is_folder = output is not None and not is_result_file(output)
     if len(report.pictures) == report.total and not is_folder:
-        each = tuple(path for picture in report.pictures for path in picture.files)
+        paths = tuple(path for picture in report.pictures for path in picture.files)
     whole = (output,) if output is not None and is_result_file(output) else ()
-    return (*report.files, *each, *whole)
+    return (*report.files, *paths, *whole)
 
 
 def show_pictures(

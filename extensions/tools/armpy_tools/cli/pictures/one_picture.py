@@ -77,8 +77,8 @@ def show_one(path: str, model: Model, request: PictureRequest, *, as_json: bool)
     report, findings = run_one(model, request)
     show_hints(report.hints)
     if as_json:
-        found = None if findings is None else asdict(findings)
-        print_json({**run_document(path, report), "findings": found})
+        document = None if findings is None else asdict(findings)
+        print_json({**run_document(path, report), "findings": document})
     else:
         print_run(report, None if findings is None else lambda p: _print_findings(p, findings))
 
@@ -122,23 +122,26 @@ def _find_and_draw(
     return findings, [save_drawn(request.save_pictures, stem, path, drawn)]
 
 
-def _print_findings(printer: Printer, found: Findings) -> None:
+def _print_findings(printer: Printer, findings: Findings) -> None:
     """Print the objects or people that were found, each with its place in pixels."""
-    number = len(found.poses) if found.kind == "people" else len(found.detections)
-    printer.heading(f"Found: {number} {found.kind}")
-    if found.detections:
+    number = len(findings.poses) if findings.kind == "people" else len(findings.detections)
+    printer.heading(f"Found: {number} {findings.kind}")
+    if findings.detections:
         columns = ["class>", "score>", "left>", "top>", "right>", "bottom>", "label"]
         rows = [
             (
-                one.index,
-                f"{one.score:.4f}",
-                *(f"{edge:.0f}" for edge in (one.left, one.top, one.right, one.bottom)),
-                one.label,
+                detection.index,
+                f"{detection.score:.4f}",
+                *(
+                    f"{edge:.0f}"
+                    for edge in (detection.left, detection.top, detection.right, detection.bottom)
+                ),
+                detection.label,
             )
-            for one in found.detections
+            for detection in findings.detections
         ]
         printer.table(*without_empty_last(columns, rows))
-    for person, pose in enumerate(found.poses):
+    for person, pose in enumerate(findings.poses):
         printer.line(f"person {person}: score {pose.score:.4f}")
         points = [(f"{p.score:.4f}", f"{p.x:.0f}", f"{p.y:.0f}", p.name) for p in pose.points]
         printer.table(["score>", "x>", "y>", "point"], points)

@@ -109,12 +109,12 @@ def _table(report: PicturesReport, folder: str, shown: int) -> tuple[list[str], 
         right = {True: "yes", False: "no", None: ""}[picture.is_right]
         name = _short(picture.file, folder)
         rows.append([name, *answer, picture.truth, right, picture.error])
-    kept = [
+    columns_used = [
         place
         for place, name in enumerate(columns)
         if any(row[place] != "" for row in rows) or name == "file"
     ]
-    return [columns[i] for i in kept], [[row[i] for i in kept] for row in rows]
+    return [columns[i] for i in columns_used], [[row[i] for i in columns_used] for row in rows]
 
 
 def _answer_columns(
@@ -145,26 +145,29 @@ def _ordinal(number: int) -> str:
 def _classes(classes: Sequence[ClassScore]) -> list[object]:
     """Cells of the best class, and of those after it."""
     best, *others = classes
-    more = [f"{one.label or one.index} {one.score:.4f}" for one in others]
+    more = [f"{other.label or other.index} {other.score:.4f}" for other in others]
     return [best.index, f"{best.score:.4f}", best.label, *more]
 
 
 def _findings(picture: PictureResult) -> list[object]:
     """Cells of a picture in which a model looks for things."""
-    found = picture.findings
-    if found is None:
+    findings = picture.findings
+    if findings is None:
         return [0, ""]
-    if found.kind == "people":
-        texts = [f"{pose.score:.2f}" for pose in found.poses]
+    if findings.kind == "people":
+        texts = [f"{pose.score:.2f}" for pose in findings.poses]
     else:
-        texts = [f"{one.label or one.index} {one.score:.2f}" for one in found.detections]
+        texts = [
+            f"{detection.label or detection.index} {detection.score:.2f}"
+            for detection in findings.detections
+        ]
     return [len(texts), ", ".join(texts)]
 
 
 def _regions(output: OutputReport) -> str:
     """The largest regions of a mask."""
     regions = output.regions[:_MOST_REGIONS]
-    return ", ".join(f"{one.label or one.index} {one.share:.1%}" for one in regions)
+    return ", ".join(f"{region.label or region.index} {region.share:.1%}" for region in regions)
 
 
 def _figures(output: OutputReport) -> str:
@@ -175,34 +178,34 @@ def _figures(output: OutputReport) -> str:
     return f"{text} {output.min:.4g} to {output.max:.4g}, mean {output.mean:.4g}"
 
 
-def _print_accuracy(printer: Printer, found: Accuracy) -> None:
+def _print_accuracy(printer: Printer, accuracy: Accuracy) -> None:
     """Print how often a model was right, and what it took for what."""
     printer.heading("Accuracy")
-    text = f"top-1 {found.top1_share:.1%} ({found.top1} of {found.pictures})"
-    if found.num_classes > 5:  # it is called top-5
-        text += f", top-5 {found.top5_share:.1%} ({found.top5} of {found.pictures})"
+    text = f"top-1 {accuracy.top1_share:.1%} ({accuracy.top1} of {accuracy.pictures})"
+    if accuracy.num_classes > 5:  # it is called top-5
+        text += f", top-5 {accuracy.top5_share:.1%} ({accuracy.top5} of {accuracy.pictures})"
     printer.line(text)
-    if found.without_truth:
-        printer.line(f"without a label: {found.without_truth} pictures, which do not count")
-    if found.confusion:
-        _print_confusion(printer, found)
+    if accuracy.without_truth:
+        printer.line(f"without a label: {accuracy.without_truth} pictures, which do not count")
+    if accuracy.confusion:
+        _print_confusion(printer, accuracy)
 
 
-def _print_confusion(printer: Printer, found: Accuracy) -> None:
+def _print_confusion(printer: Printer, accuracy: Accuracy) -> None:
     """Print a table of truths and answers, or the commonest mistakes where it would be large."""
-    indexed = {one.truth_index: one.truth for one in found.confusion}
-    indexed |= {one.predicted_index: one.predicted for one in found.confusion}
+    indexed = {entry.truth_index: entry.truth for entry in accuracy.confusion}
+    indexed |= {entry.predicted_index: entry.predicted for entry in accuracy.confusion}
     names = [name for _, name in sorted(indexed.items())]
     if len(names) > _MOST_COLUMNS:
-        wrong = [one for one in found.confusion if one.truth != one.predicted]
-        wrong.sort(key=lambda one: -one.count)
+        wrong = [entry for entry in accuracy.confusion if entry.truth != entry.predicted]
+        wrong.sort(key=lambda entry: -entry.count)
         shown = wrong[:_MOST_CONFUSIONS]
         printer.heading(f"Confusions ({len(shown)} of {len(wrong)})")
         printer.table(
             ["count>", "truth", "taken for"], [(c.count, c.truth, c.predicted) for c in shown]
         )
         return
-    counts = {(one.truth, one.predicted): one.count for one in found.confusion}
+    counts = {(entry.truth, entry.predicted): entry.count for entry in accuracy.confusion}
     printer.heading("Confusion (a row for each truth, a column for each answer)")
     rows: list[list[object]] = []
     for truth in names:

@@ -170,8 +170,8 @@ class PictureRun:
         """Pictures that the model gets together, in their order; one that is damaged is alone."""
         waiting: list[InputPicture] = []
         ahead = self._num_readers + max(_READ_AHEAD, self._batch)
-        with closing(in_order(self._picture, pictures, self._num_readers, ahead)) as found:
-            for picture in found:
+        with closing(in_order(self._picture, pictures, self._num_readers, ahead)) as pictures_read:
+            for picture in pictures_read:
                 if waiting and (
                     picture.elements is None
                     or waiting[0].elements is None
@@ -285,7 +285,9 @@ class PictureRun:
             raise InvalidArgumentError(
                 "the model has no output of class scores to compare with the labels",
                 where="--truth",
-                actual=", ".join(f"'{one.name}' {format_shape(one.shape)}" for one in read.reports),
+                actual=", ".join(
+                    f"'{output.name}' {format_shape(output.shape)}" for output in read.reports
+                ),
             )
         spec = self._model.outputs[0]
         scores = dequantize_array(results[spec.name], spec.info).reshape(-1).astype(np.float64)

@@ -35,20 +35,20 @@ def run(
     **options: Any,  # Any: click hands over the fields of PictureRequest by name
 ) -> None:
     """Run MODEL on PICTURES, on arrays, or on random numbers; write files of results."""
-    given = [*pictures, *images]
+    paths = [*pictures, *images]
     output = options["output"]
     if output is not None:
         check_output(output)
     request_options = {**options, "trace": profile, "top": top or DEFAULT_TOP}
-    if resume and (output is None or is_result_file(output) or not (given or truth)):
+    if resume and (output is None or is_result_file(output) or not (paths or truth)):
         raise InvalidArgumentError(
             "there is nothing to go on with",
             where="--resume",
             expected="pictures, and a folder as --output, with a result file for each",
             fix="Name a folder; its files can be joined: cat FOLDER/*.json > results.jsonl",
         )
-    is_table = truth is not None or batch is not None or len(given) > 1 or resume
-    is_table = is_table or (bool(given) and not _is_plain(given, output))
+    is_table = truth is not None or batch is not None or len(paths) > 1 or resume
+    is_table = is_table or (bool(paths) and not _is_plain(paths, output))
     if compile is None:
         measures = profile is not None or options["repeat"] is not None
         is_chosen = load_request.options.backends is not None or load_request.backend_options
@@ -65,20 +65,20 @@ def run(
         )
 
     if not is_table:
-        request = PictureRequest(image=given[0] if given else None, **request_options)
+        request = PictureRequest(image=paths[0] if paths else None, **request_options)
         with load() as loaded:
-            if not given or not takes_several(loaded):
+            if not paths or not takes_several(loaded):
                 show_one(load_request.model, loaded, request, as_json=as_json)
                 finish_compiling(loaded)
                 return
     pictures_request = PicturesRequest(
-        load_request, tuple(given), truth, batch, request_options, resume
+        load_request, tuple(paths), truth, batch, request_options, resume
     )
     table = show_pictures(pictures_request, load, shown=top or 1, as_json=as_json)
     if table.failed:
         click.get_current_context().exit(EXIT_PROBLEMS)
 
 
-def _is_plain(given: list[str], output: str | None) -> bool:
+def _is_plain(paths: list[str], output: str | None) -> bool:
     """Return whether one picture is described in detail."""
-    return is_one_file(given) and not is_result_file(output)
+    return is_one_file(paths) and not is_result_file(output)

@@ -55,11 +55,11 @@ def _summary(result: QuantizeResult) -> Iterator[Facts | Text | Table]:
     for hint in result.hints:
         yield Text(hint, "note")
     if report.outputs:
-        rows = [output_row(one, one.name) for one in report.outputs]
+        rows = [output_row(output, output.name) for output in report.outputs]
         yield Table("Outputs against the float model's", OUTPUT_COLUMNS, rows)
-    kept = report.kept_float
-    if kept:
-        rows = [(one.layer, one.operation, one.reason) for one in kept]
+    float_layers = report.kept_float
+    if float_layers:
+        rows = [(layer.layer, layer.operation, layer.reason) for layer in float_layers]
         yield Table("Layers that stay float", ["layer", "operation", "reason"], rows)
     elif report.layers:
         yield Text("Every layer of real numbers is quantised.", "good")
@@ -76,13 +76,13 @@ def _layers(report: QuantizeReport) -> Iterator[Lines | Bars | Table]:
         worst = sorted((row for _, row in finite), key=lambda row: row.sqnr_db)[:_NUM_WORST]
         bars = [
             Bar(
-                short_name(one.layer),
-                max(one.sqnr_db, 0.0),
-                f"{one.sqnr_db:.1f} dB",
-                group=one.precision,
+                short_name(layer.layer),
+                max(layer.sqnr_db, 0.0),
+                f"{layer.sqnr_db:.1f} dB",
+                group=layer.precision,
             )
-            for one in worst
+            for layer in worst
         ]
         yield Bars("The least accurate layers", bars, "layer", "SQNR")
-    rows = [(*layer_row(one, one.layer), f"{one.mean_error:.3g}") for one in report.layers]
+    rows = [(*layer_row(layer, layer.layer), f"{layer.mean_error:.3g}") for layer in report.layers]
     yield Table("Every layer", (*LAYER_COLUMNS, "mean error>"), rows)

@@ -109,7 +109,7 @@ def quantize_file(load_request: CliLoadRequest, request: QuantizeRequest) -> Qua
     if pictures:
         data = _image_samples(graph, pictures[: request.limit], request, metadata, hints)
     with make_runtime(load_request, registry) as runtime:
-        made: QuantizedModel = quantize(
+        quantized: QuantizedModel = quantize(
             graph,
             data,  # type: ignore[arg-type]  # a path, samples or nothing
             options=request.options,
@@ -119,13 +119,13 @@ def quantize_file(load_request: CliLoadRequest, request: QuantizeRequest) -> Qua
             judge_limit=request.judge,
             keep_open=origin.front_end.name == "tflite",
         )
-        size = made.save(request.output, runtime=runtime, like=load_request.model)
+        size = quantized.save(request.output, runtime=runtime, like=load_request.model)
     return QuantizeResult(
         load_request.model,
         request.output,
         os.path.getsize(load_request.model),
         size,
-        made.report,
+        quantized.report,
         tuple(dict.fromkeys((*hints, *metadata.hints))),
         tuple(metadata.used),
     )
@@ -150,7 +150,7 @@ def _pictures(data: str | None) -> list[Path]:
         return []
     has_arrays = any(Path(data).glob("*.npy"))
     try:
-        found = [Path(path) for path in find_pictures([data])]
+        paths = [Path(path) for path in find_pictures([data])]
     except InvalidArgumentError as error:
         if has_arrays:
             return []
@@ -164,10 +164,10 @@ def _pictures(data: str | None) -> list[Path]:
         raise InvalidArgumentError(
             "there are both pictures and arrays in the folder",
             where=f"--data {data}",
-            actual=f"{len(found)} pictures, and .npy files",
+            actual=f"{len(paths)} pictures, and .npy files",
             fix="Put one kind into a folder of its own",
         )
-    return found
+    return paths
 
 
 def _image_samples(

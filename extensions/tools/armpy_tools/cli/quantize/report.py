@@ -46,21 +46,23 @@ def print_quantized(result: QuantizeResult, *, with_layers: bool = False) -> Non
         printer.heading(
             f"Outputs against the float model's, on {counted(report.num_judged, 'sample')}"
         )
-        rows = [output_row(one, short_name(one.name)) for one in report.outputs]
+        rows = [output_row(output, short_name(output.name)) for output in report.outputs]
         printer.table(OUTPUT_COLUMNS, rows)
     shown = report.layers if with_layers else worst_layers(report)
     if shown:
-        what = "Layers" if with_layers else f"The {len(shown)} least accurate layers"
-        printer.heading(f"{what} of {len(report.layers)}")
-        rows = [layer_row(one, short_name(one.layer)) for one in shown]
+        title = "Layers" if with_layers else f"The {len(shown)} least accurate layers"
+        printer.heading(f"{title} of {len(report.layers)}")
+        rows = [layer_row(layer, short_name(layer.layer)) for layer in shown]
         printer.table(LAYER_COLUMNS, rows)
     _print_kept(printer, report)
 
 
 def worst_layers(report: QuantizeReport) -> list[LayerAccuracy]:
     """The layers whose outputs are furthest from the float model's, the worst first."""
-    changed = [one for one in report.layers if not math.isinf(one.sqnr_db) or one.sqnr_db < 0]
-    return sorted(changed, key=lambda one: one.sqnr_db)[:_NUM_WORST]
+    changed = [
+        layer for layer in report.layers if not math.isinf(layer.sqnr_db) or layer.sqnr_db < 0
+    ]
+    return sorted(changed, key=lambda layer: layer.sqnr_db)[:_NUM_WORST]
 
 
 def output_row(one: OutputAccuracy, name: str) -> tuple[str, ...]:
@@ -106,7 +108,7 @@ def _print_kept(printer: Printer, report: QuantizeReport) -> None:
         return
     count = len(report.kept_float)
     printer.heading("1 layer stays float" if count == 1 else f"{count} layers stay float")
-    rows = [(short_name(one.layer), one.operation, one.reason) for one in report.kept_float]
+    rows = [(short_name(layer.layer), layer.operation, layer.reason) for layer in report.kept_float]
     printer.table(("layer", "operation", "reason"), rows)
 
 

@@ -85,8 +85,8 @@ class TableEncoder:
             writer.writerow(["file", *columns_of(decided), *truth, "error"])
         assert self._layout is not None
         for result in self._held:
-            made = getattr(self._rows, self._layout[0])
-            rows = [] if result.error else list(made(result))
+            make_rows = getattr(self._rows, self._layout[0])
+            rows = [] if result.error else list(make_rows(result))
             for cells in rows or [[""] * len(columns_of(self._layout))]:
                 row: list[object] = [result.file, *cells]
                 if self._has_truth:

@@ -42,10 +42,10 @@ def job_facts(
     }
     if options.get("labels") is not None:
         facts["labels"] = content_digest(options["labels"])[:_DIGITS]
-    given = {**load_request.options.given(), "batch": batch}
-    given |= {name: value for name, value in options.items() if name not in _OF_NO_RESULT}
+    by_name = {**load_request.options.given(), "batch": batch}
+    by_name |= {name: value for name, value in options.items() if name not in _OF_NO_RESULT}
     for name in ("front_end_options", "backend_options"):
-        given[name] = getattr(load_request, name) or None
+        by_name[name] = getattr(load_request, name) or None
     return facts | {
-        name: str(value) for name, value in sorted(given.items()) if value not in (None, False)
+        name: str(value) for name, value in sorted(by_name.items()) if value not in (None, False)
     }

@@ -58,15 +58,18 @@ class TableRows:
 
     def detections(self, picture: PictureResult) -> Iterable[Sequence[object]]:
         """A row for each object."""
-        found = picture.findings
-        for one in found.detections if found is not None else ():
-            corners = (f"{edge:.2f}" for edge in (one.left, one.top, one.right, one.bottom))
-            yield [one.index, one.label, f"{one.score:.6g}", *corners]
+        findings = picture.findings
+        for detection in findings.detections if findings is not None else ():
+            corners = (
+                f"{edge:.2f}"
+                for edge in (detection.left, detection.top, detection.right, detection.bottom)
+            )
+            yield [detection.index, detection.label, f"{detection.score:.6g}", *corners]
 
     def poses(self, picture: PictureResult) -> Iterable[Sequence[object]]:
         """A row for each key point of each person."""
-        found = picture.findings
-        for number, pose in enumerate(found.poses if found is not None else ()):
+        findings = picture.findings
+        for number, pose in enumerate(findings.poses if findings is not None else ()):
             for point in pose.points:
                 place = (f"{point.x:.2f}", f"{point.y:.2f}")
                 yield [number, f"{pose.score:.6g}", point.name, f"{point.score:.6g}", *place]
@@ -74,22 +77,22 @@ class TableRows:
     def classes(self, picture: PictureResult) -> Iterable[Sequence[object]]:
         """One row with the best classes beside each other."""
         row: list[object] = []
-        for one in picture.outputs[0].classes[: self.top]:
-            row += [one.index, f"{one.score:.6g}", one.label]
+        for score in picture.outputs[0].classes[: self.top]:
+            row += [score.index, f"{score.score:.6g}", score.label]
         yield row
 
     def batch(self, picture: PictureResult) -> Iterable[Sequence[object]]:
         """A row for each row of a batch."""
         for number, classes in enumerate(picture.outputs[0].rows):
             row: list[object] = [number]
-            for one in classes[: self.top]:
-                row += [one.index, f"{one.score:.6g}", one.label]
+            for score in classes[: self.top]:
+                row += [score.index, f"{score.score:.6g}", score.label]
             yield row
 
     def regions(self, picture: PictureResult) -> Iterable[Sequence[object]]:
         """A row for each region."""
-        for one in picture.outputs[0].regions:
-            yield [one.index, one.label, one.pixels, f"{one.share:.6g}"]
+        for region in picture.outputs[0].regions:
+            yield [region.index, region.label, region.pixels, f"{region.share:.6g}"]
 
     def figures(self, picture: PictureResult) -> Iterable[Sequence[object]]:
         """A row for each output."""
