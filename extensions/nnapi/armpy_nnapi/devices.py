@@ -227,9 +227,14 @@ class DeviceManager:
         The application's name, for the list of those that may use extensions.
     extensions_allow_list : path, optional
         That list; see `armpy_nnapi.extensions.allow_list`.
+    compile : {"wait", "background"}
+        Whether `Compilation.finish` waits until all devices have compiled, or the others answer
+        until then.
 
     Raises
     ------
+    NnapiError
+        BAD_DATA if there is no such way of compiling.
     ArmpyError
         From whatever asks for devices first, if the options cannot be used.
 
@@ -250,7 +255,16 @@ class DeviceManager:
         *,
         application: str = "",
         extensions_allow_list: str | os.PathLike[str] | None = None,
+        compile: str = "wait",
     ) -> None:
+        require_data(
+            compile in ("wait", "background"),
+            "there is no such way of compiling",
+            where="DeviceManager.compile",
+            expected="'wait' or 'background'",
+            actual=repr(compile),
+        )
+        self.in_background = compile == "background"
         fix = 'Write RuntimeOptions(backends=["CpuRef"])'
         check_instance(options, "DeviceManager.options", RuntimeOptions, NoneType, fix=fix)
         self._options = RuntimeOptions() if options is None else options

@@ -23,6 +23,7 @@ from armpy.errors import (
     LayerValidationError,
     NnapiError,
     ResultCode,
+    UnimplementedError,
 )
 from armpy.execution import LoadedNetwork, NetworkProperties, Runtime
 from armpy.ops.operation import Array
@@ -262,8 +263,9 @@ class Compilation:
             # to finish.
             runtime = self._manager.runtime(self._devices, is_relaxed=self._description.relaxed)
             # For devices that the application chose NNAPI has no fallback, so an operation that
-            # none of them has is an error here and not in an execution.
-            if self._devices is not None:
+            # none of them has is an error here and not in an execution. Some devices compile to
+            # answer, which a compilation in the background does not wait for.
+            if self._devices is not None and not self._manager.in_background:
                 self._check_support()
             self._properties = self._network_properties(runtime)
             with prepared_by(deadline_s):
@@ -413,7 +415,10 @@ class Compilation:
             if key not in self._networks:
                 extensions = self._lookup()
                 graph = lower_model(self._description, sorted(key), extensions=extensions)
-                self._networks[key] = self._runtime.load_network(graph, self._properties)
+                again = _only_here if self._manager.in_background else None
+                self._networks[key] = self._runtime.load_network(
+                    graph, self._properties, again=again
+                )
             return self._runtime.get_network(self._networks[key]), self._networks[key]
 
     def check_ready(self, where: str) -> None:
@@ -598,6 +603,11 @@ class Compilation:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _only_here() -> object:
+    """Refuse to hand a model to a process that compiles: this one does on a thread."""
+    raise UnimplementedError("a model of the Neural Networks API is in no file")
 
 
 def _unload(runtime: Runtime, networks: dict[frozenset[int], int]) -> None:

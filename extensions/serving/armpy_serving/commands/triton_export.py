@@ -30,7 +30,10 @@ from armpy_serving.triton import (
 if TYPE_CHECKING:
     from armpy.model import Model
 
-_GO_ALONG = ("backends", "num_threads", "on_fallback", "preference", "trusted_keys", "code")
+_GO_ALONG = (
+    *("backends", "num_threads", "on_fallback", "preference", "affinity", "spread"),
+    *("trusted_keys", "code"),
+)
 """Options of loading that hold where the model is served; the others are done with by then, but
 for those of `_source_options`."""
 

@@ -10,8 +10,13 @@ from typing import Any
 from kserve.model_server import parser as kserve_parser
 
 from armpy.execution import RuntimeOptions
+from armpy.model import LoadOptions
+from armpy.types import Preference
 
-_LOAD_OPTIONS = ("backends", "num_threads", "on_fallback", "memory_limit_bytes")
+_LOAD_OPTIONS = (
+    *("backends", "num_threads", "on_fallback", "memory_limit_bytes"),
+    *("preference", "affinity", "spread", "compile"),
+)
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -34,6 +39,20 @@ def make_parser() -> argparse.ArgumentParser:
     own.add_argument("--num_threads", type=int, help="threads of an inference")
     own.add_argument("--on_fallback", choices=["allow", "warn", "error"])
     own.add_argument("--memory_limit_bytes", type=int, help="of a model's tensors")
+    own.add_argument("--preference", choices=[*Preference], help="what decides where layers run")
+    own.add_argument(
+        "--compile",
+        choices=["wait", "background"],
+        help="wait until all is compiled, or let other backends answer until then",
+    )
+    own.add_argument("--affinity", type=_pairs, help="PATTERN=BACKEND of layers, with commas")
+    own.add_argument(
+        "--spread",
+        type=_truth,
+        nargs="?",
+        const=True,
+        help="whether requests are spread over all backends by measured speed",
+    )
     own.add_argument("--isolation", choices=["process"], help="run backends in their own processes")
     own.add_argument("--max_waiting", type=int, default=1024, help="requests of a model at a time")
     own.add_argument("--max_body_bytes", type=int, default=256 << 20, help="of a request by HTTP")
@@ -62,9 +81,27 @@ def load_options(given: argparse.Namespace) -> dict[str, Any]:  # Any: options b
     chosen = {name: value for name, value in options.items() if value is not None}
     if given.isolation is None:
         return chosen
-    return {"runtime_options": RuntimeOptions(isolation=given.isolation, **chosen)}
+    of_runtime = LoadOptions(**chosen).of_runtime()
+    runtime_options = RuntimeOptions(isolation=given.isolation, **of_runtime)
+    others = {name: value for name, value in chosen.items() if name not in of_runtime}
+    return {"runtime_options": runtime_options, **others}
 
 
 def _names(text: str) -> Sequence[str]:
     """Names with commas between."""
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """Backends by patterns of layer names."""
+    pairs = [name.rpartition("=") for name in _names(text)]
+    if not all(pattern and equals and backend for pattern, equals, backend in pairs):
+        raise argparse.ArgumentTypeError(f"expected PATTERN=BACKEND,...; got '{text}'")
+    return {pattern: backend for pattern, _, backend in pairs}
+
+
+def _truth(text: str) -> bool:
+    """True or false, as a flag or a variable says it."""
+    if text.lower() not in ("true", "false"):
+        raise argparse.ArgumentTypeError(f"expected true or false; got '{text}'")
+    return text.lower() == "true"

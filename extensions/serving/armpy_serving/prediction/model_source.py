@@ -29,7 +29,7 @@ _OF_A_PROCESS = ("runtime", "properties", "compile")
 
 _AFTER_COMPILING = (
     *("num_threads", "memory_limit_bytes", "quantize_inputs", "dequantize_outputs"),
-    *("code", "trusted_keys"),
+    *("code", "trusted_keys", "affinity", "spread"),
 )
 """Options that a compiled file does not hold."""
 

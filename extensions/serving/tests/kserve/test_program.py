@@ -16,6 +16,7 @@ import pytest
 
 from tests.support.inference_calls import by_json, by_raw
 from tests.support.kserve_server import KServeProcess, free_ports, kserve_server
+from tests.support.row_models import write_row_model
 
 pytest.importorskip("kserve", reason="kserve is not installed")
 
@@ -50,6 +51,8 @@ def test_flags_come_from_the_environment_as_well(small_models: Path, tmp_path: P
         "ARMPY_SERVING_MODEL_DIR": str(small_models / "mixed.armpy"),
         "ARMPY_SERVING_BACKENDS": "CpuRef",
         "ARMPY_SERVING_MAX_WAITING": "7",
+        "ARMPY_SERVING_SPREAD": "true",
+        "ARMPY_SERVING_AFFINITY": "conv*=CpuRef",
     }
     text = (
         "from armpy_serving.kserve.options import load_options, make_parser\n"
@@ -65,8 +68,37 @@ def test_flags_come_from_the_environment_as_well(small_models: Path, tmp_path: P
         check=True,
         timeout=60,
     )
-    expected = [environment["ARMPY_SERVING_MODEL_DIR"], {"backends": ["CpuRef"]}, 7, "127.0.0.1"]
+    options = {"backends": ["CpuRef"], "affinity": {"conv*": "CpuRef"}, "spread": True}
+    expected = [environment["ARMPY_SERVING_MODEL_DIR"], options, 7, "127.0.0.1"]
     assert completed.stdout.strip() == str([*expected, 2, "m"])
+
+
+@pytest.mark.parametrize("isolation", [[], ["--isolation", "process"]])
+def test_policies_for_several_devices_are_flags(isolation: list[str], tmp_path: Path) -> None:
+    path = write_row_model(tmp_path / "model.tflite", 1)
+    text = (
+        "import sys\n"
+        "from armpy_serving.kserve import ArmpyModel\n"
+        "from armpy_serving.kserve.options import load_options, make_parser\n"
+        "given = make_parser().parse_args(sys.argv[2:])\n"
+        "model = ArmpyModel('m', sys.argv[1], load_options(given))\n"
+        "model.load()\n"
+        "handle = model.served.model.handle\n"
+        "optimizer = handle.loaded.settings.optimizer\n"
+        "print(len(handle.loaded.spread.backends), handle.in_background,"
+        " optimizer.preference, optimizer.affinity)\n"
+        "model.stop()\n"
+    )
+    flags = ["--backends", "NumbaAcc,CpuRef", "--spread", "--compile", "background"]
+    flags += ["--preference", "least_power", "--affinity", "*=CpuRef", *isolation]
+    completed = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", text, str(path), *flags],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert completed.stdout.strip() == "2 True least_power {'*': 'CpuRef'}", completed.stderr
 
 
 @pytest.mark.parametrize("spoil", ["nothing", "no model"])
