@@ -12,6 +12,7 @@ from backends.numba_acc.tests.support import ISA_NAMES, ISAS, check_against_refe
 
 F32 = TensorInfo((1,), DataType.FLOAT32)
 I32 = TensorInfo((1,), DataType.SIGNED32)
+I64 = TensorInfo((1,), DataType.SIGNED64)
 U8 = TensorInfo((1,), DataType.QASYMM_U8, quantization=Quantization.per_tensor(0.5, 3))
 S8 = TensorInfo((1,), DataType.QASYMM_S8, quantization=Quantization.per_tensor(0.5, -3))
 BOOL = TensorInfo((1,), DataType.BOOLEAN)
@@ -57,8 +58,22 @@ def test_numbers_are_reduced_as_cpuref_does(operation: ops.ReduceOperation, isa:
     for shape, axes, keep_dims in AXES:
         layer = ops.Reduce(operation, axes=axes, keep_dims=keep_dims)
         _check(layer, F32.with_shape(shape), isa)
-        if operation is not ops.ReduceOperation.MEAN and isa == FIRST:
+        if isa == FIRST:
             _check(layer, I32.with_shape(shape), isa)
+            _check(layer, I64.with_shape(shape), isa)
+
+
+@pytest.mark.parametrize("rounds_down", [False, True])
+def test_means_of_large_integers_are_those_of_the_reference(rounds_down: bool) -> None:
+    values = np.array([[2**31 - 1] * 5, [-(2**31)] * 5, [-7, 0, 0, 0, -1], [7, 0, 0, 0, 2]])
+    for info in (I32, I64):
+        given = values.astype(info.data_type.dtype)
+        for axis in (0, 1):
+            network = Network()
+            x = network.input("x", info.with_shape(values.shape))
+            layer = ops.Reduce(ops.ReduceOperation.MEAN, (axis,), rounds_down=rounds_down)
+            network.output("y", network.add(layer, x))
+            check_against_reference(network, {"x": given}, ISAS[0])
 
 
 @pytest.mark.slow

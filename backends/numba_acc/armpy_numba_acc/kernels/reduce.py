@@ -18,7 +18,7 @@ def make(isa: Isa, operation: str, kind: str, form: str) -> Callable[[int, int, 
     """Make the kernel for the record's parameters; threads share items and blocks of them."""
     read_call, tools = reader(Reduce), make_accumulation(operation, kind)
     size, first, load, read, write = tools.size, tools.first, tools.load, tools.read, tools.write
-    combine, finish = tools.combine, tools.finish
+    combine, finish, width = tools.combine, tools.finish, tools.width
 
     @compiled
     def add_lines(totals: Pointer, line: Pointer, lines: int, pitch: int, count: int) -> None:
@@ -39,7 +39,7 @@ def make(isa: Isa, operation: str, kind: str, form: str) -> Callable[[int, int, 
     def reduce_columns(args: int, thread: int, num_threads: int) -> None:
         call = read_call(args)
         inner, block = call.inner, call.block
-        totals = call.scratch + thread * block * 4
+        totals = call.scratch + thread * block * width
         blocks = (inner + block - 1) // block
         begin, end = share_items(call.num_items * blocks, thread, num_threads)
         for number in range(begin, end):

@@ -40,7 +40,8 @@ _QUANTIZED = _REAL - {ReduceOperation.PROD}
 
 _SUPPORTED = {
     DataType.FLOAT32: _REAL,
-    DataType.SIGNED32: _REAL - {ReduceOperation.MEAN},
+    DataType.SIGNED32: _REAL,
+    DataType.SIGNED64: _REAL,
     DataType.QASYMM_U8: _QUANTIZED,
     DataType.QASYMM_S8: _QUANTIZED,
     DataType.QSYMM_S16: _QUANTIZED,
@@ -94,6 +95,8 @@ def lower(emit: Emitter, layer: Layer) -> None:
     name = _ARITHMETIC[operation.operation]
     if operation.rounds_down and kind == "q8":
         name = "mean_down"
+    elif operation.operation is ReduceOperation.MEAN and kind in ("i32", "i64"):
+        name = "mean_down" if operation.rounds_down else "mean"
     kept_table, num_kept, num_items = emit_table(emit, kept)
     reduced_table, num_reduced, num_turns = emit_table(emit, reduced)
     call = calls.Reduce(
@@ -112,7 +115,7 @@ def lower(emit: Emitter, layer: Layer) -> None:
         pitch=lines.source,
         inner=inner,
         block=block,
-        scratch=emit.scratch(max(4 * block, 64) * emit.num_threads),
+        scratch=emit.scratch(max(8 * block, 64) * emit.num_threads),
         rescaling=_rescaling(operation, info, output.info, count),
     )
     emit(call, layer.name, num_operations=info.num_elements)
@@ -127,7 +130,7 @@ def _kind(emit: Emitter, operation: Reduce, value: Value) -> str:
         return "i16" if operation.operation.selects else "q16"
     if data_type is DataType.FLOAT32:
         return emit.kind_of(value)
-    return "i32" if data_type is DataType.SIGNED32 else "u8"
+    return {DataType.SIGNED32: "i32", DataType.SIGNED64: "i64"}.get(data_type, "u8")
 
 
 def _rescaling(
@@ -138,6 +141,8 @@ def _rescaling(
     Reference: TFLite ``QuantizedMeanOrSum``.
     """
     is_mean = operation.operation is ReduceOperation.MEAN
+    if info.data_type in (DataType.SIGNED32, DataType.SIGNED64) and is_mean:
+        return calls.Rescaling(offset=count)
     if not info.data_type.is_quantized:
         divisor = np.float64(count if is_mean else 1)
         return calls.Rescaling(scale=int(divisor.view(np.int64)))

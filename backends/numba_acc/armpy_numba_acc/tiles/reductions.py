@@ -17,10 +17,12 @@ from armpy_numba_acc.llvm.pointers import (
     load_f32,
     load_i16,
     load_i32,
+    load_i64,
     load_u8,
     store_f32,
     store_i16,
     store_i32,
+    store_i64,
     store_u8,
 )
 from armpy_numba_acc.llvm.primitives import FLOAT, compiled, primitive
@@ -28,7 +30,7 @@ from armpy_numba_acc.llvm.values import Code, CodeValue
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.calls.rows import Rescaling
 
-Element: TypeAlias = Any  # Any: a float32 or an int32 of Numba's
+Element: TypeAlias = Any  # Any: a float32, an int32 or an int64 of Numba's
 Finish: TypeAlias = Callable[[Pointer, int, Pointer, int, Rescaling], None]
 
 
@@ -39,7 +41,9 @@ class Accumulation:
     size: int  # bytes of an element
     first: Element  # what an accumulator begins with
     load: Callable[..., Element]  # ``load(base, index)``: an element as an accumulator
-    # ``read(base, index)``, ``write(base, index, accumulator)``: 4 bytes each.
+    width: (
+        int  # bytes of an accumulator: ``read(base, index)``, ``write(base, index, accumulator)``
+    )
     read: Callable[..., Element]
     write: Callable[..., None]
     combine: Callable[..., Element]
@@ -74,6 +78,11 @@ def _multiply_integers(x: Element, y: Element) -> Element:
 
 
 @compiled
+def _add_wide(x: Element, y: Element) -> Element:
+    return x + y
+
+
+@compiled
 def _greater(x: Element, y: Element) -> Element:
     return x if x > y else y
 
@@ -81,6 +90,11 @@ def _greater(x: Element, y: Element) -> Element:
 @compiled
 def _less(x: Element, y: Element) -> Element:
     return x if x < y else y
+
+
+@compiled
+def _load_wide(base: Pointer, index: int) -> Element:
+    return int64(load_i32(base, index))
 
 
 @compiled
@@ -127,35 +141,48 @@ def _make_load_key(is_max: bool) -> Callable[[Pointer, int], Element]:
 
 
 _COMBINE = {
-    ("sum", True): _add,
-    ("sum", False): _add_integers,
-    ("product", True): _multiply,
-    ("product", False): _multiply_integers,
+    ("sum", "real"): _add,
+    ("sum", "wide"): _add_wide,
+    ("sum", "narrow"): _add_integers,
+    ("product", "real"): _multiply,
+    ("product", "wide"): _multiply,
+    ("product", "narrow"): _multiply_integers,
 }
+"""By what accumulators are: float32, int64, int32."""
 
 
 @cache
 def make_accumulation(operation: str, kind: str) -> Accumulation:
     """Make what a reduction is made of; parameters as for `armpy_numba_acc.kernels.reduce`."""
-    is_real = kind in ("f32", "bf16")
     selects = operation in ("max", "min")
+    is_wide = kind == "i64" or (kind == "i32" and operation.startswith("mean"))
+    is_real = kind in ("f32", "bf16") and not selects
     if selects:
         combine = _greater if operation == "max" else _less
     else:
-        combine = _COMBINE[operation.removesuffix("_down").replace("mean", "sum"), is_real]
-    first = _first(operation, kind)
-    if is_real and not selects:
+        name = operation.removesuffix("_down").replace("mean", "sum")
+        combine = _COMBINE[name, "real" if is_real else "wide" if is_wide else "narrow"]
+    first = _first(operation, "i64" if is_wide else kind)
+    if is_real:
         size, load = (2, load_bf16) if kind == "bf16" else (4, load_f32)
-        return Accumulation(size, first, load, load_f32, store_f32, combine, _make_real_finish())
+        return Accumulation(size, first, load, 4, load_f32, store_f32, combine, _make_real_finish())
+    size = {"f32": 4, "i32": 4, "i64": 8, "i16": 2, "q16": 2}.get(kind, 1)
+    if is_wide:
+        load = load_i64 if kind == "i64" else _load_wide
+        finish = _make_integer_finish(operation, kind, load_i64)
+        return Accumulation(size, first, load, 8, load_i64, store_i64, combine, finish)
     loads = {"i32": load_i32, "i16": _load_word, "q16": _load_word}
     load = _make_load_key(operation == "max") if kind == "f32" else loads.get(kind, _load_byte)
-    size = {"f32": 4, "i32": 4, "i16": 2, "q16": 2}.get(kind, 1)
-    finish = _make_integer_finish(operation, kind)
-    return Accumulation(size, first, load, load_i32, store_i32, combine, finish)
+    finish = _make_integer_finish(operation, kind, load_i32)
+    return Accumulation(size, first, load, 4, load_i32, store_i32, combine, finish)
 
 
-def _first(operation: str, kind: str) -> np.float32 | np.int32:
+def _first(operation: str, kind: str) -> np.float32 | np.int32 | np.int64:
     """Return the neutral element."""
+    if kind == "i64":
+        limits = np.iinfo(np.int64)
+        firsts = {"max": limits.min, "min": limits.max, "product": 1}
+        return np.int64(firsts.get(operation, 0))
     if operation in ("max", "min"):
         infinity = 0x7F800000
         lowest = {"f32": infinity ^ -1, "i32": -(2**31), "i16": -(2**15)}.get(kind, 0)
@@ -190,6 +217,12 @@ def _as_it_is(total: Element, rescaling: Rescaling) -> Element:
 
 
 @compiled
+def _truncated(total: Element, rescaling: Rescaling) -> Element:
+    quotient = abs(total) // rescaling.offset
+    return quotient if total > 0 else -quotient
+
+
+@compiled
 def _divided(total: Element, rescaling: Rescaling) -> Element:
     return total // rescaling.offset
 
@@ -213,6 +246,7 @@ def _requantized_word(total: Element, rescaling: Rescaling) -> Element:
 _FINISHES = {
     "f32": (store_i32, _float_of_key),
     "i32": (store_i32, _as_it_is),
+    "i64": (store_i64, _as_it_is),
     "i16": (store_i16, _as_it_is),
     "u8": (store_u8, _as_it_is),
     "q8": (store_u8, _requantized_byte),
@@ -221,17 +255,16 @@ _FINISHES = {
 """Stores of integers, and their conversions before."""
 
 
-def _make_integer_finish(operation: str, kind: str) -> Finish:
+def _make_integer_finish(operation: str, kind: str, read: Callable[..., Element]) -> Finish:
     """Accumulators as they are, or requantised, or divided."""
     store, changed = _FINISHES[kind]
-    if operation == "mean_down":
-        changed = _divided
+    changed = {"mean": _truncated, "mean_down": _divided}.get(operation, changed)
 
     @compiled
     def finish(
         target: Pointer, start: int, accumulators: Pointer, count: int, rescaling: Rescaling
     ) -> None:
         for j in range(count):
-            store(target, start + j, changed(load_i32(accumulators, j), rescaling))
+            store(target, start + j, changed(read(accumulators, j), rescaling))
 
     return finish

@@ -13,7 +13,7 @@ class Rescaling(Call):
 
     Real sums are divided by `scale`, the bits of a float64; quantised ones less `offset` are
     multiplied by ``scale * 2**(shift - 31)``, and `zero_point` is added; means that are rounded
-    down are divided by `offset`.
+    down or towards 0 are divided by `offset`.
     """
 
     scale: int = 0
@@ -46,7 +46,7 @@ class Reduce(Call):
     pitch: int
     inner: int  # elements that lie side by side; those that stay are taken `block` at a time
     block: int
-    scratch: Pointer  # 4 bytes for each element of a block per thread, 64 at least
+    scratch: Pointer  # an accumulator for each element of a block per thread, 64 bytes at least
     rescaling: Rescaling
 
 
