@@ -9,18 +9,21 @@ from armpy_numba_acc.llvm.pointers import INTEGERS
 from armpy_numba_acc.llvm.threads.fork_join import fail
 from armpy_numba_acc.llvm.threads.sharing import share_items
 from armpy_numba_acc.machine.calls.gathering import MoveElements
+from armpy_numba_acc.machine.formats import FORMAT_BYTES
 from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.tiles.updates import make_update_element
 
 
 def make(
-    isa: Isa, element_bytes: int, index_bytes: int, writes: int
+    isa: Isa, format_: str, index_bytes: int, reduction: str
 ) -> Callable[[int, int, int], None]:
     """Make the kernel; threads share the columns along the axis, each of which keeps its order.
 
     Nothing is read or written where an index is out of range: the kernel ends there.
     """
-    (load, store), read = INTEGERS[element_bytes], reader(MoveElements)
-    load_index, _ = INTEGERS[index_bytes]
+    element_bytes, read = FORMAT_BYTES[format_], reader(MoveElements)
+    (load_index, _), writes = INTEGERS[index_bytes], reduction != ""
+    update = make_update_element(reduction or "none", format_)
 
     def move_elements(args: int, thread: int, num_threads: int) -> None:
         call = read(args)
@@ -42,10 +45,12 @@ def make(
                         return
                     if index < 0:
                         index += call.size
+                    far = indexed + (index * call.inner + i) * element_bytes
+                    near = ordered + at * element_bytes
                     if writes:
-                        store(indexed, index * call.inner + i, load(ordered, at))
+                        update(far, near)
                     else:
-                        store(ordered, at, load(indexed, index * call.inner + i))
+                        update(near, far)
             number += end - first
 
     return move_elements

@@ -1,4 +1,4 @@
-"""Writes runs of bytes where indices say that are known only when they are read."""
+"""Writes runs of elements where indices say that are known only when they are read."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from armpy_numba_acc.llvm.threads.fork_join import fail
 from armpy_numba_acc.llvm.threads.sharing import share
 from armpy_numba_acc.machine.calls.gathering import ScatterByIndex
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.tiles.blocks import make_copy_run
+from armpy_numba_acc.tiles.updates import make_update_run
 
 
-def make(isa: Isa, index_bytes: int) -> Callable[[int, int, int], None]:
+def make(
+    isa: Isa, format_: str, index_bytes: int, reduction: str
+) -> Callable[[int, int, int], None]:
     """Make the kernel; threads share the bytes of each run, so that runs keep their order.
 
     Nothing is written where an index is out of range: the kernel ends there.
     """
-    copy_run, read = make_copy_run(isa), reader(ScatterByIndex)
+    update, read = make_update_run(isa, reduction, format_), reader(ScatterByIndex)
     load_index, _ = INTEGERS[index_bytes]
 
     def scatter_by_index(args: int, thread: int, num_threads: int) -> None:
@@ -38,7 +40,7 @@ def make(isa: Isa, index_bytes: int) -> Callable[[int, int, int], None]:
                 if index < 0:
                     index += size
                 to += index * load_i64(call.axes, 3 * axis + 1)
-            copy_run(to, from_, last - first)
+            update(to, from_, last - first)
             from_ += call.run
 
     return scatter_by_index

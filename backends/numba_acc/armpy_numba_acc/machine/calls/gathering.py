@@ -50,9 +50,11 @@ class GatherByIndex(GatherCall):
 class ScatterByIndex(Call):
     """Write `count` runs of `run` bytes where indices say; `axes` and `failure` are a gather's."""
 
-    parameters = ("index_bytes",)
+    parameters = ("format", "index_bytes", "reduction")
 
+    format: str
     index_bytes: int
+    reduction: str  # of what is there and what is written; see `armpy_numba_acc.tiles.updates`
     updates: Pointer
     target: Pointer
     indices: Pointer
@@ -68,15 +70,16 @@ class MoveElements(Call):
     """Move elements between where indices along an axis say, and their own order.
 
     `indexed` has `size` elements along the axis, `ordered` and `indices` have `count`; `outers`
-    stand in front, `inner` after. If `writes` is 1, elements go from `ordered` to `indexed`,
-    else the other way. Indices are `least` or more; those below 0 count from the end.
+    stand in front, `inner` after. With a reduction, as `ScatterByIndex` has it, elements go from
+    `ordered` to `indexed`, else the other way. Indices are `least` or more; those below 0 count
+    from the end.
     """
 
-    parameters = ("element_bytes", "index_bytes", "writes")
+    parameters = ("format", "index_bytes", "reduction")
 
-    element_bytes: int
+    format: str
     index_bytes: int
-    writes: int
+    reduction: str
     indexed: Pointer
     ordered: Pointer
     indices: Pointer
