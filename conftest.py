@@ -275,12 +275,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 def _monitored() -> dict[int, int]:
     """Tools of `sys.monitoring` that are coverage's, and the events that each hears of."""
-    found: dict[int, int] = {}
+    events: dict[int, int] = {}
     if sys.version_info >= (3, 12):
         for tool in range(6):
             if sys.monitoring.get_tool(tool) == "coverage.py":
-                found[tool] = sys.monitoring.get_events(tool)
-    return found
+                events[tool] = sys.monitoring.get_events(tool)
+    return events
 
 
 def _monitor(events: Mapping[int, int]) -> None:

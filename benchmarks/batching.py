@@ -39,8 +39,8 @@ def _dense(net: Network, value: Value, columns: int, name: str) -> Value:
     depth = shape[-1] or 0
     weights = (_random.normal(size=(columns, depth)) / np.sqrt(depth)).astype(np.float32)
     flat = net.add(ops.Reshape((-1, depth)), value)
-    made = net.add(ops.FullyConnected(), flat, net.constant(weights), name=name)
-    return net.add(ops.Reshape((-1, *(size or 1 for size in shape[1:-1]), columns)), made)
+    product = net.add(ops.FullyConnected(), flat, net.constant(weights), name=name)
+    return net.add(ops.Reshape((-1, *(size or 1 for size in shape[1:-1]), columns)), product)
 
 
 def wide() -> Network:
@@ -97,8 +97,8 @@ def vit() -> Network:
     add, norm = ops.ElementwiseBinary(ops.BinaryOperation.ADD), ops.LayerNormalization(axes=(-1,))
     for layer in range(2):
 
-        def split(kind: str, given: Value, perm: tuple[int, ...], layer: int = layer) -> Value:
-            flat = _dense(net, given, width, f"{kind}_{layer}")
+        def split(kind: str, source: Value, perm: tuple[int, ...], layer: int = layer) -> Value:
+            flat = _dense(net, source, width, f"{kind}_{layer}")
             parts = net.add(ops.Reshape((-1, tokens, heads, width // heads)), flat)
             return net.add(ops.Transpose(perm), parts)
 
@@ -145,8 +145,8 @@ def item_of(model: Model, seed: int) -> Item:
     for spec in model.inputs:
         shape = (1, *(size or 1 for size in (spec.shape or ())[1:]))
         dtype = spec.data_type.dtype
-        made = random.normal(size=shape) if dtype.kind == "f" else random.integers(0, 100, shape)
-        item[spec.name] = made.astype(dtype)
+        drawn = random.normal(size=shape) if dtype.kind == "f" else random.integers(0, 100, shape)
+        item[spec.name] = drawn.astype(dtype)
     return item
 
 
@@ -192,7 +192,7 @@ def measure(given: argparse.Namespace) -> dict[str, object]:
                 "batch": batches.run,
             }
             calls = {way: [partial(run, item) for item in items] for way, run in ways.items()}
-            turns = {way: partial(run_burst, each, given.seconds) for way, each in calls.items()}
+            turns = {way: partial(run_burst, call, given.seconds) for way, call in calls.items()}
             measured = take_turns(turns, 0.0, least=given.turns)
         mean_batch = batches.statistics.mean_batch
     return {
@@ -243,13 +243,13 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=0.5, help="of each turn")
     parser.add_argument("--turns", type=int, default=8)
-    given = parser.parse_args()
-    if given.one:
-        print(json.dumps(measure(given)))
+    arguments = parser.parse_args()
+    if arguments.one:
+        print(json.dumps(measure(arguments)))
         return
     options = ("callers", "max_batch", "max_wait_ms", "workers", "seconds", "turns")
-    chosen = [f"--{name.replace('_', '-')}={getattr(given, name)}" for name in options]
-    for name in given.networks:
+    chosen = [f"--{name.replace('_', '-')}={getattr(arguments, name)}" for name in options]
+    for name in arguments.networks:
         done = run_python(["-m", "benchmarks.batching", "--one", name, *chosen])
         if done.returncode:
             print(f"{name}: {done.stderr[-1000:]}")

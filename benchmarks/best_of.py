@@ -32,7 +32,7 @@ def loaded(path: Path, backends: list[str], preference: Preference) -> armpy.Mod
     options = RuntimeOptions(
         backends=[*backends, "CpuRef"],
         num_threads=1,
-        backend_options={one: {"num_threads": 1} for one in backends if one != "NumbaAcc"},
+        backend_options={name: {"num_threads": 1} for name in backends if name != "NumbaAcc"},
         preference=preference,
     )
     return armpy.load(path, runtime=Runtime(options))
@@ -41,13 +41,13 @@ def loaded(path: Path, backends: list[str], preference: Preference) -> armpy.Mod
 def measure(path: Path, backends: list[str], turns: int) -> dict[str, object]:
     """Median times in microseconds, the ratio, and where the placement runs the layers."""
     models = {FASTEST: loaded(path, backends, Preference.FASTEST)}
-    for one in backends:
-        models[one] = loaded(path, [one], Preference.ORDER)
+    for backend in backends:
+        models[backend] = loaded(path, [backend], Preference.ORDER)
     arrays = random_inputs(models[FASTEST])
     calls = {name: timed(partial(model, *arrays)) for name, model in models.items()}
     take_turns(calls, 0.0, least=5)
     times = take_turns(calls, 0.0, least=turns)
-    medians = {name: statistics.median(taken) for name, taken in times.items()}
+    medians = {name: statistics.median(durations) for name, durations in times.items()}
     best = min(backends, key=medians.__getitem__)
     pairs = zip(times[best], times[FASTEST], strict=True)
     placement = models[FASTEST].placement

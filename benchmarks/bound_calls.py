@@ -56,7 +56,7 @@ def taken(calls: Mapping[str, Callable[[], object]], number: int = CALLS) -> dic
     """Microseconds per call in each round, the rounds of all taken in turn."""
     turns = {name: timed(call, number) for name, call in calls.items()}
     times = take_turns(turns, 0.0, least=ROUNDS)
-    return {name: 1e6 * np.array(each) for name, each in times.items()}
+    return {name: 1e6 * np.array(durations) for name, durations in times.items()}
 
 
 def ratio(one: Array, other: Array) -> str:
@@ -78,14 +78,16 @@ def compare(path: Path) -> None:
     invoke = invoke_of(path, list(inputs.values()))
     if invoke is not None:
         calls["invoke"] = invoke
-    found = taken(calls)
-    medians = ", ".join(f"{name} {np.median(times):.2f} us" for name, times in found.items())
+    durations = taken(calls)
+    medians = ", ".join(f"{name} {np.median(times):.2f} us" for name, times in durations.items())
     print(f"{path.name}: {medians}")
     if invoke is not None:
-        print(f"  invoke / bound: {ratio(found['invoke'], found['bound'])}")
-    more = np.median(found["started"] - found["bound"])
+        print(f"  invoke / bound: {ratio(durations['invoke'], durations['bound'])}")
+    more = np.median(durations["started"] - durations["bound"])
     print(f"  started and waited for: {more:.1f} us more than called")
-    print(f"  awaited: {awaited_us(model, inputs) - np.median(found['run']):.1f} us more than run")
+    print(
+        f"  awaited: {awaited_us(model, inputs) - np.median(durations['run']):.1f} us more than run"
+    )
 
 
 def awaited_us(model: Model, inputs: dict[str, Array]) -> float:

@@ -82,7 +82,7 @@ def measure(
     settle_s = SETTLE_S if num_threads > 1 else 0.0
     turns = {name: settled(engine, settle_s) for name, engine in prepared.items()}
     times = take_turns(turns, seconds, least=LEAST_ROUNDS, most=MOST_ROUNDS)
-    medians = {name: statistics.median(each) for name, each in times.items()}
+    medians = {name: statistics.median(durations) for name, durations in times.items()}
     figures: Figures = {
         "model": path.name,
         "kind": kind_of_model(path),
@@ -153,7 +153,7 @@ def measure_apart(
         return figures
     peers = [name for name in COLUMNS if name != "armpy"]
     alone = {name: measured([other for other in peers if other != name]) for name in peers}
-    crashed = {name: each["signal"] for name, each in alone.items() if "signal" in each}
+    crashed = {name: figures["signal"] for name, figures in alone.items() if "signal" in figures}
     figures = measured([*crashed])
     if "error" not in figures:
         figures["crashed"] = crashed

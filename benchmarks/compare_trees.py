@@ -104,8 +104,8 @@ def rounds_of(old: Worker, new: Worker, ways: Sequence[str], seconds: float) -> 
         count = max(1, math.ceil(BURST_S / max(new.time(way, 3), 1e-7)))
         for side, worker in enumerate((old, new)):
             turns[way, side] = partial(worker.time, way, count)
-    found = take_turns(turns, seconds, least=LEAST_ROUNDS, most=sys.maxsize)
-    return {way: list(zip(found[way, 0], found[way, 1], strict=True)) for way in ways}
+    durations = take_turns(turns, seconds, least=LEAST_ROUNDS, most=sys.maxsize)
+    return {way: list(zip(durations[way, 0], durations[way, 1], strict=True)) for way in ways}
 
 
 def ratio_of(pairs: Sequence[Rounds]) -> float:
@@ -153,7 +153,7 @@ def measure(
     backend: str = "NumbaAcc",
 ) -> dict[str, Figures]:
     """Figures of a model, for each way to call it."""
-    found: dict[str, list[Rounds]] = {way: [] for way in ways}
+    by_way: dict[str, list[Rounds]] = {way: [] for way in ways}
     for number in range(options.pairs):
         workers: dict[str, Worker] = {}
         try:
@@ -165,8 +165,8 @@ def measure(
             for worker in workers.values():
                 worker.close()
         for way, rounds in turns.items():
-            found[way].append(rounds)
-    return {way: figures_of(pairs) for way, pairs in found.items()}
+            by_way[way].append(rounds)
+    return {way: figures_of(pairs) for way, pairs in by_way.items()}
 
 
 def models(old: Tree, new: Tree, options: argparse.Namespace) -> Iterator[tuple[str, Figures]]:
@@ -178,8 +178,8 @@ def models(old: Tree, new: Tree, options: argparse.Namespace) -> Iterator[tuple[
 def overhead(old: Tree, new: Tree, options: argparse.Namespace) -> Iterator[tuple[str, Figures]]:
     """Every way to call one layer of no work, on each backend."""
     for backend in ("NumbaAcc", "CpuRef"):
-        found = measure(old, new, None, ["bound", "named", "plain"], options, backend)
-        for way, figures in found.items():
+        measured = measure(old, new, None, ["bound", "named", "plain"], options, backend)
+        for way, figures in measured.items():
             yield f"{backend}, {way}", figures
 
 
@@ -238,8 +238,10 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=description(__doc__))
     parser.add_argument("old", help="folder or revision")
     parser.add_argument("new", nargs="?", default=str(ROOT), help="folder or revision; this one")
-    found = [path for family in FAMILIES for path in sorted((SHARED / family).glob("*.tflite"))]
-    parser.add_argument("--models", nargs="+", type=Path, default=found, metavar="MODEL")
+    model_files = [
+        path for family in FAMILIES for path in sorted((SHARED / family).glob("*.tflite"))
+    ]
+    parser.add_argument("--models", nargs="+", type=Path, default=model_files, metavar="MODEL")
     parser.add_argument("--only", type=lambda text: text.split(","), default=list(KINDS))
     parser.add_argument("--pairs", type=int, default=5, help="of processes, for each model")
     parser.add_argument("--seconds", type=float, default=1.0, help="of calls, for each pair")

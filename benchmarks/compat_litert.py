@@ -75,12 +75,12 @@ def main(paths: list[str]) -> None:
     for path in paths:
         turns = {name: timed(call, CALLS) for name, call in calls_of(path).items()}
         times = take_turns(turns, 0.0, least=ROUNDS)
-        taken = {name: 1e6 * np.array(each) for name, each in times.items()}
+        microseconds = {name: 1e6 * np.array(durations) for name, durations in times.items()}
         print(path)
-        for name, each in taken.items():
-            print(f"  {name:16} {np.median(each):9.2f} us")
-        print(f"  invoke - bound:  {difference(taken['invoke'], taken['bound'])}")
-        print(f"  cycle - bound:   {difference(taken['cycle'], taken['bound'])}")
+        for name, durations in microseconds.items():
+            print(f"  {name:16} {np.median(durations):9.2f} us")
+        print(f"  invoke - bound:  {difference(microseconds['invoke'], microseconds['bound'])}")
+        print(f"  cycle - bound:   {difference(microseconds['cycle'], microseconds['bound'])}")
 
 
 if __name__ == "__main__":

@@ -176,16 +176,16 @@ def compare(name: str, data: bytes, num_tokens: int) -> None:
         times = []
         for _ in range(num_tokens):
             inputs: dict[str, Array] = {"ids": ids, "past": past}
-            outputs, first = milliseconds(lambda given: model.run(dict(given)), inputs)
+            outputs, first = milliseconds(lambda feeds: model.run(dict(feeds)), inputs)
             preparations.append(num_prepared)
-            later = min(milliseconds(lambda given: model.run(dict(given)), inputs)[1] for _ in "12")
+            later = min(milliseconds(lambda feeds: model.run(dict(feeds)), inputs)[1] for _ in "12")
             times.append((first, later, milliseconds(peer, inputs)[1]))
             past = outputs["present"]
             ids = outputs["logits"][:, -1:].argmax(-1).astype(np.int64)
     first_ms, later_ms, peer_ms = np.array(times[3:]).T
     resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     figures = (
-        *(f"{np.median(each):.2f}" for each in (first_ms, peer_ms, first_ms / peer_ms)),
+        *(f"{np.median(durations):.2f}" for durations in (first_ms, peer_ms, first_ms / peer_ms)),
         f"{np.median(first_ms - later_ms):.2f}",
         f"{first_ms.max():.1f}",
         str(preparations[-1] - preparations[2]),

@@ -47,25 +47,25 @@ def _sum_network(size: int) -> Network:
 
 def _compare(size: int) -> None:
     """Print the cost for vectors of a size."""
-    one, other, result = (np.ones(size, np.float32) for _ in range(3))
+    first, other, result = (np.ones(size, np.float32) for _ in range(3))
     with (
         Runtime(RuntimeOptions(backends=["CpuRef"])) as here,
         Runtime(RuntimeOptions(backends=["CpuRef"], isolation="process")) as there,
     ):
         networks = [r.get_network(r.load_network(_sum_network(size))) for r in (here, there)]
-        asked = Invocation({"x": one, "y": other}, {"sum": result})
+        asked = Invocation({"x": first, "y": other}, {"sum": result})
         bound = [network.bind(asked) for network in networks]
 
         def copy() -> None:
             """One copy in and out."""
-            np.copyto(spare[0], one)
+            np.copyto(spare[0], first)
             np.copyto(spare[1], other)
             np.copyto(result, spare[2])
 
         spare = [np.ones(size, np.float32) for _ in range(3)]
         runs: list[Callable[[], object]] = [
-            lambda: networks[0].run([one, other], [result]),
-            lambda: networks[1].run([one, other], [result]),
+            lambda: networks[0].run([first, other], [result]),
+            lambda: networks[1].run([first, other], [result]),
         ]
         for name, calls in (("run", runs), ("bound", bound)):
             named = dict(zip(("here", "there", "copy"), (*calls, copy), strict=True))
@@ -88,12 +88,12 @@ def _inject(count: int) -> None:
     for kind, duration_s in outcome.recovery_s:
         by_kind[kind].append(duration_s * 1e3)
         by_kind["all"].append(duration_s * 1e3)
-    for kind, found in sorted(by_kind.items()):
-        found.sort()
-        p99 = found[min(int(len(found) * 0.99), len(found) - 1)]
+    for kind, delays in sorted(by_kind.items()):
+        delays.sort()
+        p99 = delays[min(int(len(delays) * 0.99), len(delays) - 1)]
         print(
-            f"{kind}: {len(found)} faults, the next result after {found[0]:.0f} to "
-            f"{found[-1]:.0f} ms, median {statistics.median(found):.0f}, p99 {p99:.0f}"
+            f"{kind}: {len(delays)} faults, the next result after {delays[0]:.0f} to "
+            f"{delays[-1]:.0f} ms, median {statistics.median(delays):.0f}, p99 {p99:.0f}"
         )
     print(f"errors {dict(outcome.errors)}, wrong {outcome.wrong}, leaked {outcome.left}")
 

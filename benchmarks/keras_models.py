@@ -105,14 +105,14 @@ def common() -> dict[str, Callable[[], Network]]:
         ("Xception", (299,), (), {}),
         ("ConvNeXtTiny", (224,), (), plain),
     ]
-    found = {}
+    networks = {}
     for name, sizes, widths, options in families:
         for size in sizes:
             for width in widths or (None,):
                 scaled = options if width is None else {**options, "alpha": width}
                 label = name if width is None else f"{name}_{width}"
-                found[f"{label}_{size}".lower()] = applied(name, size, **scaled)
-    return found
+                networks[f"{label}_{size}".lower()] = applied(name, size, **scaled)
+    return networks
 
 
 def images(shape: tuple[int, ...], count: int) -> Iterator[np.ndarray]:

@@ -162,8 +162,8 @@ def _layer(name: str) -> Callable[[int, bool], Block]:
     """Makes a recurrent layer of Keras."""
 
     def make(units: int, returns_all: bool) -> Block:
-        made: Block = getattr(layers, name)(units, return_sequences=returns_all)
-        return made
+        block: Block = getattr(layers, name)(units, return_sequences=returns_all)
+        return block
 
     return make
 
@@ -172,8 +172,8 @@ def _both_ways(make: Callable[[int, bool], Block]) -> Callable[[int, bool], Bloc
     """The same in both directions."""
 
     def both(units: int, returns_all: bool) -> Block:
-        made: Block = layers.Bidirectional(make(units, returns_all))
-        return made
+        block: Block = layers.Bidirectional(make(units, returns_all))
+        return block
 
     return both
 

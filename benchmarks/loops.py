@@ -147,7 +147,7 @@ def onnx_file(text: str, width: int) -> bytes:
 
 def _names(node: onnx.NodeProto) -> Sequence[str]:
     """Names that a node and the graphs in it read."""
-    inner = [name for each in node.attribute for n in each.g.node for name in _names(n)]
+    inner = [name for attribute in node.attribute for n in attribute.g.node for name in _names(n)]
     return [*node.input, *inner]
 
 
@@ -194,9 +194,11 @@ def compare(name: str, case: Case, turns: int, pairs: int, folder: Path) -> None
         times = [[_seconds(run) for run in (ours, theirs.run)] for _ in range(1 + pairs)][1:]
         for mine, other in zip(ours.outputs.values(), theirs.outputs(), strict=True):
             np.testing.assert_allclose(mine, other, atol=1e-4)
-    one, two = (1e6 * statistics.median(column) / turns for column in zip(*times, strict=True))
+    own_us, two = (1e6 * statistics.median(column) / turns for column in zip(*times, strict=True))
     speed = statistics.median(b / a for a, b in times)
-    print(f"{name:18} {one:9.2f} us per turn, {peer} {two:7.2f} us, speed {speed:.2f}", flush=True)
+    print(
+        f"{name:18} {own_us:9.2f} us per turn, {peer} {two:7.2f} us, speed {speed:.2f}", flush=True
+    )
 
 
 def _seconds(run: Callable[[], object]) -> float:
@@ -215,11 +217,11 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=11)
     arguments = parser.parse_args()
     keep_to_cores(1)
-    made = cases(arguments.turns, arguments.width)
+    all_cases = cases(arguments.turns, arguments.width)
     with tempfile.TemporaryDirectory() as folder:
-        for name in arguments.names or made:
+        for name in arguments.names or all_cases:
             try:
-                compare(name, made[name](), arguments.turns, arguments.pairs, Path(folder))
+                compare(name, all_cases[name](), arguments.turns, arguments.pairs, Path(folder))
             except ArmpyError as error:
                 print(f"{name}: {error}")
 

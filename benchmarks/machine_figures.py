@@ -54,8 +54,8 @@ def compare(path: Path, seconds: float) -> dict[str, float]:
     for model in models.values():
         model.close()
     pairs = zip(times_ms["measured"], times_ms["typical"], strict=True)
-    found = {f"{figures}_ms": statistics.median(times) for figures, times in times_ms.items()}
-    return {**found, "ratio": statistics.median(one / other for one, other in pairs)}
+    medians = {f"{figures}_ms": statistics.median(times) for figures, times in times_ms.items()}
+    return {**medians, "ratio": statistics.median(first / other for first, other in pairs)}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

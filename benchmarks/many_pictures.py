@@ -97,13 +97,13 @@ def run_once(tree: Tree, model: Path, pictures: Path, output: Path) -> Turn:
         check=False,
     )
     after = os.times()
-    found = _RATE.search(done.stdout)
-    if done.returncode or found is None:
+    match = _RATE.search(done.stdout)
+    if done.returncode or match is None:
         raise TreeError(f"{tree.name}: code {done.returncode}: {done.stderr[-2000:]}")
     used_s = (
         after.children_user + after.children_system - before.children_user - before.children_system
     )
-    return float(found[1]), used_s
+    return float(match[1]), used_s
 
 
 def compare(
@@ -117,17 +117,17 @@ def compare(
     turns = {tree: partial(run_once, tree, model, pictures, outputs[tree]) for tree in outputs}
     for turn in turns.values():
         turn()  # compiles what is not compiled yet
-    found = take_turns(turns, 0.0, least=options.rounds)
-    ratios = [n[0] / o[0] for o, n in zip(found[old], found[new], strict=True)]
+    rates = take_turns(turns, 0.0, least=options.rounds)
+    ratios = [n[0] / o[0] for o, n in zip(rates[old], rates[new], strict=True)]
     low, high = median_interval(ratios)
     return {
         "ratio": statistics.median(ratios),
         "low": low,
         "high": high,
-        "old_per_s": [rate for rate, _ in found[old]],
-        "new_per_s": [rate for rate, _ in found[new]],
-        "old_cpu_ms": _cpu_ms(found[old], options.pictures),
-        "new_cpu_ms": _cpu_ms(found[new], options.pictures),
+        "old_per_s": [rate for rate, _ in rates[old]],
+        "new_per_s": [rate for rate, _ in rates[new]],
+        "old_cpu_ms": _cpu_ms(rates[old], options.pictures),
+        "new_cpu_ms": _cpu_ms(rates[new], options.pictures),
         "same_answers": outputs[old].read_bytes() == outputs[new].read_bytes(),
     }
 
@@ -149,8 +149,10 @@ def main() -> int:
             pictures.mkdir()
             make_pictures(pictures, options.pictures, options.size)
             for model in options.models:
-                found = results[model.stem] = compare(old, new, model.resolve(), pictures, options)
-                print(model.stem, json.dumps(found), flush=True)
+                figures = results[model.stem] = compare(
+                    old, new, model.resolve(), pictures, options
+                )
+                print(model.stem, json.dumps(figures), flush=True)
     except TreeError as error:
         print(f"many_pictures: error: {error}", file=sys.stderr)
         return 2

@@ -120,8 +120,8 @@ class _Writer:
             self._weights,
         )
         opsets = [helper.make_opsetid("", 20)]
-        made = helper.make_model(graph, opset_imports=opsets, ir_version=9)
-        return bytes(made.SerializeToString())
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
+        return bytes(model.SerializeToString())
 
 
 class _ExportedWriter(_Writer):
@@ -205,7 +205,7 @@ NETWORKS: Mapping[str, tuple[Callable[[], bytes], int]] = MappingProxyType(
 
 def inputs_for(model: armpy.Model, size: int) -> dict[str, Array]:
     """Inputs whose open dimensions after the first one, or else all, are of one size."""
-    made = {}
+    arrays = {}
     for spec in model.inputs:
         shape = [size if dim is None else dim for dim in spec.shape or ()]
         if None in (spec.shape or ())[1:] and (spec.shape or ())[0] is None:
@@ -213,12 +213,12 @@ def inputs_for(model: armpy.Model, size: int) -> dict[str, Array]:
         dtype = spec.data_type.dtype
         is_real = np.issubdtype(dtype, np.floating)
         numbers = np.random.default_rng(size)
-        made[spec.name] = (
+        arrays[spec.name] = (
             numbers.normal(size=shape).astype(dtype)
             if is_real
             else numbers.integers(0, 2, shape).astype(dtype)
         )
-    return made
+    return arrays
 
 
 def milliseconds(run: Run, inputs: Mapping[str, Array]) -> tuple[float, float]:
@@ -247,7 +247,7 @@ def compare(name: str, data: bytes, largest: int, num_shapes: int, backends: Seq
     ours, theirs = [], []
     for size in sizes:
         inputs = inputs_for(model, size)
-        ours.append(milliseconds(lambda given: model.run(dict(given)), inputs))
+        ours.append(milliseconds(lambda feeds: model.run(dict(feeds)), inputs))
         theirs.append(milliseconds(peer, inputs))
     extra, peers = (statistics.median(a - b for a, b in times) for times in (ours, theirs))
     ratio = statistics.median(b[0] / a[0] for a, b in zip(ours, theirs, strict=True))

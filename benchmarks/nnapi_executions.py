@@ -41,16 +41,16 @@ def main() -> None:
         "call": lambda: compilation(*inputs),
         "started": lambda: prepared().start_compute().wait(),
     }
-    found = taken(calls)
-    for name, times in found.items():
-        print(f"{name}: {np.median(times):.2f} us, {ratio(times, found['run'])} of run")
+    durations = taken(calls)
+    for name, times in durations.items():
+        print(f"{name}: {np.median(times):.2f} us, {ratio(times, durations['run'])} of run")
 
 
 def prepared_to_be_reused(prepared: Callable[[], Execution]) -> Execution:
     """A reusable execution with the same arguments."""
-    made = prepared()
-    made.set_reusable(True)
-    return made
+    execution = prepared()
+    execution.set_reusable(True)
+    return execution
 
 
 if __name__ == "__main__":

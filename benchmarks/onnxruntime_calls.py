@@ -92,11 +92,11 @@ def measure(calls: dict[str, Call]) -> dict[str, dict[str, float]]:
     times = take_turns(turns, 0.0, least=ROUNDS)
     return {
         name: {
-            "us": 1e6 * statistics.median(each),
+            "us": 1e6 * statistics.median(durations),
             "more_us": 1e6
-            * statistics.median(a - b for a, b in zip(each, times[ARMPY], strict=True)),
+            * statistics.median(a - b for a, b in zip(durations, times[ARMPY], strict=True)),
         }
-        for name, each in times.items()
+        for name, durations in times.items()
     }
 
 

@@ -106,7 +106,7 @@ def measured(name: str, rounds: int) -> Result:
         for side in (*sides,) if number % 2 else (*reversed(sides),):
             times[side].append(_seconds(sides[side]))
     pairs = zip(times["engine"], times["armpy"], strict=True)
-    low, middle, high = statistics.quantiles([one / other for one, other in pairs], n=4)
+    low, middle, high = statistics.quantiles([ours / other for ours, other in pairs], n=4)
     return Result(
         agreement,
         1000 * statistics.median(times["armpy"]),
@@ -146,7 +146,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             subprocess.run([*command, str(options.rounds), name], check=False)
             for name in options.names
         ]
-        return int(any(one.returncode for one in done))
+        return int(any(process.returncode for process in done))
     (name,) = options.names
     result = measured(name, options.rounds)
     same = result.agreement

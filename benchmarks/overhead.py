@@ -93,7 +93,7 @@ def measure(calls: dict[str, Call]) -> dict[str, float]:
     calls = {"": lambda: None, **calls}
     turns = {name: timed(call, calls_in(ROUND_S, call)) for name, call in calls.items()}
     times = take_turns(turns, 0.0, least=ROUNDS)
-    least = {name: 1e6 * min(each) for name, each in times.items()}
+    least = {name: 1e6 * min(durations) for name, durations in times.items()}
     loop_us = least.pop("")
     return {name: us - loop_us for name, us in least.items()}
 
@@ -105,14 +105,14 @@ def main() -> None:
     parser.add_argument("--backends", default="NumbaAcc,CpuRef")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    found: dict[str, dict[str, float]] = {}
+    by_backend: dict[str, dict[str, float]] = {}
     for backend in arguments.backends.split(","):
         with load(arguments.model, backend) as model:
-            figures = found[backend] = measure(calls_of(model))
+            figures = by_backend[backend] = measure(calls_of(model))
         work_us = next(iter(figures.values()))
         for name, us in figures.items():
             print(f"{backend:12} {name:28} {us:9.3f} us {us - work_us:+9.3f} us")
-    write_json(arguments.json, found)
+    write_json(arguments.json, by_backend)
 
 
 if __name__ == "__main__":

@@ -134,7 +134,7 @@ def measure_model(
             else:
                 near.append(other)
         race([chosen, control, *near], rounds)
-        ratios = {one.name: chosen.seconds / one.seconds for one in near}
+        ratios = {runner.name: chosen.seconds / runner.seconds for runner in near}
         return {
             "model": path.name,
             "layers": len(usual.source.layers),
@@ -193,20 +193,20 @@ def stretches(numbers: random.Random, choices: Mapping[int, Sequence[str]]) -> d
     """One backend for each of a few stretches of layers, where it takes them."""
     keys = list(choices)
     cuts = {numbers.randrange(len(keys)) for _ in range(numbers.randint(1, 4))}
-    wanted, made = numbers.choice(IDS), {}
+    wanted, chosen = numbers.choice(IDS), {}
     for place, key in enumerate(keys):
         if place in cuts:
             wanted = numbers.choice(IDS)
-        made[key] = wanted if wanted in choices[key] else choices[key][0]
-    return made
+        chosen[key] = wanted if wanted in choices[key] else choices[key][0]
+    return chosen
 
 
 def race(runners: Sequence[Runner], rounds: int) -> None:
     """Let all run by turns."""
     from armpy.core.turns import take_turns, timed
 
-    count = max(1, round(TURN_S / max(min(one.first_s for one in runners), 1e-9)))
-    turns = {number: timed(one.call, count) for number, one in enumerate(runners)}
+    count = max(1, round(TURN_S / max(min(runner.first_s for runner in runners), 1e-9)))
+    turns = {number: timed(runner.call, count) for number, runner in enumerate(runners)}
     for number, times_s in take_turns(turns, 0.0, least=rounds).items():
         runners[number].times_s += times_s
 
@@ -236,14 +236,14 @@ def main() -> None:
     arguments = parser.parse_args()
     os.environ.update(thread_variables(arguments.threads))
     find_example()
-    found = []
+    rows = []
     with tempfile.TemporaryDirectory() as folder:
         os.environ["ARMPY_CACHE_DIR"] = folder  # nothing is decided yet
         for path in arguments.models:
             from armpy import ArmpyError
 
             try:
-                one = measure_model(
+                row = measure_model(
                     path,
                     arguments.mixtures,
                     arguments.rounds,
@@ -253,16 +253,16 @@ def main() -> None:
             except (ArmpyError, OSError) as error:
                 print(f"{path.name:44} not measured: {error}", flush=True)
                 continue
-            found.append(one)
-            shares = ", ".join(f"{name} {count}" for name, count in one["chosen"].items())
+            rows.append(row)
+            shares = ", ".join(f"{name} {count}" for name, count in row["chosen"].items())
             print(
-                f"{one['model']:42} {one['layers']:4} layers {one['chosen_us']:9.1f} us  "
-                f"{one['worst_ratio']:6.3f} of {one['against'] or 'none':13}"
-                f" control {one['control']:5.3f}  of {one['others']} others"
-                f" {len(one['ratios'])} near, {one['failed']} failed; {shares}",
+                f"{row['model']:42} {row['layers']:4} layers {row['chosen_us']:9.1f} us  "
+                f"{row['worst_ratio']:6.3f} of {row['against'] or 'none':13}"
+                f" control {row['control']:5.3f}  of {row['others']} others"
+                f" {len(row['ratios'])} near, {row['failed']} failed; {shares}",
                 flush=True,
             )
-            write_json(arguments.json, found)
+            write_json(arguments.json, rows)
 
 
 if __name__ == "__main__":

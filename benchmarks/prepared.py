@@ -100,14 +100,14 @@ def load_times(path: Path, rounds: int) -> Figures:
 
 def many_loads(paths: Sequence[Path], rounds: int) -> Figures:
     """Seconds of loading many files in one process; the first time, all of each is checked."""
-    found = []
+    durations = []
     for _ in range(rounds + 1):
         ((seconds, is_light),) = _printed(MANY, [str(path) for path in paths])
         if is_light != "True":
             raise SystemExit("one of many files is loaded as an ordinary network")
-        found.append(float(seconds))
+        durations.append(float(seconds))
     name = f"{len(paths)} loads cpu_s"
-    return {f"first {name}": found[0], name: statistics.median(found[1:])}
+    return {f"first {name}": durations[0], name: statistics.median(durations[1:])}
 
 
 def shared_memory(path: Path, num_processes: int) -> Figures:

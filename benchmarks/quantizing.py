@@ -92,7 +92,7 @@ def train_digits(folder: Path) -> None:
         converter = tf.lite.TFLiteConverter.from_keras_model(model)
         (folder / f"{name}_float.tflite").write_bytes(converter.convert())
         converter.optimizations = [tf.lite.Optimize.DEFAULT]
-        converter.representative_dataset = lambda: ([one[np.newaxis]] for one in images[:100])
+        converter.representative_dataset = lambda: ([image[np.newaxis]] for image in images[:100])
         (folder / f"{name}_converter.tflite").write_bytes(converter.convert())
         np.savez(
             folder / f"{name}_data.npz",
@@ -112,13 +112,13 @@ def convert_file(folder: Path, model: Path) -> None:
     (folder / f"{name}_float.tflite").write_bytes(content)
     calibration = np.load(folder / f"{name}_data.npz")["calibration"]
     quantizer = calibrator.Calibrator(content)
-    made = quantizer.calibrate_and_quantize(
+    quantized = quantizer.calibrate_and_quantize(
         lambda: ([sample] for sample in calibration),
         dtypes.float32,
         dtypes.float32,
         True,  # layers may stay float
     )
-    (folder / f"{name}_converter.tflite").write_bytes(made)
+    (folder / f"{name}_converter.tflite").write_bytes(quantized)
 
 
 def compare(folder: Path, ways: list[str]) -> None:
@@ -133,20 +133,24 @@ def compare(folder: Path, ways: list[str]) -> None:
         for way in ways:
             options = WAYS[way]
             path = folder / f"{name}_{way.replace(' ', '')}.tflite"
-            made = quantize(
+            quantized = quantize(
                 file,
                 [{input_name(file): sample} for sample in data["calibration"]],
                 options=QuantizeOptions(**options),  # type: ignore[arg-type]
                 backends=["CpuRef"],
                 judge_limit=0,
             )
-            made.save(path)
+            quantized.save(path)
             files[way] = path
         for way, path in files.items():
             if not path.exists():
                 continue
-            given = outputs_of(path, data["test"])
-            row: dict[str, object] = {"model": name, "way": way, **figures(expected, given, labels)}
+            actual = outputs_of(path, data["test"])
+            row: dict[str, object] = {
+                "model": name,
+                "way": way,
+                **figures(expected, actual, labels),
+            }
             rows.append(row)
             print("  ".join(f"{value}" for value in row.values()), flush=True)
         if labels is not None:
@@ -170,8 +174,8 @@ def outputs_of(file: Path, samples: _Array) -> _Array:
     def run() -> Iterator[_Array]:
         with armpy.load(file) as model:
             for sample in samples:
-                found = model(sample)
-                yield found if isinstance(found, np.ndarray) else found[0]
+                output = model(sample)
+                yield output if isinstance(output, np.ndarray) else output[0]
 
     return np.stack(list(run()))
 
@@ -181,16 +185,16 @@ def figures(expected: _Array, given: _Array, labels: _Array | None) -> dict[str,
     difference = given.astype(np.float64) - expected
     noise = (difference**2).sum()
     ratio = 10 * math.log10((expected.astype(np.float64) ** 2).sum() / noise) if noise else math.inf
-    classes = [one.argmax(-1).ravel() for one in (expected, given)]
-    found = {
+    classes = [array.argmax(-1).ravel() for array in (expected, given)]
+    row = {
         "sqnr_db": f"{ratio:.2f}",
         "max_error": f"{np.abs(difference).max():.4g}",
         "mean_error": f"{np.abs(difference).mean():.4g}",
         "agreement": f"{(classes[0] == classes[1]).mean():.4f}",
     }
     if labels is not None:
-        found["accuracy"] = f"{(classes[1] == labels).mean():.4f}"
-    return found
+        row["accuracy"] = f"{(classes[1] == labels).mean():.4f}"
+    return row
 
 
 if __name__ == "__main__":

@@ -108,13 +108,13 @@ def compared(found: Mapping[str, Sequence[Turn]], ours: str, theirs: str) -> Non
 def random_inputs(model: Model) -> dict[str, Any]:
     """Random inputs."""
     random = np.random.default_rng(3)
-    made = {}
+    arrays = {}
     for spec in model.inputs:
         dims = [n or 1 for n in spec.shape or ()]
         dtype = spec.data_type.dtype
         drawn = random.normal(size=dims) if dtype.kind == "f" else random.integers(0, 100, dims)
-        made[spec.name] = np.asarray(drawn).astype(dtype)
-    return made
+        arrays[spec.name] = np.asarray(drawn).astype(dtype)
+    return arrays
 
 
 def measure(
@@ -137,8 +137,8 @@ def measure(
             turns = {
                 name: partial(turn, server, given.seconds, ask) for name, ask in asking.items()
             }
-            for one in turns.values():
-                one()
+            for take_turn in turns.values():
+                take_turn()
             compared(take_turns(turns, 0.0, least=given.turns), "armpy", peer)
 
 
@@ -152,18 +152,18 @@ def main() -> None:
     parser.add_argument("--instances", type=int)
     parser.add_argument("--seconds", type=float, default=3.0, help="of each turn")
     parser.add_argument("--turns", type=int, default=7)
-    given = parser.parse_args()
-    is_overhead = given.what == "overhead"
-    given.callers = given.callers or (1 if is_overhead else 32)
+    parsed = parser.parse_args()
+    is_overhead = parsed.what == "overhead"
+    parsed.callers = parsed.callers or (1 if is_overhead else 32)
     cores = len(os.sched_getaffinity(0))
-    given.instances = given.instances or (1 if is_overhead else cores)
-    kind = SERVERS[given.server]
-    print(f"{given.server}, {given.what}: {given.callers} callers, {given.instances} instances")
+    parsed.instances = parsed.instances or (1 if is_overhead else cores)
+    kind = SERVERS[parsed.server]
+    print(f"{parsed.server}, {parsed.what}: {parsed.callers} callers, {parsed.instances} instances")
     if is_overhead:
         with product() as model:
-            measure(kind, model, "numpy", given)
+            measure(kind, model, "numpy", parsed)
         return
-    for path in given.models:
+    for path in parsed.models:
         if Path(path).name == ENCODER and not Path(path).exists():
             write_encoder(Path(path))
         with armpy.load(path, num_threads=1) as model:
@@ -172,7 +172,7 @@ def main() -> None:
             shapes = {s.name: [n or 1 for n in s.shape or ()] for s in model.inputs}
             fixed = model.reshape(shapes)
             file = Path(path) if path.endswith(".onnx") else None
-            measure(kind, fixed, "onnxruntime", given, file)
+            measure(kind, fixed, "onnxruntime", parsed, file)
 
 
 if __name__ == "__main__":

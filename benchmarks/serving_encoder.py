@@ -80,7 +80,7 @@ def write_encoder(path: Path) -> None:
     for _ in range(LAYERS):
         value = graph.layer(value)
     graph.nodes.append(helper.make_node("Identity", [value], ["states"]))
-    made = helper.make_graph(
+    graph_proto = helper.make_graph(
         graph.nodes,
         "encoder",
         [helper.make_tensor_value_info("tokens", TensorProto.INT64, [1, LENGTH])],
@@ -88,4 +88,4 @@ def write_encoder(path: Path) -> None:
         graph.constants,
     )
     opsets = [helper.make_opsetid("", 17)]
-    save(helper.make_model(made, opset_imports=opsets, ir_version=8), str(path))
+    save(helper.make_model(graph_proto, opset_imports=opsets, ir_version=8), str(path))

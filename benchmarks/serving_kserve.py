@@ -59,7 +59,7 @@ class OnnxModel(kserve.Model):
     def __init__(self, name: str, path: Path) -> None:
         super().__init__(name)
         self.session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-        self.names = [one.name for one in self.session.get_outputs()]
+        self.names = [output.name for output in self.session.get_outputs()]
         self.ready = True
 
     def predict(self, payload: Any, headers: Any = None) -> Any:  # Any: KServe's
@@ -71,15 +71,15 @@ class OnnxModel(kserve.Model):
 
 def answer(payload: Any, outputs: dict[str, Any]) -> Any:  # Any: KServe's
     """An answer of KServe's with arrays."""
-    made = []
+    outputs_sent = []
     for name, array in outputs.items():
-        one = kserve.InferOutput(name, [*array.shape], "FP32")
-        one.set_data_from_numpy(array, binary_data=payload.use_binary_outputs)
-        made.append(one)
+        output_sent = kserve.InferOutput(name, [*array.shape], "FP32")
+        output_sent.set_data_from_numpy(array, binary_data=payload.use_binary_outputs)
+        outputs_sent.append(output_sent)
     return kserve.InferResponse(
         payload.id or "",
         payload.model_name,
-        made,
+        outputs_sent,
         use_binary_outputs=payload.use_binary_outputs,
         requested_outputs=payload.request_outputs,
     )
@@ -89,7 +89,7 @@ def serve(folder: Path, http_port: int, grpc_port: int) -> None:
     """Serve a folder's models, and ONNX Runtime's where there is an .onnx file beside them."""
     repository = ArmpyModelRepository(folder / "armpy")
     repository.load_models()
-    others = [OnnxModel(f"onnx_{one.stem}", one) for one in (folder / "onnx").glob("*.onnx")]
+    others = [OnnxModel(f"onnx_{path.stem}", path) for path in (folder / "onnx").glob("*.onnx")]
     server = ArmpyModelServer(
         repository,
         HOST,
@@ -133,7 +133,7 @@ def http_request(name: str, arrays: dict[str, Any]) -> bytes:  # Any: arrays
     """A whole request of HTTP, with bytes and for bytes."""
     data = kserve.InferRequest(
         name,
-        [kserve.InferInput(key, [*one.shape], datatype(one)) for key, one in arrays.items()],
+        [kserve.InferInput(key, [*array.shape], datatype(array)) for key, array in arrays.items()],
         parameters={"binary_data_output": True},
     )
     for tensor, array in zip(data.inputs, arrays.values(), strict=True):
@@ -218,14 +218,14 @@ def compare(
     """Print medians of both sides of each pair, which are measured in turns."""
     for way in ways:
         for mine, other in pairs:
-            found: dict[str, list[tuple[float, float, float]]] = {mine[0]: [], other[0]: []}
+            turns_of: dict[str, list[tuple[float, float, float]]] = {mine[0]: [], other[0]: []}
             for turn in range(rounds + 1):
                 for name, arrays in (mine, other) if turn % 2 else (other, mine):
-                    one = measure(pid, ports, way, name, arrays, number, clients)
+                    measured_turn = measure(pid, ports, way, name, arrays, number, clients)
                     if turn:  # the first warms up
-                        found[name].append(one)
-            ratios = [a[1] / b[1] for a, b in zip(*found.values(), strict=True)]
-            for name, turns in found.items():
+                        turns_of[name].append(measured_turn)
+            ratios = [a[1] / b[1] for a, b in zip(*turns_of.values(), strict=True)]
+            for name, turns in turns_of.items():
                 cpu, rate, p99 = (median(column) for column in zip(*turns, strict=True))
                 print(f"{way}  {name:36} {cpu:8.3f} ms CPU  {rate:8.1f}/s  p99 {p99:8.2f} ms")
             print(
@@ -241,13 +241,13 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS)
     parser.add_argument("--serve", nargs=3, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.serve:
-        serve(Path(given.serve[0]), int(given.serve[1]), int(given.serve[2]))
+    options = parser.parse_args()
+    if options.serve:
+        serve(Path(options.serve[0]), int(options.serve[1]), int(options.serve[2]))
         return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        pairs = prepare(folder, given.models)
+        pairs = prepare(folder, options.models)
         ports = free_ports(2)
         command = [sys.executable, "-W", "ignore", "-m", "benchmarks.serving_kserve", "--serve"]
         with (
@@ -256,11 +256,17 @@ def main() -> None:
         ):
             try:
                 wait_for(ports[1], folder / "log")
-                clients = [CLIENTS] if given.models else [1, CLIENTS]
+                clients = [CLIENTS] if options.models else [1, CLIENTS]
                 for number in clients:
                     print(f"{number} clients")
                     compare(
-                        process.pid, ports, given.ways, pairs, given.requests, number, given.rounds
+                        process.pid,
+                        ports,
+                        options.ways,
+                        pairs,
+                        options.requests,
+                        number,
+                        options.rounds,
                     )
             finally:
                 process.terminate()
@@ -290,7 +296,7 @@ def prepare(folder: Path, models: Sequence[Path]) -> Any:
         is_onnx = path.suffix == ".onnx"
         written.write_bytes(path.read_bytes() if is_onnx else exported(path, [*arrays.values()]))
         session = onnxruntime.InferenceSession(written, providers=["CPUExecutionProvider"])
-        names = [one.name for one in session.get_inputs()]  # in armpy's order
+        names = [tensor.name for tensor in session.get_inputs()]  # in armpy's order
         theirs = dict(zip(names, arrays.values(), strict=True))
         pairs.append(((path.stem, arrays), (f"onnx_{path.stem}", theirs)))
     return pairs

@@ -108,19 +108,19 @@ async def _ask(
     import tritonclient.grpc.aio as client  # noqa: PLC0415
 
     loop = asyncio.get_running_loop()
-    given = []
+    tensors = []
     for key, array in inputs.items():
-        one = client.InferInput(key, array.shape, types[key])
-        one.set_data_from_numpy(array)
-        given.append(one)
+        tensor = client.InferInput(key, array.shape, types[key])
+        tensor.set_data_from_numpy(array)
+        tensors.append(tensor)
     took: list[float] = []
     async with client.InferenceServerClient(address) as grpc:
-        await grpc.infer(name, given)
+        await grpc.infer(name, tensors)
         until = loop.time() + seconds
 
         async def ask() -> None:
             while (begin := loop.time()) < until:
-                await grpc.infer(name, given)
+                await grpc.infer(name, tensors)
                 took.append((loop.time() - begin) * 1e3)
 
         await asyncio.gather(*(ask() for _ in range(callers)))

@@ -55,7 +55,7 @@ def throughput(model: armpy.Model, cores: set[int], seconds: float) -> float:
 def measure(path: Path, backends: list[str], rounds: int, seconds: float) -> dict[str, float]:
     """Medians of the three throughputs, and of the ratio."""
     cores = sorted(os.sched_getaffinity(0))[:2]
-    alone = {one: loaded(path, [one]) for one in backends}
+    alone = {name: loaded(path, [name]) for name in backends}
     both = loaded(path, backends)
     rows: list[list[float]] = []
     for number in range(rounds + 1):
@@ -68,7 +68,7 @@ def measure(path: Path, backends: list[str], rounds: int, seconds: float) -> dic
             rows.append(row)
     medians = [statistics.median(column) for column in zip(*rows, strict=True)]
     ratio = statistics.median(together / (first + second) for first, second, together in rows)
-    names = [*(f"{one}_per_s" for one in backends), "spread_per_s", "ratio"]
+    names = [*(f"{name}_per_s" for name in backends), "spread_per_s", "ratio"]
     return dict(zip(names, [*medians, ratio], strict=True))
 
 

@@ -214,11 +214,11 @@ def compare(path: Path, pairs: int, asked: Asked = PLAIN) -> Figures:
             rounds.append({name: start(*ways[name], this) for name in order})
     figures = {}
     for name in ways:
-        for what in rounds[0][name]:
-            figures[f"{name} {what}"] = statistics.median(r[name][what] for r in rounds)
+        for figure in rounds[0][name]:
+            figures[f"{name} {figure}"] = statistics.median(r[name][figure] for r in rounds)
             if name != _PEER:
-                ratios = [r[name][what] / r[_PEER][what] for r in rounds]
-                figures[f"ratio {name} {what}"] = statistics.median(ratios)
+                ratios = [r[name][figure] / r[_PEER][figure] for r in rounds]
+                figures[f"ratio {name} {figure}"] = statistics.median(ratios)
     return figures
 
 
@@ -250,16 +250,16 @@ def cold(path: Path, pairs: int, asked: Asked = PLAIN) -> Figures:
     ways = {"compiled": {"ARMPY_KERNELS": "off"}, "packs": {}}
     rounds: list[dict[str, Figures]] = []
     for _ in range(pairs):
-        found = {_PEER: start(peer, path, asked)}
+        starts = {_PEER: start(peer, path, asked)}
         for name, variables in ways.items():
             with tempfile.TemporaryDirectory() as folder:
-                made = {"ARMPY_CACHE_DIR": folder, **variables}
-                found[name] = start(COLD, path, asked, variables=made)
-        rounds.append(found)
+                settings = {"ARMPY_CACHE_DIR": folder, **variables}
+                starts[name] = start(COLD, path, asked, variables=settings)
+        rounds.append(starts)
     figures: Figures = {}
     for name in ways:
-        for what in ("wall_ms", "cpu_ms", "compiled"):
-            figures[f"cold {name} {what}"] = statistics.median(r[name][what] for r in rounds)
+        for figure in ("wall_ms", "cpu_ms", "compiled"):
+            figures[f"cold {name} {figure}"] = statistics.median(r[name][figure] for r in rounds)
         ratios = [r[name]["cpu_ms"] / r[_PEER]["cpu_ms"] for r in rounds]
         figures[f"cold {name} ratio"] = statistics.median(ratios)
     return figures
@@ -308,11 +308,11 @@ def main() -> None:
     ):
         for path in paths:
             try:
-                found = measure(path.resolve(), pairs, asked)
+                figures = measure(path.resolve(), pairs, asked)
             except StartError as error:  # an engine that refuses one model has others to start
                 print(f"left out: {error}", file=sys.stderr)
                 continue
-            results[path.stem] = {**results.get(path.stem, {}), **found}
+            results[path.stem] = {**results.get(path.stem, {}), **figures}
     print_table(results)
     write_json(arguments.json, results)
 

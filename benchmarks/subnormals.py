@@ -75,16 +75,16 @@ def measure(path: Path, seconds: float) -> dict[str, float]:
     model = armpy.load(path, runtime=armpy.Runtime(options))
     generator = np.random.default_rng(0)
     names = [spec.name for spec in model.inputs]
-    given = zip(names, random_inputs(model), strict=True)
-    usual = {name: _within(name, array) for name, array in given}
+    pairs = zip(names, random_inputs(model), strict=True)
+    usual = {name: _within(name, array) for name, array in pairs}
     feeds = {USUAL: usual, MASKED: {name: _masked(name, usual[name]) for name in names}}
     for kind, make in KINDS.items():
         feeds[kind] = {name: make(usual[name], generator) for name in names}
-    for each in feeds.values():
-        model.run(each)
-    turns = {kind: timed(partial(model.run, each)) for kind, each in feeds.items()}
+    for feed in feeds.values():
+        model.run(feed)
+    turns = {kind: timed(partial(model.run, feed)) for kind, feed in feeds.items()}
     times = take_turns(turns, seconds, least=LEAST_ROUNDS, most=sys.maxsize)
-    least = {kind: min(each) for kind, each in times.items()}
+    least = {kind: min(durations) for kind, durations in times.items()}
     ratios = {kind: least[kind] / least[USUAL] for kind in COLUMNS}
     return {f"{USUAL}_us": 1e6 * least[USUAL], **ratios}
 
@@ -120,15 +120,15 @@ def main() -> int:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     keep_to_cores(1)
-    found: dict[str, dict[str, float]] = {}
+    by_model: dict[str, dict[str, float]] = {}
     print(f"{'model':48}{USUAL + ' us':>12}", *(f"{kind:>8}" for kind in COLUMNS))
     for path in options.models:
         figures = measure(path, options.seconds)
-        found[path.name] = figures
+        by_model[path.name] = figures
         ratios = " ".join(f"{figures[kind]:8.2f}" for kind in COLUMNS)
         print(f"{path.name:48}{figures[f'{USUAL}_us']:12.1f} {ratios}", flush=True)
-    write_json(options.json, found)
-    worst = max(figures[kind] for figures in found.values() for kind in COLUMNS)
+    write_json(options.json, by_model)
+    worst = max(figures[kind] for figures in by_model.values() for kind in COLUMNS)
     print(f"largest ratio {worst:.2f}, limit {options.limit:g}")
     return int(worst > options.limit)
 

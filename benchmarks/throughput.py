@@ -174,9 +174,11 @@ def measure(path: Path, callers: int, cores: int, seconds: float, batch: int) ->
     for turn in turns.values():
         turn(TURN_S / 4)
     measured = {name: partial(_measured, turn, batch) for name, turn in turns.items()}
-    found = take_turns(measured, seconds * len(turns), least=LEAST_ROUNDS, most=sys.maxsize)
-    shares = {name: [share for _, share in each] for name, each in found.items()}
-    figures = summary({name: [rates for rates, _ in each] for name, each in found.items()})
+    turns_of = take_turns(measured, seconds * len(turns), least=LEAST_ROUNDS, most=sys.maxsize)
+    shares = {name: [share for _, share in turns_taken] for name, turns_taken in turns_of.items()}
+    figures = summary(
+        {name: [rates for rates, _ in turns_taken] for name, turns_taken in turns_of.items()}
+    )
     return {
         "model": path.name,
         "callers": callers,
@@ -184,7 +186,7 @@ def measure(path: Path, callers: int, cores: int, seconds: float, batch: int) ->
         "batch": batch,
         "missing": missing,
         "least_by_most_of_callers": {
-            name: statistics.median(each) for name, each in shares.items()
+            name: statistics.median(shares_of_one) for name, shares_of_one in shares.items()
         },
         **figures,
     }
@@ -203,8 +205,8 @@ def _measured(turn: Turn, batch: int) -> tuple[tuple[float, float], float]:
 def summary(rates: Mapping[str, Sequence[tuple[float, float]]]) -> Figures:
     """Medians of all, and armpy's best configuration by the best one of all peers."""
     medians = {
-        name: [statistics.median(each[kind] for each in found) for kind in (0, 1)]
-        for name, found in rates.items()
+        name: [statistics.median(pair[kind] for pair in rates_of_one) for kind in (0, 1)]
+        for name, rates_of_one in rates.items()
     }
     figures: Figures = {"per_second": {}, "per_processor_second": {}}
     for kind, key in enumerate(("per_second", "per_processor_second")):
@@ -271,7 +273,7 @@ def main() -> None:
             results.append(measure_apart(path.resolve(), callers, options.cores, seconds, batch))
             show(results[-1])
     for key in ("ratios_per_second", "ratios_per_processor_second"):
-        best = [max(each[key].values()) for each in results if key in each]
+        best = [max(result[key].values()) for result in results if key in result]
         if best:
             print(f"{key}: geometric mean {geometric_mean(best):.2f}, least {min(best):.2f}")
     write_json(options.json, results)

@@ -32,20 +32,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("pages", nargs="+", type=Path, help="HTML files, or folders of them")
     parser.add_argument("--axe", type=Path, help="axe.min.js of the package axe-core")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     chromium = find_chromium()
     if chromium is None:
         print("Chromium is not installed")
         return 1
-    axe = given.axe.read_text("utf-8") if given.axe else ""
+    axe = options.axe.read_text("utf-8") if options.axe else ""
     faults = 0
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=SWITCHES)
-        for path in _files(given.pages):
+        for path in _files(options.pages):
             for width, scheme in product(WIDTHS, SCHEMES):
-                found = list(_faults(browser, path, width, scheme, axe))
-                faults += len(found)
-                for fault in found:
+                page_faults = list(_faults(browser, path, width, scheme, axe))
+                faults += len(page_faults)
+                for fault in page_faults:
                     print(f"{path} ({scheme}, {width} wide): {fault}")
         browser.close()
     print(f"{faults} faults")

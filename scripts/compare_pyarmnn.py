@@ -113,23 +113,23 @@ def difference(expected: Path, actual: Path) -> str:
         return "not judged: the genuine library crashed or took too long"
     if not actual.exists():
         return "armpy crashed or took too long"
-    with np.load(expected) as judged, np.load(actual) as given:
-        texts = str(judged["text"]), str(given["text"])
+    with np.load(expected) as judged, np.load(actual) as actual_file:
+        texts = str(judged["text"]), str(actual_file["text"])
         if "out0" not in judged:
             return f"not judged: {_last(texts[0])}"
-        if "out0" not in given:
+        if "out0" not in actual_file:
             return _last(texts[1])
         if texts[0] != texts[1]:
             return f"texts differ: {texts[0]!r} and {texts[1]!r}"
         kind = texts[0].split()[0]
         if not expected.stem.isdecimal():
             kind = expected.stem.partition("__")[2]
-        found = [
-            _array_difference(judged[name], given[name], STEPS.get(kind, 0))
+        texts_found = [
+            _array_difference(judged[name], actual_file[name], STEPS.get(kind, 0))
             for name in judged.files
             if name != "text"
         ]
-        return "; ".join(filter(None, found))
+        return "; ".join(filter(None, texts_found))
 
 
 def _array_difference(expected: Any, actual: Any, most_steps: int) -> str:  # Any: three types
@@ -155,41 +155,41 @@ def _last(text: str) -> str:
 
 def compare_networks(genuine: Genuine, count: int, folders: Sequence[Path]) -> Iterator[str]:
     """What differs in each random network; those that crash the genuine library are gone over."""
-    judged, given = folders
+    judged, actual_folder = folders
     first = 0
     while first < count and genuine.run(["networks", str(first), str(count), str(judged)], 900):
         while (judged / f"{first}.npz").exists():
             first += 1
         first += 1
-    run_armpy(["networks", "0", str(count), str(given)], 900)
+    run_armpy(["networks", "0", str(count), str(actual_folder)], 900)
     for number in range(count):
         name = f"{number}.npz"
-        found = difference(judged / name, given / name)
-        if found and (given / name).exists():
-            with np.load(given / name) as file:
+        text = difference(judged / name, actual_folder / name)
+        if text and (actual_folder / name).exists():
+            with np.load(actual_folder / name) as file:
                 kind = str(file["text"]).splitlines()[0]
-                print(f"network {number}, {kind}: {found}")
-        yield found
+                print(f"network {number}, {kind}: {text}")
+        yield text
 
 
 def compare_model(genuine: Genuine, path: Path, folders: Sequence[Path], timeout_s: float) -> str:
     """What differs for a model."""
-    judged, given = folders
+    judged, actual_folder = folders
     name = f"{path.parent.name}__{path.stem}.npz"
     genuine.run(["model", str(path), str(judged)], timeout_s)
     if (judged / name).exists():
-        run_armpy(["model", str(path), str(given)], timeout_s)
-    found = difference(judged / name, given / name)
-    print(f"{path.parent.name}/{path.name}: {found or 'equal'}", flush=True)
-    return found
+        run_armpy(["model", str(path), str(actual_folder)], timeout_s)
+    text = difference(judged / name, actual_folder / name)
+    print(f"{path.parent.name}/{path.name}: {text or 'equal'}", flush=True)
+    return text
 
 
-def _verdict(found: str) -> str:
-    if not found:
+def _verdict(text: str) -> str:
+    if not text:
         return "equal"
-    if found.startswith("not judged"):
+    if text.startswith("not judged"):
         return "not judged"
-    parts = found.split("; ")
+    parts = text.split("; ")
     return "within exceptions" if all("within" in part for part in parts) else "different"
 
 
@@ -205,15 +205,17 @@ def main() -> int:
     genuine = Genuine(arguments.python, arguments.root.resolve())
     with tempfile.TemporaryDirectory() as folder:
         folders = Path(folder, "genuine"), Path(folder, "armpy")
-        for one in folders:
-            one.mkdir()
+        for place in folders:
+            place.mkdir()
         networks = Counter(map(_verdict, compare_networks(genuine, arguments.networks, folders)))
         models = Counter(
             _verdict(compare_model(genuine, path.resolve(), folders, arguments.timeout_s))
             for path in arguments.models
         )
-    for what, verdicts in (("networks", networks), ("models", models)):
-        print(f"{what}: " + ", ".join(f"{n} {verdict}" for verdict, n in sorted(verdicts.items())))
+    for subject, verdicts in (("networks", networks), ("models", models)):
+        print(
+            f"{subject}: " + ", ".join(f"{n} {verdict}" for verdict, n in sorted(verdicts.items()))
+        )
     return int(bool(networks["different"] or models["different"]))
 
 

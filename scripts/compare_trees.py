@@ -77,22 +77,22 @@ def _compare(
     """Compare all answers on one backend; how many differ."""
     before, after = (_answers(tree, docket, how, options.jobs) for tree in (old, new))
     names = docket.names
-    found = {
+    unlike = {
         number: texts
         for number, name in enumerate(names)
         if (texts := differences(before[name], after[name]))
     }
     kind = names[0].partition("/")[0]
-    taken = _num_taken(how.backend, before)
+    num_taken = _num_taken(how.backend, before)
     errors = sum(bool(answer["error"]) for answer in before.values())
-    if not taken:
+    if not num_taken:
         raise TreeError(f"{how} ran no layer of these {kind} subjects, which proves nothing")
     print(
-        f"{kind} on {how}: {len(names) - len(found)} of {len(names)} equal, {len(found)} differ; "
-        f"{how.backend} ran layers of {taken}, {errors} are errors",
+        f"{kind} on {how}: {len(names) - len(unlike)} of {len(names)} equal, {len(unlike)} differ; "
+        f"{how.backend} ran layers of {num_taken}, {errors} are errors",
         flush=True,
     )
-    shown = list(found)[: options.show]
+    shown = list(unlike)[: options.show]
     with tempfile.TemporaryDirectory(prefix="armpy-compare-") as scratch:
         folders = Path(scratch, "old"), Path(scratch, "new")
         for tree, folder in zip((old, new), folders, strict=True):
@@ -100,21 +100,21 @@ def _compare(
                 keep_outputs(tree, docket, shown, how, folder)
         for number in shown:
             print(f"DIFFERS {names[number]} on {how}")
-            for text in (*found[number], *worst_elements(names[number], *folders)):
+            for text in (*unlike[number], *worst_elements(names[number], *folders)):
                 print(f"    {text}")
-    for number in list(found)[len(shown) :]:
-        print(f"DIFFERS {names[number]} on {how}: {found[number][0][:200]}")
-    return len(found)
+    for number in list(unlike)[len(shown) :]:
+        print(f"DIFFERS {names[number]} on {how}: {unlike[number][0][:200]}")
+    return len(unlike)
 
 
 def _answers(tree: Tree, docket: Docket, how: Conditions, jobs: int) -> Answers:
     """A tree's answers; says how long they took."""
     begin = time.perf_counter()
     is_kept = kept_answers(tree, docket, how).exists()
-    found = answers_of(tree, docket, how, jobs)
+    answers = answers_of(tree, docket, how, jobs)
     took = "remembered" if is_kept else f"{time.perf_counter() - begin:.0f} s"
     print(f"  {how} in {tree.name}: {took}", flush=True)
-    return found
+    return answers
 
 
 def _num_taken(backend: str, answers: Answers) -> int:

@@ -71,14 +71,14 @@ def _bases(kind: type) -> str:
 
 def _members(kind: type) -> dict[str, str]:
     """Public members that a class defines itself."""
-    found = {}
+    members = {}
     fields = {f.name: f for f in dataclasses.fields(kind)} if dataclasses.is_dataclass(kind) else {}
     if fields or "__init__" in vars(kind):
-        found["__init__"] = str(inspect.signature(kind.__init__))  # type: ignore[misc]  # of a class
+        members["__init__"] = str(inspect.signature(kind.__init__))  # type: ignore[misc]  # of a class
     for name, member in vars(kind).items():
         if not name.startswith("_") and name not in fields:
-            found[name] = _member(member)
-    return dict(sorted(found.items()))
+            members[name] = _member(member)
+    return dict(sorted(members.items()))
 
 
 def _member(member: Any) -> str:  # Any: whatever a class holds
@@ -151,8 +151,8 @@ def recorded(version: str) -> dict[str, dict[str, str]] | None:
     path = RECORDS / f"contract_{version}.json"
     if not path.exists():
         return None
-    found: dict[str, dict[str, str]] = json.loads(path.read_text(encoding="utf-8"))
-    return found
+    record: dict[str, dict[str, str]] = json.loads(path.read_text(encoding="utf-8"))
+    return record
 
 
 def what_to_do() -> str:

@@ -312,12 +312,12 @@ def _member(name: str, member: Any) -> str:  # Any: a property, method or class 
 def plain_signature(function: Any) -> str:  # Any: anything with a signature
     """A signature without annotations and without the object itself."""
     signature = inspect.signature(function)
-    kept = [
+    parameters = [
         parameter.replace(annotation=parameter.empty)
         for name, parameter in signature.parameters.items()
         if name not in ("self", "cls")
     ]
-    return str(signature.replace(parameters=kept, return_annotation=signature.empty))
+    return str(signature.replace(parameters=parameters, return_annotation=signature.empty))
 
 
 def page() -> str:

@@ -48,12 +48,12 @@ can also make neighbours of a NaN NaN.
 
 def operations() -> list[type[Operation]]:
     """Every operation that `armpy.ops` exports, by name, but for abstract ones."""
-    found = [
+    kinds = [
         value
         for value in (getattr(ops, name) for name in ops.__all__)
         if inspect.isclass(value) and issubclass(value, Operation) and not inspect.isabstract(value)
     ]
-    return sorted(found, key=lambda kind: kind.__name__)
+    return sorted(kinds, key=lambda kind: kind.__name__)
 
 
 def describe(kind: type[Operation]) -> str:

@@ -115,11 +115,11 @@ def steps_of(place: Path, wheel: Path, *, has_float_model: bool) -> list[Step]:
     ]
     if has_float_model:
         (float_model,) = (path.name for path in place.glob("float_model.*"))
-        made = "quantized.tflite"
+        target = "quantized.tflite"
         steps.append(
             Step(
-                [armpy, "quantize", float_model, "--data", "pictures", "-o", made],
-                lambda: "" if (place / made).is_file() else f"there is no {made}",
+                [armpy, "quantize", float_model, "--data", "pictures", "-o", target],
+                lambda: "" if (place / target).is_file() else f"there is no {target}",
             )
         )
     return steps
@@ -127,13 +127,13 @@ def steps_of(place: Path, wheel: Path, *, has_float_model: bool) -> list[Step]:
 
 def follow(steps: Sequence[Step], place: Path) -> int:
     """Run commands one after the other and time them; 1 if one fails or all take too long."""
-    kept = {**os.environ, "ARMPY_CACHE_DIR": str(place / "cache")}
+    environment = {**os.environ, "ARMPY_CACHE_DIR": str(place / "cache")}
     total_s = 0.0
     for step in steps:
         shown = " ".join([Path(step.command[0]).name, *step.command[1:]])
         print(f"\n$ {shown}", flush=True)
         begin = time.monotonic()
-        done = subprocess.run(step.command, cwd=place, env=kept, check=False)
+        done = subprocess.run(step.command, cwd=place, env=environment, check=False)
         took_s = time.monotonic() - begin
         total_s += took_s
         problem = f"exit code {done.returncode}" if done.returncode else step.check()

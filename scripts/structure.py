@@ -194,13 +194,13 @@ class Tree:
     @cached_property
     def folders(self) -> dict[str, list[Source]]:
         """The modules that lie directly in each folder, by the package's name."""
-        found: dict[str, list[Source]] = defaultdict(list)
+        modules: dict[str, list[Source]] = defaultdict(list)
         for source in self.sources.values():
             if source.is_package:
-                found.setdefault(source.name, [])
+                modules.setdefault(source.name, [])
             else:
-                found[source.name.rpartition(".")[0]].append(source)
-        return dict(found)
+                modules[source.name.rpartition(".")[0]].append(source)
+        return dict(modules)
 
     def circles(self) -> list[str]:
         """Siblings of one folder, files or folders, that import each other in a circle."""
@@ -235,7 +235,7 @@ def strongly_connected(graph: dict[str, set[str]]) -> list[set[str]]:
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []
-    found: list[set[str]] = []
+    circles: list[set[str]] = []
 
     def visit(node: str) -> None:
         index[node] = low[node] = len(index)
@@ -248,13 +248,13 @@ def strongly_connected(graph: dict[str, set[str]]) -> list[set[str]]:
                 low[node] = min(low[node], index[follower])
         if low[node] == index[node]:
             cut = stack.index(node)
-            found.append(set(stack[cut:]))
+            circles.append(set(stack[cut:]))
             del stack[cut:]
 
     for node in sorted(graph):
         if node not in index:
             visit(node)
-    return found
+    return circles
 
 
 def _entries(tree: Tree, _: Settings) -> list[str]:
@@ -400,14 +400,14 @@ def _single_importers(tree: Tree, settings: Settings) -> list[str]:
 
 def _single_uses(tree: Tree, _: Settings) -> list[str]:
     """Small private functions of a module of the core that it uses once."""
-    found = []
+    uses_once = []
     for source in _of_core(tree):
         uses = Counter(
             node.id if isinstance(node, ast.Name) else node.attr
             for node in source.nodes
             if isinstance(node, ast.Name | ast.Attribute)
         )
-        found += [
+        uses_once += [
             f"{source.name}:{node.lineno}: {node.name}"
             for node in source.nodes
             if isinstance(node, ast.FunctionDef)
@@ -417,20 +417,20 @@ def _single_uses(tree: Tree, _: Settings) -> list[str]:
             and uses[node.name] == 1
             and _body_lines(node) <= SMALL_FUNCTION_LINES
         ]
-    return found
+    return uses_once
 
 
 def _large_classes(tree: Tree, _: Settings) -> list[str]:
     """Classes of the core, of contracts besides, that hold more than a reader can."""
-    found = []
+    classes = []
     for source in _of_core(tree):
         for node in source.classes:
             lines = (node.end_lineno or node.lineno) - node.lineno + 1
             names = [part.name for part in node.body if isinstance(part, ast.FunctionDef)]
             methods = sum(not name.endswith("__") for name in names)  # operators are no methods
             if lines > CLASS_LINES or methods > CLASS_METHODS:
-                found.append(f"{source.name}: {node.name}, {lines} lines, {methods} methods")
-    return found
+                classes.append(f"{source.name}: {node.name}, {lines} lines, {methods} methods")
+    return classes
 
 
 def _internal_imports(tree: Tree, settings: Settings) -> list[str]:
@@ -448,7 +448,7 @@ def _internal_imports(tree: Tree, settings: Settings) -> list[str]:
 
 def _long_prose(tree: Tree, _: Settings) -> list[str]:
     """Lines of prose in Markdown that are too long; code, tables and headings are left out."""
-    found = []
+    places = []
     for path in sorted(_pages(tree.root)):
         in_code = False
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
@@ -456,8 +456,8 @@ def _long_prose(tree: Tree, _: Settings) -> list[str]:
             if text.startswith("```"):
                 in_code = not in_code
             elif len(line) > PROSE_WIDTH and not in_code and not text.startswith(("|", "#", "<")):
-                found.append(f"{path.relative_to(tree.root)}:{number}")
-    return found
+                places.append(f"{path.relative_to(tree.root)}:{number}")
+    return places
 
 
 def _vague_words(tree: Tree, _: Settings) -> list[str]:
@@ -572,20 +572,20 @@ class Settings:
 
 def judge(counts: dict[str, int], ceilings: dict[str, int]) -> list[str]:
     """Say which counts are not at their ceiling, and what to do."""
-    found = []
+    problems = []
     for rule, count in counts.items():
         about, ceiling = RULES[rule][0], ceilings[rule]
         if count > ceiling:
-            found.append(
+            problems.append(
                 f"{rule}: {about}. Expected at most {ceiling}; got {count}. "
                 f"See python scripts/structure.py --show {rule}."
             )
         elif count < ceiling:
-            found.append(
+            problems.append(
                 f"{rule}: {about}. The ceiling is {ceiling}; got only {count}. "
                 "Keep it with python scripts/structure.py --lower."
             )
-    return found
+    return problems
 
 
 def lower(counts: dict[str, int], text: str) -> str:
@@ -595,7 +595,7 @@ def lower(counts: dict[str, int], text: str) -> str:
     for rule, count in counts.items():
         body = re.sub(
             rf"^({rule} = )(\d+)",
-            lambda found, count=count: found[1] + str(min(count, int(found[2]))),  # type: ignore[misc]  # bound at once
+            lambda match, count=count: match[1] + str(min(count, int(match[2]))),  # type: ignore[misc]  # bound at once
             body,
             flags=re.MULTILINE,
         )
@@ -622,28 +622,28 @@ class Room:
 
 def rooms(tree: Tree) -> dict[str, Room]:
     """Rooms of the core by their names, then the other packages."""
-    found: defaultdict[str, Room] = defaultdict(Room)
+    by_room: defaultdict[str, Room] = defaultdict(Room)
     for name, source in sorted(tree.sources.items()):
         package, _, rest = name.partition(".")
-        room = found[f"armpy.{rest.partition('.')[0]}" if package == "armpy" else package]
+        room = by_room[f"armpy.{rest.partition('.')[0]}" if package == "armpy" else package]
         room.files += 1
         room.lines += source.text.count("\n")
         room.code += source.code_lines
         room.docstrings += len(source.docstring_lines)
         room.classes += sum(isinstance(node, ast.ClassDef) for node in source.nodes)
         room.comments += source.comments
-    return dict(found)
+    return dict(by_room)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Count, print, check or lower; 1 where a check fails."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--check", action="store_true", help="fail where a count left its ceiling")
-    what.add_argument(
+    choice = parser.add_mutually_exclusive_group()
+    choice.add_argument("--check", action="store_true", help="fail where a count left its ceiling")
+    choice.add_argument(
         "--lower", action="store_true", help="lower ceilings to the counts, and check"
     )
-    what.add_argument("--show", choices=sorted(RULES), help="list what this rule counts")
+    choice.add_argument("--show", choices=sorted(RULES), help="list what this rule counts")
     options = parser.parse_args(arguments)
     settings, tree = Settings.read(), Tree(ROOT)
     if options.show:

@@ -50,9 +50,9 @@ class Route:
             return
         code = frame.f_code
         if code.co_name == "__init__" and code.co_argcount:
-            made = type(frame.f_locals[code.co_varnames[0]])
-            if made.__module__.startswith("armpy."):
-                name = f"{made.__module__}.{made.__qualname__}"
+            kind = type(frame.f_locals[code.co_varnames[0]])
+            if kind.__module__.startswith("armpy."):
+                name = f"{kind.__module__}.{kind.__qualname__}"
                 self.classes[name] = self.classes.get(name, 0) + 1
         if code.co_filename.startswith(CORE):
             file = str(Path(code.co_filename).relative_to(ROOT))
@@ -99,9 +99,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"{len(route.classes)} classes, {len(route.frames_to_backend)} frames to a backend"
         )
         if options.list:
-            found = [*route.frames_to_backend, *route.files, *map(": ".join, route.functions)]
-            made = [f"{count:5} {name}" for name, count in route.classes.items()]
-            print(*found, *made, sep="\n")
+            lines = [*route.frames_to_backend, *route.files, *map(": ".join, route.functions)]
+            class_lines = [f"{count:5} {name}" for name, count in route.classes.items()]
+            print(*lines, *class_lines, sep="\n")
     return 0
 
 

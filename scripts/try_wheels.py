@@ -124,11 +124,11 @@ def try_in(python: Path, wheels: Sequence[Path], folder: Path) -> str:
         [str(own), "-m", "pip", "check"],
         *([*read_digit, "--backend", backend] for backend in BACKEND_IDS),
     ]
-    kept = {**os.environ, "ARMPY_CACHE_DIR": str(place / "cache")}
+    environment = {**os.environ, "ARMPY_CACHE_DIR": str(place / "cache")}
     problem = ""
     for command in commands:
         done = subprocess.run(
-            command, cwd=folder, env=kept, capture_output=True, text=True, check=False
+            command, cwd=folder, env=environment, capture_output=True, text=True, check=False
         )
         if done.returncode:
             problem = f"{' '.join(command[1:])} fails:\n{done.stdout}{done.stderr}"
@@ -155,14 +155,14 @@ def wrong_in(output: str, backend: str) -> str:
 def find_pythons() -> list[Path]:
     """An interpreter of each version, on the path or below pyenv's folder."""
     roots = [*Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions").glob("3.*")]
-    found = []
+    interpreters = []
     for minor in MINORS:
         places = [root / "bin" / "python" for root in roots if root.name.startswith(f"3.{minor}.")]
         on_path = shutil.which(f"python3.{minor}")
         candidates = [*places, *([Path(on_path)] if on_path else [])]
         working = [place for place in candidates if version_of(place) == f"3.{minor}"]
-        found += working[:1]
-    return found
+        interpreters += working[:1]
+    return interpreters
 
 
 def version_of(python: Path) -> str:

@@ -66,18 +66,18 @@ class Court:
 
     def answer(self, subject: Subject) -> Answer:
         """Outputs of every call and placement; an error instead, where one comes out."""
-        kept: list[Array] = []
+        flat: list[Array] = []
         answer: Answer = {"name": subject.name, "outputs": [], "placement": [], "error": ""}
         run = {ModelFile: self._model, BuiltNetwork: self._network, NnapiModel: self._nnapi}
         try:
             for outputs, placement in run[type(subject)](subject):  # type: ignore[operator]
-                kept += outputs
+                flat += outputs
                 answer["outputs"].append([described(array) for array in outputs])
                 answer["placement"] = placed(placement)
         except Exception as error:  # noqa: BLE001 - whatever comes out is the answer
             answer["error"] = f"{type(error).__name__}: {error}"
         if self._folder is not None:
-            arrays = {f"output {number}": array for number, array in enumerate(kept)}
+            arrays = {f"output {number}": array for number, array in enumerate(flat)}
             np.savez(self._folder / kept_name(subject.name), **arrays)  # type: ignore[arg-type]
         return answer
 
@@ -135,8 +135,8 @@ def placed(placement: Any) -> list[str]:  # Any: of the tree
     if placement is None:
         return []
     return [
-        f"{one.inside}/{one.layer} {one.operation} [{', '.join(one.origins)}] on {one.backend}"
-        for one in placement.layers
+        f"{item.inside}/{item.layer} {item.operation} [{', '.join(item.origins)}] on {item.backend}"
+        for item in placement.layers
     ]
 
 
@@ -162,16 +162,18 @@ def _module_with(name: str, before: str) -> str:
     package = before.partition(".")[0]
     (folder,) = importlib.import_module(package).__path__
     head = re.compile(rf"^class {re.escape(name)}\b", re.MULTILINE)
-    found = [
+    modules = [
         ".".join((package, *path.relative_to(folder).with_suffix("").parts))
         for path in sorted(Path(folder).rglob("*.py"))
         if head.search(path.read_text("utf-8"))
     ]
     # Operations and NNAPI's descriptions have some names in common.
-    alike = Counter({one: len({*one.split(".")} & {*before.split(".")}) for one in found})
-    most = [one for one, number in alike.items() if number == max(alike.values())]
+    alike = Counter(
+        {module: len({*module.split(".")} & {*before.split(".")}) for module in modules}
+    )
+    most = [module for module, number in alike.items() if number == max(alike.values())]
     if len(most) != 1:
-        raise ImportError(f"{before}.{name} is defined in {found or 'no module'} of this tree")
+        raise ImportError(f"{before}.{name} is defined in {modules or 'no module'} of this tree")
     return most[0]
 
 
@@ -227,8 +229,8 @@ def check_modules(tree: Path, backend: str) -> None:
     """End the process if any module is not the tree's."""
     from armpy.plugins import BackendRegistry  # noqa: PLC0415
 
-    found = BackendRegistry.discover().get(backend)
-    foreign = foreign_modules(tree, loaded_files([found]))
+    instance = BackendRegistry.discover().get(backend)
+    foreign = foreign_modules(tree, loaded_files([instance]))
     if foreign:
         print(f"not of {tree}: {'; '.join(foreign)}", file=sys.stderr)
         sys.exit(FOREIGN_CODE)

@@ -17,18 +17,18 @@ _SHOWN_PLACES = 3
 
 def differences(old: Answer, new: Answer) -> list[str]:
     """What differs between the answers to one subject; empty if nothing does."""
-    found = []
+    texts = []
     if old["error"] != new["error"]:
-        found.append(f"error: {old['error'] or 'none'} -> {new['error'] or 'none'}")
-    found += _output_differences(old.get("outputs", []), new.get("outputs", []))
+        texts.append(f"error: {old['error'] or 'none'} -> {new['error'] or 'none'}")
+    texts += _output_differences(old.get("outputs", []), new.get("outputs", []))
     before, after = old.get("placement", []), new.get("placement", [])
     if before != after:
         gone = [line for line in before if line not in after]
         come = [line for line in after if line not in before]
         shown = [f"- {line}" for line in gone[:_SHOWN_PLACES]]
         shown += [f"+ {line}" for line in come[:_SHOWN_PLACES]]
-        found.append(f"placement: {'; '.join(shown) or 'another order'}")
-    return found
+        texts.append(f"placement: {'; '.join(shown) or 'another order'}")
+    return texts
 
 
 def _output_differences(old: list[list[str]], new: list[list[str]]) -> Iterator[str]:
@@ -38,9 +38,9 @@ def _output_differences(old: list[list[str]], new: list[list[str]]) -> Iterator[
     for call, (before, after) in enumerate(zip(old, new, strict=False)):
         if len(before) != len(after):
             yield f"call {call}: {len(before)} outputs -> {len(after)} outputs"
-        for number, (one, other) in enumerate(zip(before, after, strict=False)):
-            if one != other:
-                yield f"call {call} output {number}: {one} -> {other}"
+        for number, (first, other) in enumerate(zip(before, after, strict=False)):
+            if first != other:
+                yield f"call {call} output {number}: {first} -> {other}"
 
 
 def worst_elements(subject: str, old: Path, new: Path) -> Iterator[str]:
@@ -52,18 +52,20 @@ def worst_elements(subject: str, old: Path, new: Path) -> Iterator[str]:
         for key in before.files:
             if key not in after.files:
                 continue
-            one, other = np.ravel(before[key]), np.ravel(after[key])
-            if (one.dtype, one.size) != (other.dtype, other.size) or not one.size:
+            first, other = np.ravel(before[key]), np.ravel(after[key])
+            if (first.dtype, first.size) != (other.dtype, other.size) or not first.size:
                 continue
-            bits = one.view(np.uint8).reshape(one.size, -1)
+            bits = first.view(np.uint8).reshape(first.size, -1)
             places = np.flatnonzero(
-                (bits != other.view(np.uint8).reshape(one.size, -1)).any(axis=1)
+                (bits != other.view(np.uint8).reshape(first.size, -1)).any(axis=1)
             )
             if places.size:
                 with np.errstate(all="ignore"):
-                    gaps = np.abs(one[places].astype(np.float64) - other[places].astype(np.float64))
+                    gaps = np.abs(
+                        first[places].astype(np.float64) - other[places].astype(np.float64)
+                    )
                 worst = places[int(np.argmax(np.nan_to_num(gaps)))]
                 yield (
-                    f"{key}: {places.size} of {one.size} elements, most at {worst}: "
-                    f"{one[worst]!r} -> {other[worst]!r}"
+                    f"{key}: {places.size} of {first.size} elements, most at {worst}: "
+                    f"{first[worst]!r} -> {other[worst]!r}"
                 )

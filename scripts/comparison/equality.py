@@ -154,11 +154,11 @@ class Bench:
         self._right = Runtime(replace(options, backends=["CpuRef"]))
         options = replace(options, backends=[backend, "CpuRef"])
         self._options = {how: _options(how, options) for how in conditions}
-        self._runtimes = {how: Runtime(each) for how, each in self._options.items()}
+        self._runtimes = {how: Runtime(options) for how, options in self._options.items()}
 
     def count(self, subject: Subject) -> dict[Conditions, Count]:
         """What differs of a subject under each of the conditions; empty if CpuRef refuses it."""
-        found: dict[Conditions, Count] = {}
+        counts: dict[Conditions, Count] = {}
         try:
             case = _case(subject)
         except ArmpyError as error:
@@ -166,8 +166,8 @@ class Bench:
             return {}
         for watched in (case, *_watched(case)):
             for how, count in self._count(watched, subject.name).items():
-                found.setdefault(how, Count()).join(count)
-        return found
+                counts.setdefault(how, Count()).join(count)
+        return counts
 
     def _count(self, case: _Case, name: str) -> dict[Conditions, Count]:
         """The same of one set of outputs."""
@@ -176,10 +176,10 @@ class Bench:
         except (ArmpyError, MemoryError) as error:
             self.refused.append(f"{name}: {type(error).__name__}: {error}")
             return {}
-        found = {}
+        counts = {}
         first_of: dict[str, list[list[Array]]] = {}
         for how, runtime in self._runtimes.items():
-            count = found[how] = Count()
+            count = counts[how] = Count()
             try:
                 actual, count.taken = self._run(runtime, case)
             except (ArmpyError, MemoryError) as error:
@@ -187,33 +187,37 @@ class Bench:
                 continue
             _add_all(count, case.graph, expected, actual)
             first = first_of.setdefault(how.instruction_set, actual)
-            for one, other in zip(first, actual, strict=True):
-                for a, b in zip(one, other, strict=True):
+            for first_outputs, other in zip(first, actual, strict=True):
+                for a, b in zip(first_outputs, other, strict=True):
                     count.apart += int(_unequal(a, b).sum()) if a.shape == b.shape else 1
             if count.differing or self._layers:
                 count.first = self._first(how, case)
                 if count.first and not count.differing:
                     count.errors.append("a layer differs where nothing of it is seen")
-        return found
+        return counts
 
     def _run(self, runtime: Runtime, case: _Case) -> tuple[list[list[Array]], int]:
         """The outputs of each call, and how many layers the backend ran; state is kept."""
         outputs = case.graph.outputs
         with TensorTrace(runtime, case.graph, outputs) as shown:
-            made = [[*map(np.array, found)] for found in shown.run(case.calls, outputs)]
+            calls_made = [
+                [*map(np.array, outputs_shown)] for outputs_shown in shown.run(case.calls, outputs)
+            ]
             placed = shown.placement
-        return made, placed.layers_by_backend.get(self._backend, 0) if placed is not None else 0
+        return calls_made, placed.layers_by_backend.get(
+            self._backend, 0
+        ) if placed is not None else 0
 
     def _first(self, how: Conditions, case: _Case) -> str:
         """The first layer that differs in any call."""
         sides = Sides.of(self._backend, "CpuRef", self._options[how])
         for arrays in case.calls:
             try:
-                found = graph_difference(sides, case.graph, arrays, "", exact=True)
+                difference = graph_difference(sides, case.graph, arrays, "", exact=True)
             except ArmpyError:
                 return ""  # without a layer to run, or with shapes that depend on values
-            if found.first is not None:
-                return str(found.first)
+            if difference.first is not None:
+                return str(difference.first)
         return ""
 
 
@@ -271,17 +275,17 @@ def _add_all(
     """Count every output of every call."""
     inexact = after_floats(graph.layers)
     values: Sequence[Value] = graph.outputs
-    for wanted, given in zip(expected, actual, strict=True):
-        for value, one, other in zip(values, wanted, given, strict=True):
+    for wanted, got in zip(expected, actual, strict=True):
+        for value, first, other in zip(values, wanted, got, strict=True):
             if value in inexact and value.info.data_type.is_float:
                 continue
-            count.add(one, other, is_after_floats=value in inexact)
+            count.add(first, other, is_after_floats=value in inexact)
 
 
-def _unequal(one: Array, other: Array) -> npt.NDArray[np.bool_]:
+def _unequal(left: Array, other: Array) -> npt.NDArray[np.bool_]:
     """Where two arrays of one type and shape differ in a bit; all NaNs are one."""
-    same: npt.NDArray[np.bool_] = np.asarray(one == other)
-    if one.dtype.kind == "f":
-        same = same & (np.signbit(one) == np.signbit(other))
-        same = same | (np.isnan(one) & np.isnan(other))
+    same: npt.NDArray[np.bool_] = np.asarray(left == other)
+    if left.dtype.kind == "f":
+        same = same & (np.signbit(left) == np.signbit(other))
+        same = same | (np.isnan(left) & np.isnan(other))
     return ~same

@@ -81,21 +81,21 @@ def random_inputs(model: armpy.Model, seed: int) -> list[Array]:
     """Inputs of the shapes that the model is prepared for; numbers of the type's small ones."""
     random = np.random.default_rng(seed)
     graph = model.graph
-    made = []
+    arrays = []
     for value, default in zip(graph.inputs, graph.default_shapes, strict=True):
         shape = value.info.known_shape if value.info.is_fully_shaped else default
         dtype: np.dtype[Any] = value.info.data_type.dtype  # Any: of whatever the input is
         assert shape is not None
         if dtype.kind == "f":
-            made.append(random.uniform(-1, 1, shape).astype(dtype))
+            arrays.append(random.uniform(-1, 1, shape).astype(dtype))
         elif dtype.kind == "b":
-            made.append(random.integers(0, 2, shape).astype(dtype))
+            arrays.append(random.integers(0, 2, shape).astype(dtype))
         elif dtype.itemsize == 1:
             noise = np.frombuffer(random.bytes(math.prod(shape)), dtype)
-            made.append(noise.reshape(shape))
+            arrays.append(noise.reshape(shape))
         else:
-            made.append(random.integers(0, 4, shape).astype(dtype))
-    return made
+            arrays.append(random.integers(0, 4, shape).astype(dtype))
+    return arrays
 
 
 def compare(source: Path, packages: Path, folder: Path, *, seed: int = 0) -> Outcome:
@@ -119,19 +119,19 @@ def compare(source: Path, packages: Path, folder: Path, *, seed: int = 0) -> Out
     RuntimeError
         If the other Python fails.
     """
-    path, given, got = (folder / f"{source.stem}{end}" for end in (".armpy", ".in.npz", ".out.npz"))
+    path, sent, got = (folder / f"{source.stem}{end}" for end in (".armpy", ".in.npz", ".out.npz"))
     with armpy.load(source) as model:
         model.prepare()
         inputs = random_inputs(model, seed)
         named = dict(zip([spec.name for spec in model.inputs], inputs, strict=True))
         expected = [model.run(named)[spec.name] for spec in model.outputs]
         size = model.save(path)
-    np.savez(given, *inputs)
-    command = [sys.executable, "-I", "-S", str(_CHILD), *map(str, (packages, path, given, got))]
+    np.savez(sent, *inputs)
+    command = [sys.executable, "-I", "-S", str(_CHILD), *map(str, (packages, path, sent, got))]
     cache = {"XDG_CACHE_HOME": str(folder / "cache"), "HOME": str(folder)}
-    kept = {name: text for name, text in os.environ.items() if not name.startswith("ARMPY_")}
+    environment = {name: text for name, text in os.environ.items() if not name.startswith("ARMPY_")}
     done = subprocess.run(
-        command, env=kept | cache, capture_output=True, text=True, check=False, timeout=600
+        command, env=environment | cache, capture_output=True, text=True, check=False, timeout=600
     )
     if done.returncode:
         raise RuntimeError(f"exit status {done.returncode}: {done.stderr[-600:]}")
@@ -139,7 +139,7 @@ def compare(source: Path, packages: Path, folder: Path, *, seed: int = 0) -> Out
     with np.load(got) as file:
         outputs = [file[name] for name in file.files]
     pairs = zip(expected, outputs, strict=True)
-    wrong = [number for number, (one, other) in enumerate(pairs) if not _are_equal(one, other)]
+    wrong = [number for number, (first, other) in enumerate(pairs) if not _are_equal(first, other)]
     reason = f"outputs {wrong} differ; " if wrong else ""
     if not about["is_light"]:
         reason += "; ".join([" and ".join(about["backends"]), *about["refusals"]])[:300]
@@ -154,7 +154,7 @@ def compare(source: Path, packages: Path, folder: Path, *, seed: int = 0) -> Out
     )
 
 
-def _are_equal(one: Array, other: Array) -> bool:
+def _are_equal(left: Array, other: Array) -> bool:
     """Whether two arrays have the same type, shape and bytes."""
-    same_form = one.dtype == other.dtype and one.shape == other.shape
-    return same_form and one.tobytes() == other.tobytes()
+    same_form = left.dtype == other.dtype and left.shape == other.shape
+    return same_form and left.tobytes() == other.tobytes()

@@ -18,9 +18,9 @@ def main() -> None:
     """Load, run, write the outputs."""
     packages, path, inputs_path, outputs_path = sys.argv[1:]
     sys.path.insert(0, packages)
-    found = [name for name in COMPILERS_AND_PARSERS if find_spec(name) is not None]
-    if found:
-        raise SystemExit(f"this Python has {', '.join(found)}")
+    present = [name for name in COMPILERS_AND_PARSERS if find_spec(name) is not None]
+    if present:
+        raise SystemExit(f"this Python has {', '.join(present)}")
     import numpy as np  # noqa: PLC0415 - found there alone
 
     import armpy  # noqa: PLC0415 - as above

@@ -79,7 +79,7 @@ def run_model(path: Path, folder: Path) -> None:
             parser.GetNetworkOutputBindingInfo(0, name)
             for name in parser.GetSubgraphOutputTensorNames(0)
         ]
-        lines = [f"{one[0]} {_described(one[1])}" for one in [*bindings, *results]]
+        lines = [f"{binding[0]} {_described(binding[1])}" for binding in [*bindings, *results]]
         data = [_elements(rng, info) for _, info in bindings]
         inputs = ann.make_input_tensors(bindings, data)
         arrays, messages = _run(network, inputs, ann.make_output_tensors(results))
@@ -104,9 +104,9 @@ def _elements(rng: np.random.Generator, info: Any) -> Any:
 
 def main() -> None:
     """Do what the command line says."""
-    what, *arguments = sys.argv[1:]
+    command, *arguments = sys.argv[1:]
     folder = Path(arguments[-1])
-    if what == "networks":
+    if command == "networks":
         for seed in range(int(arguments[0]), int(arguments[1])):
             run_network(seed, folder)
     else:

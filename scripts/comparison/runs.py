@@ -85,13 +85,15 @@ def answers_of(tree: Tree, docket: Docket, how: Conditions, jobs: int = 1) -> An
     path = kept_answers(tree, docket, how)
     if path.exists():
         with path.open(encoding="utf-8") as file:
-            return {one["name"]: one for one in map(json.loads, file)}
-    found = {one["name"]: one for one in _run(tree, docket, range(len(docket.names)), how, jobs)}
+            return {answer["name"]: answer for answer in map(json.loads, file)}
+    answers = {
+        answer["name"]: answer for answer in _run(tree, docket, range(len(docket.names)), how, jobs)
+    }
     unfinished = path.with_suffix(f".{os.getpid()}")
     with unfinished.open("w", encoding="utf-8") as file:
-        file.writelines(json.dumps(answer) + "\n" for answer in found.values())
+        file.writelines(json.dumps(answer) + "\n" for answer in answers.values())
     unfinished.replace(path)
-    return found
+    return answers
 
 
 def kept_answers(tree: Tree, docket: Docket, how: Conditions) -> Path:

@@ -100,8 +100,10 @@ def subjects(selection: Selection) -> Iterator[Subject]:
         "random": _random,
         "kit": _kit,
     }
-    found = (one for one in makers[selection.kind](selection) if selection.filter in one.name)
-    yield from (one for number, one in enumerate(found) if number % selection.every == 0)
+    chosen = (
+        subject for subject in makers[selection.kind](selection) if selection.filter in subject.name
+    )
+    yield from (subject for number, subject in enumerate(chosen) if number % selection.every == 0)
 
 
 def _models(selection: Selection) -> Iterator[ModelFile]:

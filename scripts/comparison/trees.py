@@ -123,10 +123,12 @@ class Tree:
         variables : mapping of str to str, optional
             More of it. Variables of armpy and of Python that are set now do not count.
         """
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("ARMPY_", "PYTHON"))}
+        environment = {
+            k: v for k, v in os.environ.items() if not k.startswith(("ARMPY_", "PYTHON"))
+        }
         extensions = sorted(str(path.parent) for path in self.folder.glob(_EXTENSIONS))
         paths = [str(self.folder / part) for part in _PATHS] + extensions + [str(_HERE.parent)]
-        return kept | {
+        return environment | {
             "PYTHONPATH": os.pathsep.join(paths),
             "PYTHONSAFEPATH": "1",
             "ARMPY_CACHE_DIR": str(self.store.path("kernels", self.digest)),

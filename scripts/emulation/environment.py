@@ -56,8 +56,8 @@ class Environment:
         """Python for arm64, if it is there with what wheels need."""
         if not any((self.home / "root").glob("usr/lib/*/libstdc++.so.6")):
             return None
-        found = sorted((self.home / "root/usr/bin").glob("python3.[0-9]*[0-9]"))
-        return found[-1] if found else None
+        interpreters = sorted((self.home / "root/usr/bin").glob("python3.[0-9]*[0-9]"))
+        return interpreters[-1] if interpreters else None
 
     @property
     def is_complete(self) -> bool:
@@ -89,8 +89,8 @@ class Environment:
         packages = [ROOT, *backends, *sorted((ROOT / "extensions").glob("*/"))]
         path = os.pathsep.join(map(str, [*packages, self.home / "site"]))
         cache = os.environ.get("ARMPY_CACHE_DIR", str(self.home / "cache"))
-        given = [f"PYTHONPATH={path}", f"ARMPY_CACHE_DIR={cache}", "PYTHONDONTWRITEBYTECODE=1"]
-        options = [word for item in given for word in ("-E", item)]
+        variables = [f"PYTHONPATH={path}", f"ARMPY_CACHE_DIR={cache}", "PYTHONDONTWRITEBYTECODE=1"]
+        options = [word for item in variables for word in ("-E", item)]
         root = str(self.home / "root")
         return [emulator, "-cpu", processor, "-L", root, *options, str(interpreter), *arguments]
 

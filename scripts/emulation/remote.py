@@ -90,7 +90,9 @@ class Peer:
 
     def send_kernels(self, kernels: Sequence[Kernel], isa: Isa) -> None:
         """Let the process have kernels that it does not have yet."""
-        new = [each for each in dict.fromkeys(kernels) if (isa.key, each) not in self._kernels]
+        new = [
+            kernel for kernel in dict.fromkeys(kernels) if (isa.key, kernel) not in self._kernels
+        ]
         if new:
             self.ask("add_kernels", isa, object_codes(new, isa))
         self._kernels.update((isa.key, kernel) for kernel in new)
@@ -144,8 +146,8 @@ class RemoteInstance:
         tensors = tensors or self._bound
         count = self._code.program.num_inputs
         inputs = [np.ascontiguousarray(array) for array in tensors[:count]]
-        made = [(array.dtype, array.shape) for array in tensors[count:]]
-        results = self._code.peer.ask("run", self._code.number, inputs, made, time_left_s)
+        forms = [(array.dtype, array.shape) for array in tensors[count:]]
+        results = self._code.peer.ask("run", self._code.number, inputs, forms, time_left_s)
         for array, result in zip(tensors[count:], results, strict=True):
             array[...] = result
 

@@ -111,14 +111,14 @@ class Worker:
     ) -> list[Array]:
         """Run a program; `outputs` are types and shapes."""
         tensors = []
-        for given in inputs:
-            array, _ = self._guard.array(given.dtype, given.shape)
-            array[...] = given
+        for array_sent in inputs:
+            array, _ = self._guard.array(array_sent.dtype, array_sent.shape)
+            array[...] = array_sent
             tensors.append(array)
-        made = [self._guard.array(dtype, shape)[0] for dtype, shape in outputs]
+        results = [self._guard.array(dtype, shape)[0] for dtype, shape in outputs]
         try:
-            self._instances[number].run([*tensors, *made], None, time_left_s)
-            return [array.copy() for array in made]
+            self._instances[number].run([*tensors, *results], None, time_left_s)
+            return [array.copy() for array in results]
         finally:
             self._guard.free()
 

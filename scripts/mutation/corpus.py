@@ -154,10 +154,10 @@ def recording(keep: Callable[[Run], None]) -> Iterator[None]:
         inputs: Sequence[ITensorHandle | None],
         outputs: Sequence[ITensorHandle],
     ) -> None:
-        given = tuple(None if h is None else _copied(h) for h in inputs)
+        sources = tuple(None if h is None else _copied(h) for h in inputs)
         execute(workload, inputs, outputs)
-        found = tuple(_copied(handle) for handle in outputs)
-        keep(Run(workload.operation, workload.info, given, found))
+        targets = tuple(_copied(handle) for handle in outputs)
+        keep(Run(workload.operation, workload.info, sources, targets))
 
     ReferenceWorkload.execute = recorded  # type: ignore[method-assign,assignment]
     try:
@@ -173,11 +173,11 @@ def _copied(handle: ITensorHandle) -> Array:
     return elements
 
 
-def _extreme(given: Values) -> Values:
+def _extreme(values: Values) -> Values:
     """A third of the elements at the ends of the type's range, or at numbers that are special."""
 
     def make(rng: np.random.Generator, info: TensorInfo) -> Array:
-        array = given(rng, info)
+        array = values(rng, info)
         data_type = info.data_type
         if data_type is DataType.BOOLEAN or data_type is DataType.BFLOAT16 or not array.size:
             return array

@@ -125,11 +125,11 @@ class Reached:
 
     def _lines_of(self, tests: frozenset[str]) -> Counter[str]:
         """Count the lines that each test executes."""
-        found: Counter[str] = Counter()
+        lines: Counter[str] = Counter()
         for of_file in self.by_line.values():
             for reaching in of_file.values():
-                found.update(reaching & tests)
-        return found
+                lines.update(reaching & tests)
+        return lines
 
 
 def _words(path: str) -> frozenset[str]:

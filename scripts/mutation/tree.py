@@ -105,8 +105,10 @@ class TreeCopy:
 
     def _environment(self, scratch: Path) -> dict[str, str]:
         """Environment of a process that imports the copy."""
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("ARMPY_", "PYT", "COV"))}
-        return kept | {"PYTHONPATH": str(self.folder), "TMPDIR": str(scratch)}
+        environment = {
+            k: v for k, v in os.environ.items() if not k.startswith(("ARMPY_", "PYT", "COV"))
+        }
+        return environment | {"PYTHONPATH": str(self.folder), "TMPDIR": str(scratch)}
 
 
 def _forget_compiled(file: Path) -> None:

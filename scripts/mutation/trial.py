@@ -151,15 +151,15 @@ class Court:
 
 def runs_of(subject: BackendUnderTest, case: NamedCase) -> list[Run]:
     """What CpuRef's workloads compute in a case, each different execution once."""
-    found: dict[bytes, Run] = {}
+    runs: dict[bytes, Run] = {}
 
     def keep(run: Run) -> None:
         elements = b"".join(b"-" if a is None else a.tobytes() for a in run.inputs)
-        found.setdefault(repr((run.operation, run.info.outputs)).encode() + elements, run)
+        runs.setdefault(repr((run.operation, run.info.outputs)).encode() + elements, run)
 
     with recording(keep):
         case.judge(subject)
-    return list(found.values())
+    return list(runs.values())
 
 
 def _difference(run: Run) -> str | None:
@@ -171,9 +171,9 @@ def _difference(run: Run) -> str | None:
         with np.errstate(all="ignore"):
             workload = getattr(module, f"{name}Workload")(run.operation, run.info)
             if run.operation.has_data_dependent_outputs:
-                found = zip(workload.compute_dynamic(run.inputs), run.outputs, strict=True)
+                pairs = zip(workload.compute_dynamic(run.inputs), run.outputs, strict=True)
                 # Handles convert what they take in.
-                outputs = [np.asarray(a).astype(right.dtype) for a, right in found]
+                outputs = [np.asarray(a).astype(right.dtype) for a, right in pairs]
             else:
                 workload.compute(run.inputs, outputs)
     except Exception as error:  # noqa: BLE001 - mutated code may raise anything
@@ -217,7 +217,7 @@ def in_child(work: Callable[[Report], None]) -> Verdicts:
         os.close(reading)
         try:
             _limit()
-            work(lambda *found: _send(writing, found))
+            work(lambda *report: _send(writing, report))
         except MemoryError:
             os._exit(2)
         except BaseException as error:  # noqa: BLE001 - the process ends here
@@ -231,9 +231,9 @@ def in_child(work: Callable[[Report], None]) -> Verdicts:
         os.close(reading)
 
 
-def _send(writing: int, found: Sequence[object]) -> None:
+def _send(writing: int, report: Sequence[object]) -> None:
     """Write one report, shortened to what a pipe takes at once."""
-    name, text = found
+    name, text = report
     os.write(writing, json.dumps([name, str(text)[:600]]).encode() + b"\n")
 
 

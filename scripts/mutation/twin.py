@@ -84,19 +84,19 @@ class Sources:
                 """The twin's."""
                 return TWIN_ID
 
-        made: IBackendInternal = Twin()
-        return made
+        twin: IBackendInternal = Twin()
+        return twin
 
     def _needed(self, module: str) -> frozenset[str]:
         """A module and all that it imports, directly or not; nothing if there is no such one."""
-        found: set[str] = set()
+        modules: set[str] = set()
         pending = [module] if module in self._imports else []
         while pending:
             name = pending.pop()
-            if name not in found:
-                found.add(name)
+            if name not in modules:
+                modules.add(name)
                 pending.extend(self._imports[name] & self._imports.keys())
-        return frozenset(found)
+        return frozenset(modules)
 
     @staticmethod
     def _compiled(name: str, text: str) -> CodeType:
@@ -140,16 +140,16 @@ def _texts(package: ModuleType, prefix: str) -> dict[str, str]:
 
 def _imported(text: str) -> frozenset[str]:
     """Modules of the package that a module imports, and names imported from the package."""
-    found = set()
+    modules = set()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.ImportFrom) and node.module:
             package, _, name = node.module.partition(".")
             if package == ORIGINAL:
                 if name not in _PACKAGES:
-                    found.add(name)
+                    modules.add(name)
                 else:  # of which modules are imported
-                    found.update(f"{name}.{alias.name}".lstrip(".") for alias in node.names)
-    return frozenset(found)
+                    modules.update(f"{name}.{alias.name}".lstrip(".") for alias in node.names)
+    return frozenset(modules)
 
 
 def _operation_kinds() -> Iterator[type[Operation]]:

@@ -49,9 +49,9 @@ class Capabilities:
 def capabilities_from(figures: DeviceFigures | None) -> Capabilities:
     """Capabilities from a device's figures; unknown performance where there are none."""
     figures = figures or DeviceFigures()
-    found = {code: _performance(figures, code) for code in OPERAND_TRAITS}
+    by_code = {code: _performance(figures, code) for code in OPERAND_TRAITS}
     # By identity: a device may declare the very figures that stand for unknown.
-    known = {code: pair for code, pair in found.items() if pair is not UNKNOWN_PERFORMANCE}
+    known = {code: pair for code, pair in by_code.items() if pair is not UNKNOWN_PERFORMANCE}
 
     def float32(code: OperandCode, relaxed: PerformanceFigures | None) -> PerformanceFigures:
         # A device that says nothing of relaxed float32 takes as long as for float32.

@@ -219,9 +219,9 @@ class Memory:
         Nothing is done if both are the same.
         """
         where = "Memory.copy"
-        for memory, what in ((source, "the source"), (destination, "the destination")):
+        for memory, role in ((source, "the source"), (destination, "the destination")):
             if memory is None:
-                raise unexpected_null(what, where=where)
+                raise unexpected_null(role, where=where)
             check_kind(memory, Memory, where)
         # In front of all other checks, as in NNAPI: there is nothing to copy.
         if source is destination:

@@ -145,9 +145,9 @@ def check_kind(value: object, kind: type, where: str, fix: str = "", name: str =
 
 def as_bad_data(error: ArmpyError, where: str = "") -> NnapiError:
     """The BAD_DATA error of an error of the core, with the same text."""
-    found = as_nnapi_error(error, where)
-    found.code = ResultCode.BAD_DATA
-    return found
+    nnapi_error = as_nnapi_error(error, where)
+    nnapi_error.code = ResultCode.BAD_DATA
+    return nnapi_error
 
 
 def as_nnapi_error(error: ArmpyError | MemoryError, where: str = "") -> NnapiError:
@@ -185,7 +185,7 @@ def as_event_error(error: NnapiError) -> NnapiError:
     code = EVENT_CODES.get(error.code)
     if code is None:
         return error
-    found = NnapiError(
+    event_error = NnapiError(
         error.failed,
         code=code,
         where=error.where,
@@ -194,8 +194,8 @@ def as_event_error(error: NnapiError) -> NnapiError:
         fix=error.fix,
     )
     # The cause keeps the code that the HAL could not have carried.
-    found.__cause__ = error
-    return found
+    event_error.__cause__ = error
+    return event_error
 
 
 def log_end(code: ResultCode) -> None:

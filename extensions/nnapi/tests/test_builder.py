@@ -36,7 +36,7 @@ def only_operation(builder: ModelBuilder, *outputs: ModelOperand) -> tuple[Opera
 def test_a_model_is_built_with_a_function_per_operation() -> None:
     builder = ModelBuilder()
     image = builder.input(np.float32, (1, 3, 3, 1))
-    made = builder.conv_2d(
+    convolution = builder.conv_2d(
         image,
         np.ones((2, 2, 2, 1), np.float32),
         floats(0, 100),
@@ -45,7 +45,7 @@ def test_a_model_is_built_with_a_function_per_operation() -> None:
         stride_height=1,
         activation=FuseCode.RELU,
     )
-    total = builder.add(made, floats(1))
+    total = builder.add(convolution, floats(1))
     model = builder.finish(builder.reshape(total, [-1, 2]))
     (result,) = compiled(model)(np.arange(9, dtype=np.float32).reshape(1, 3, 3, 1))
     # Sums of the four windows: 0+1+3+4, 1+2+4+5, 3+4+6+7, 4+5+7+8.
@@ -176,8 +176,8 @@ def test_an_output_is_quantised_as_the_first_input_of_its_type(
     code: OperandCode, zero_point: int, expected: int
 ) -> None:
     builder = ModelBuilder()
-    made = builder.relu(builder.input(code, (2,), 0.5, zero_point))
-    assert made.type == OperandType(code, (), 0.5, expected)
+    output = builder.relu(builder.input(code, (2,), 0.5, zero_point))
+    assert output.type == OperandType(code, (), 0.5, expected)
 
 
 @pytest.mark.parametrize(
@@ -193,9 +193,9 @@ def test_a_prescribed_quantisation_is_given_to_the_output(
 ) -> None:
     for code, offset in ((C.TENSOR_QUANT8_ASYMM, 0), (C.TENSOR_QUANT8_ASYMM_SIGNED, -128)):
         builder = ModelBuilder()
-        made = getattr(builder, name)(builder.input(code, (1, 2), 0.5, 0), **arguments)
-        assert made.type == OperandType(code, (), scale, zero_point + offset)
-        compiled(builder.finish(made))
+        output = getattr(builder, name)(builder.input(code, (1, 2), 0.5, 0), **arguments)
+        assert output.type == OperandType(code, (), scale, zero_point + offset)
+        compiled(builder.finish(output))
 
 
 def test_types_of_outputs_may_be_given() -> None:
@@ -220,11 +220,11 @@ def test_several_outputs_come_as_a_tuple() -> None:
 
 def test_constants_take_scales_for_tensors_and_for_channels() -> None:
     builder = ModelBuilder()
-    one = builder.constant(np.array([1, 2], np.uint8), 0.5, 3)
+    constant = builder.constant(np.array([1, 2], np.uint8), 0.5, 3)
     many = builder.constant([[1, 2], [3, 4]], channel_scales=[0.5, 1.0], channel_dim=0)
-    assert one.type == OperandType(C.TENSOR_QUANT8_ASYMM, (2,), 0.5, 3)
+    assert constant.type == OperandType(C.TENSOR_QUANT8_ASYMM, (2,), 0.5, 3)
     assert many.type == OperandType(C.TENSOR_QUANT8_SYMM_PER_CHANNEL, (2, 2))
-    results = compiled(builder.finish(builder.dequantize(one), builder.dequantize(many)))()
+    results = compiled(builder.finish(builder.dequantize(constant), builder.dequantize(many)))()
     assert [result.tolist() for result in results] == [[-1, -0.5], [[0.5, 1], [3, 4]]]
 
 
@@ -235,8 +235,8 @@ def test_control_flow_runs_other_models() -> None:
 
     builder = ModelBuilder()
     condition, x = builder.input(BOOL_1), builder.input(FLOAT_2)
-    (made,) = builder.if_(condition, step(1), step(10), [x], [FLOAT_2])
-    compilation = compiled(builder.finish(made))
+    (chosen,) = builder.if_(condition, step(1), step(10), [x], [FLOAT_2])
+    compilation = compiled(builder.finish(chosen))
     assert compilation(np.array([True], np.bool_), floats(1, 2))[0].tolist() == [2, 3]
     assert compilation(np.array([False], np.bool_), floats(1, 2))[0].tolist() == [11, 12]
 
@@ -297,7 +297,7 @@ def test_dimensions_that_do_not_follow_stay_open() -> None:
     assert (
         builder.equal(a, builder.input(OperandType(OperandCode.TENSOR_INT32))).type.dimensions == ()
     )
-    given = OperandType(OperandCode.TENSOR_BOOL8, (0, 0))
-    assert builder.less(a, b, outputs=given).type == given
+    output_type = OperandType(OperandCode.TENSOR_BOOL8, (0, 0))
+    assert builder.less(a, b, outputs=output_type).type == output_type
     truth = builder.logical_not(builder.logical_and(builder.less(a, b), builder.greater(a, b)))
     assert truth.type.dimensions == (2, 3)

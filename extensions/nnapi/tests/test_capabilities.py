@@ -52,39 +52,39 @@ def manager(npu: Npu) -> Iterator[DeviceManager]:
 
 
 def test_a_look_up_goes_by_the_type_of_operand(manager: DeviceManager) -> None:
-    found = manager.get_device_of_backend("Npu").capabilities
-    assert found.lookup(OperandCode.TENSOR_FLOAT32) == PerformanceFigures(0.5, 0.25)
-    assert found.lookup(OperandCode.TENSOR_QUANT8_SYMM) == PerformanceFigures(2, 3)
-    assert found.lookup(OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL) == PerformanceFigures(2, 3)
-    assert found.lookup(OperandCode.INT32) == PerformanceFigures(4, 5)
-    assert found.lookup("com.acme.math.QUANT64") == PerformanceFigures(6, 7)
+    figures = manager.get_device_of_backend("Npu").capabilities
+    assert figures.lookup(OperandCode.TENSOR_FLOAT32) == PerformanceFigures(0.5, 0.25)
+    assert figures.lookup(OperandCode.TENSOR_QUANT8_SYMM) == PerformanceFigures(2, 3)
+    assert figures.lookup(OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL) == PerformanceFigures(2, 3)
+    assert figures.lookup(OperandCode.INT32) == PerformanceFigures(4, 5)
+    assert figures.lookup("com.acme.math.QUANT64") == PerformanceFigures(6, 7)
 
 
 def test_what_is_not_known_is_the_largest_float(manager: DeviceManager) -> None:
-    found = manager.get_device_of_backend("Npu").capabilities
+    figures = manager.get_device_of_backend("Npu").capabilities
     for operand_type in (OperandCode.FLOAT32, OperandCode.TENSOR_INT32, OperandCode.MODEL, "a.B"):
-        assert found.lookup(operand_type) == UNKNOWN
-    assert found.while_performance == UNKNOWN
+        assert figures.lookup(operand_type) == UNKNOWN
+    assert figures.while_performance == UNKNOWN
 
 
 def test_relaxed_and_control_flow_have_figures_of_their_own(manager: DeviceManager) -> None:
-    found = manager.get_device_of_backend("Npu").capabilities
-    assert found.relaxed_tensor == PerformanceFigures(0.125, 0.125)
-    assert found.relaxed_scalar == UNKNOWN
-    assert found.if_performance == PerformanceFigures(8, 9)
+    figures = manager.get_device_of_backend("Npu").capabilities
+    assert figures.relaxed_tensor == PerformanceFigures(0.125, 0.125)
+    assert figures.relaxed_scalar == UNKNOWN
+    assert figures.if_performance == PerformanceFigures(8, 9)
 
 
 def test_without_relaxed_figures_the_exact_ones_stand(manager: DeviceManager, npu: Npu) -> None:
     npu.figures = DeviceFigures({DataType.FLOAT32: PerformanceFigures(0.5, 0.25)})
-    found = manager.get_device_of_backend("Npu").capabilities
-    assert found.relaxed_tensor == PerformanceFigures(0.5, 0.25)
+    figures = manager.get_device_of_backend("Npu").capabilities
+    assert figures.relaxed_tensor == PerformanceFigures(0.5, 0.25)
 
 
 def test_the_reference_device_is_1_everywhere(manager: DeviceManager) -> None:
-    found = manager.get_device_of_backend("CpuRef").capabilities
+    figures = manager.get_device_of_backend("CpuRef").capabilities
     codes = [code for code in OperandCode if code is not OperandCode.MODEL]
-    assert {found.lookup(code) for code in codes} == {PerformanceFigures(1.0, 1.0)}
-    assert found.if_performance == found.while_performance == found.relaxed_tensor
+    assert {figures.lookup(code) for code in codes} == {PerformanceFigures(1.0, 1.0)}
+    assert figures.if_performance == figures.while_performance == figures.relaxed_tensor
 
 
 def test_measured_figures_are_those_that_the_machine_has(manager: DeviceManager, npu: Npu) -> None:
@@ -93,6 +93,6 @@ def test_measured_figures_are_those_that_the_machine_has(manager: DeviceManager,
     assert device.capabilities.lookup(OperandCode.TENSOR_FLOAT32) == UNKNOWN
     costs = BackendCosts("Npu", FigureSource.MEASURED)
     FiguresStore().write(DeviceRecord("Npu", npu.version, FIGURES, costs))
-    found = device.capabilities.lookup(OperandCode.TENSOR_FLOAT32)
-    assert found == PerformanceFigures(0.5, 0.25)
+    figures = device.capabilities.lookup(OperandCode.TENSOR_FLOAT32)
+    assert figures == PerformanceFigures(0.5, 0.25)
     assert device.facts.figures_source is FigureSource.MEASURED

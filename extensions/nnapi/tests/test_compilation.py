@@ -54,8 +54,8 @@ def manager() -> Iterator[DeviceManager]:
     with devices_of(
         FakeBackend("Adder", {ElementwiseBinary}, device_type=DeviceType.ACCELERATOR),
         FakeBackend("Rest", None, device_type=DeviceType.GPU),
-    ) as made:
-        yield made
+    ) as device_manager:
+        yield device_manager
 
 
 def test_a_compilation_needs_a_finished_model() -> None:

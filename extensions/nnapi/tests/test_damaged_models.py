@@ -36,8 +36,8 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def manager() -> Iterator[DeviceManager]:
     options = RuntimeOptions(backends=["CpuRef"], memory_limit_bytes=MEMORY_LIMIT_BYTES)
-    with DeviceManager(options) as found:
-        yield found
+    with DeviceManager(options) as device_manager:
+        yield device_manager
 
 
 def refusal(build: Callable[[ModelDescription], Model], description: ModelDescription) -> str:

@@ -28,12 +28,12 @@ def operand(definition: OperationDefinition, argument: Argument, row: TypeRow) -
     """An operand of an argument's type, of its lowest rank if ranks matter."""
     code = argument.code(row)
     dimensions = (2,) * min(argument.ranks) if code.traits.is_tensor and argument.ranks else ()
-    made = Operand(code, dimensions, 0.5 if code.traits.needs_scale else 0.0)
+    operand_made = Operand(code, dimensions, 0.5 if code.traits.needs_scale else 0.0)
     if code != C.TENSOR_QUANT8_SYMM_PER_CHANNEL:
-        return made
+        return operand_made
     is_depthwise = definition.code == OperationCode.DEPTHWISE_CONV_2D
     return replace(
-        made,
+        operand_made,
         dimensions=dimensions or (2, 2),
         channel_quant=ChannelQuant((0.5, 0.5), 3 if is_depthwise else 0),
     )
@@ -151,8 +151,8 @@ def test_an_unknown_rank_is_allowed_until_it_is_known(definition: OperationDefin
         ins, outs = operands(definition, form, row)
         for side in (ins, outs):
             side[:] = [
-                one if one.channel_quant is not None else replace(one, dimensions=())
-                for one in side
+                typed if typed.channel_quant is not None else replace(typed, dimensions=())
+                for typed in side
             ]
         level_of(definition, ins, outs)
 

@@ -46,8 +46,8 @@ def manager() -> Iterator[DeviceManager]:
     with devices_of(
         FakeBackend("Adder", {ElementwiseBinary}, device_type=DeviceType.ACCELERATOR),
         FakeBackend("Nothing", set(), device_type=DeviceType.GPU),
-    ) as made:
-        yield made
+    ) as device_manager:
+        yield device_manager
 
 
 def add_and_floor(manager: DeviceManager, *, tensor: OperandType = FLOAT_2) -> Model:
@@ -264,8 +264,8 @@ def test_the_first_error_of_closing_is_raised_when_all_is_closed() -> None:
 
     manager = devices_of(FakeBackend("Stuck", context=Context()))
     Compilation(sum_model(manager=manager)).finish()
-    kept = Compilation(sum_model(manager=manager))
-    kept.finish()
+    compilation = Compilation(sum_model(manager=manager))
+    compilation.finish()
     with pytest.raises(BackendError, match="stuck"):
         manager.close()
     with fails(ResultCode.BAD_STATE, "the manager is closed"):

@@ -70,8 +70,8 @@ def test_referenced_models_are_clusters() -> None:
     builder = ModelBuilder()
     x, condition = builder.input(FLOAT_2), builder.input(BOOL_1)
     model = sum_model()
-    (made,) = builder.if_(condition, model, model, [x, x], [FLOAT_2])
-    text = graph_dump(builder.finish(made).description)
+    (chosen,) = builder.if_(condition, model, model, [x, x], [FLOAT_2])
+    text = graph_dump(builder.finish(chosen).description)
     assert '[label="2: SUBGRAPH 0\\nMODEL"]' in text
     assert 'subgraph cluster_0 {\n        label="referenced 0"\n' in text
     assert "        m0_d0 -> m0_n0 [label=0]\n" in text

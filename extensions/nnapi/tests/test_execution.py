@@ -195,9 +195,9 @@ def test_an_inputs_dimensions_must_be_given_if_the_model_does_not_say_them(
     setter: str, operand_type: OperandType
 ) -> None:
     value = (floats(1, 2),) if setter == "set_input" else (Memory(floats(1, 2)), 0, 8)
-    for given in (None, operand_type):
+    for type_given in (None, operand_type):
         with fails(ResultCode.BAD_DATA, "does not say all dimensions|not fully given"):
-            getattr(open_sum(operand_type), setter)(0, *value, given)
+            getattr(open_sum(operand_type), setter)(0, *value, type_given)
 
 
 def test_an_input_that_is_left_out_needs_no_dimensions() -> None:
@@ -209,15 +209,15 @@ def test_an_input_that_is_left_out_needs_no_dimensions() -> None:
 @pytest.mark.parametrize("setter", ["set_input", "set_output"])
 def test_given_dimensions_are_those_of_the_model(setter: str, dimensions: tuple[int, ...]) -> None:
     execution = open_sum(MATRIX_OPEN, MATRIX_OPEN)
-    given = OperandType(C.TENSOR_FLOAT32, dimensions)
+    type_given = OperandType(C.TENSOR_FLOAT32, dimensions)
     with fails(ResultCode.BAD_DATA, r"not those of the model. Expected \(2, 0\)"):
-        getattr(execution, setter)(0, np.zeros(dimensions, np.float32), given)
+        getattr(execution, setter)(0, np.zeros(dimensions, np.float32), type_given)
 
 
 def test_an_output_may_not_unsay_a_dimension() -> None:
-    given = OperandType(C.TENSOR_FLOAT32, (0, 3))
+    type_given = OperandType(C.TENSOR_FLOAT32, (0, 3))
     with fails(ResultCode.BAD_DATA, "not those of the model"):
-        open_sum(MATRIX_OPEN, MATRIX_OPEN).set_output(0, floats(1), given)
+        open_sum(MATRIX_OPEN, MATRIX_OPEN).set_output(0, floats(1), type_given)
 
 
 def test_a_model_without_rank_takes_any() -> None:
@@ -301,8 +301,8 @@ def test_an_output_of_other_dimensions_than_given_fails() -> None:
     execution = open_sum(FLOAT_2)
     execution.set_input(0, floats(1, 2))
     execution.set_input(1, floats(1, 2), FLOAT_2)
-    given = OperandType(C.TENSOR_FLOAT32, (3,))
-    execution.set_output(0, floats(7, 7, 7), given)
+    type_given = OperandType(C.TENSOR_FLOAT32, (3,))
+    execution.set_output(0, floats(7, 7, 7), type_given)
     with fails(ResultCode.OP_FAILED, r"output 0 has other dimensions.*\(3,\); got \(2,\)"):
         execution.compute()
 

@@ -84,10 +84,10 @@ class Device:
 
 @pytest.fixture
 def device() -> Iterator[Device]:
-    found = Device()
-    with found.manager:
-        yield found
-        found.gate.set()
+    gated = Device()
+    with gated.manager:
+        yield gated
+        gated.gate.set()
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -145,10 +145,10 @@ def test_truth_values_are_read_when_they_are_computed(is_in_memory: bool) -> Non
     else:
         execution.set_input(0, value)
     execution.set_output(0, result)
-    for given in (False, True, False):
-        value[:] = given
+    for is_set in (False, True, False):
+        value[:] = is_set
         execution.compute()
-        assert result.tolist() == [not given]
+        assert result.tolist() == [not is_set]
     value[:] = True
     execution.start_compute().wait()
     assert result.tolist() == [False]
@@ -266,8 +266,8 @@ def test_what_depends_on_an_execution_has_times_of_its_own() -> None:
         execution.set_output(0, result)
     first.set_loop_timeout(0)  # enough for no turn
     with pipe() as (fence, signal):
-        one = first.start_compute_with_dependencies([fence])
-        two = after.start_compute_with_dependencies([one])
+        event = first.start_compute_with_dependencies([fence])
+        two = after.start_compute_with_dependencies([event])
         signal()
         two.wait(30)
     assert [result.tolist() for result in results] == [[False], [False]]
@@ -353,8 +353,8 @@ def test_a_child_process_has_a_watchdog_of_its_own(
     compilation = device.compiled()
     watchdog = Watchdog()
     use_watchdog(monkeypatch, watchdog)
-    kept, _, _ = execution_of(compilation, reusable=True)
-    kept.compute()  # the parent watches from here on
+    in_parent, _, _ = execution_of(compilation, reusable=True)
+    in_parent.compute()  # the parent watches from here on
     watchdog.release_after_s = 0.02
     child = os.fork()
     if child == 0:  # pragma: no cover - another process
@@ -375,15 +375,15 @@ def test_fences_that_wait_have_one_thread_between_them(device: Device) -> None:
     compilation = device.compiled()
     before = threading.active_count()
     with contextlib.ExitStack() as stack:
-        made = [stack.enter_context(pipe()) for _ in range(20)]
+        pipes = [stack.enter_context(pipe()) for _ in range(20)]
         assert threading.active_count() <= before  # no thread waits for them
-        executions = [execution_of(compilation) for _ in made]
+        executions = [execution_of(compilation) for _ in pipes]
         events = [
             execution.start_compute_with_dependencies([fence])
-            for (execution, _, _), (fence, _) in zip(executions, made, strict=True)
+            for (execution, _, _), (fence, _) in zip(executions, pipes, strict=True)
         ]
         assert threading.active_count() <= before + 1
-        for _, signal in made:
+        for _, signal in pipes:
             signal()
         for event in events:
             event.wait(30)
@@ -406,13 +406,16 @@ def test_fences_without_a_waiting_thread_leak_nothing() -> None:
 def test_a_fence_is_of_one_execution_and_many_may_wait_for_it(device: Device) -> None:
     compilation = device.compiled()
     with pipe() as (fence, signal):
-        made = [execution_of(compilation) for _ in range(4)]
-        events = [one.start_compute_with_dependencies([fence, fence]) for one, _, _ in made]
+        computations = [execution_of(compilation) for _ in range(4)]
+        events = [
+            execution.start_compute_with_dependencies([fence, fence])
+            for execution, _, _ in computations
+        ]
         assert not any(event.is_done for event in events)
         signal()
         for event in events:
             event.wait(30)
-    assert all(total.tolist() == [11, 22] for _, _, total in made)
+    assert all(total.tolist() == [11, 22] for _, _, total in computations)
 
 
 def test_the_first_failure_fails_what_depends_on_it_after_all_have_ended(device: Device) -> None:
@@ -475,10 +478,10 @@ def test_a_failed_result_of_a_burst_is_not_computed_again(device: Device) -> Non
 def test_two_bursts_of_a_compilation_compute_side_by_side(device: Device) -> None:
     compilation = device.compiled()
     device.block()
-    made = [execution_of(compilation) for _ in range(2)]
+    computations = [execution_of(compilation) for _ in range(2)]
     threads = [
         threading.Thread(target=Burst(compilation).compute, args=(execution,))
-        for execution, _, _ in made
+        for execution, _, _ in computations
     ]
     for thread in threads:
         thread.start()
@@ -486,7 +489,7 @@ def test_two_bursts_of_a_compilation_compute_side_by_side(device: Device) -> Non
     device.gate.set()
     for thread in threads:
         thread.join()
-    assert all(total.tolist() == [11, 22] for _, _, total in made)
+    assert all(total.tolist() == [11, 22] for _, _, total in computations)
 
 
 def test_what_was_set_is_computed_however_it_is_computed(device: Device) -> None:
@@ -512,8 +515,8 @@ def test_a_burst_computes_models_with_loops() -> None:
     execution.set_input(0, value)
     execution.set_output(0, result)
     with Burst(compilation) as burst:
-        for given in (True, False, True):
-            value[:], result[:] = given, True
+        for is_set in (True, False, True):
+            value[:], result[:] = is_set, True
             burst.compute(execution)
             assert result.tolist() == [False]
 
@@ -727,9 +730,9 @@ def test_a_process_without_a_free_descriptor_has_no_fence(
         event = execution_of(device.compiled())[0].start_compute_with_dependencies([fence])
         for function in ("eventfd", "dup"):
             monkeypatch.setattr(os, function, refuse)
-            for one in (event, fence) if function == "dup" else (event,):
+            for fence_closed in (event, fence) if function == "dup" else (event,):
                 with pytest.raises(NnapiError, match="too many open files") as caught:
-                    one.get_sync_fence_fd()
+                    fence_closed.get_sync_fence_fd()
                 assert (caught.value.code, caught.value.value) == (ResultCode.OP_FAILED, -1)
         with fails(ResultCode.RESOURCE_EXHAUSTED_TRANSIENT, "too many open files"):
             Event.create_from_sync_fence_fd(1)

@@ -50,14 +50,14 @@ def code(number: int, prefix: int = PREFIX) -> int:
 def record(*dimensions: int, **fields: object) -> Operand:
     """An operand of the type TENSOR_RECORD."""
     information = ExtensionTypeInformation(TENSOR_RECORD, True, 3)
-    made = Operand(code(TENSOR_RECORD), dimensions, extension_type=information)
-    return replace(made, **fields)  # type: ignore[arg-type]  # checked at run time
+    operand = Operand(code(TENSOR_RECORD), dimensions, extension_type=information)
+    return replace(operand, **fields)  # type: ignore[arg-type]  # checked at run time
 
 
 def wide(**fields: object) -> Operand:
     """A scalar of the type WIDE."""
-    made = Operand(code(WIDE), extension_type=ExtensionTypeInformation(WIDE, False, 8))
-    return replace(made, **fields)  # type: ignore[arg-type]  # checked at run time
+    operand = Operand(code(WIDE), extension_type=ExtensionTypeInformation(WIDE, False, 8))
+    return replace(operand, **fields)  # type: ignore[arg-type]  # checked at run time
 
 
 NUMBERS = Operand(
@@ -75,10 +75,10 @@ def model(number: int, inputs: list[Operand], outputs: list[Operand]) -> ModelDe
         for o in inputs
     ]
     outs = [replace(o, lifetime=Lifetime.SUBGRAPH_OUTPUT) for o in outputs]
-    given = tuple(i for i, o in enumerate(ins) if o.lifetime is Lifetime.SUBGRAPH_INPUT)
-    made = tuple(range(len(ins), len(ins) + len(outs)))
-    node = OperationNode(code(number), tuple(range(len(ins))), made)
-    main = Subgraph((*ins, *outs), (node,), given, made)
+    input_indexes = tuple(i for i, o in enumerate(ins) if o.lifetime is Lifetime.SUBGRAPH_INPUT)
+    output_indexes = tuple(range(len(ins), len(ins) + len(outs)))
+    node = OperationNode(code(number), tuple(range(len(ins))), output_indexes)
+    main = Subgraph((*ins, *outs), (node,), input_indexes, output_indexes)
     return ModelDescription(main, extensions={PREFIX: NAME})
 
 
@@ -293,8 +293,8 @@ def test_types_of_another_extension_must_be_required() -> None:
 
 
 def test_an_operation_that_only_the_second_backend_has_is_found() -> None:
-    one, two = (replace(EXTENSION, operations=[o]) for o in EXTENSION.operations)
-    lookup = TypeManager([RecordsBackend("A", [one]), RecordsBackend("B", [two])]).lookup()
+    first, two = (replace(EXTENSION, operations=[o]) for o in EXTENSION.operations)
+    lookup = TypeManager([RecordsBackend("A", [first]), RecordsBackend("B", [two])]).lookup()
     assert [o.name for o in lookup(NAME).operations] == ["COUNT", "REVERSE"]
 
 

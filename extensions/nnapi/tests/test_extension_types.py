@@ -107,8 +107,8 @@ def test_a_code_that_was_not_handed_out_belongs_to_no_extension(code: int) -> No
 def test_what_a_type_is_comes_from_the_backend() -> None:
     manager = TypeManager([VENDOR])
     code = manager.get_operand_type(FIBONACCI, 1)
-    found = manager.operand_type_information(code)
-    assert found == ExtensionTypeInformation(1, True, 8)
+    information = manager.operand_type_information(code)
+    assert information == ExtensionTypeInformation(1, True, 8)
 
 
 def test_a_type_that_the_extension_does_not_have_is_refused_with_those_it_has() -> None:
@@ -182,14 +182,16 @@ def test_everybody_is_allowed_if_no_list_is_configured(monkeypatch: pytest.Monke
 
 
 def test_a_line_is_a_program_an_application_or_a_comment(tmp_path: Path) -> None:
-    found = allow_list(tmp_path, "# who may\n\n/opt/camera#2/run \ncom.foo.bar # the camera\n")
-    assert found.entries == {"/opt/camera#2/run", "com.foo.bar"}
+    allowed_names = allow_list(
+        tmp_path, "# who may\n\n/opt/camera#2/run \ncom.foo.bar # the camera\n"
+    )
+    assert allowed_names.entries == {"/opt/camera#2/run", "com.foo.bar"}
 
 
 def test_a_byte_order_mark_is_none_of_the_first_entry(tmp_path: Path) -> None:
     (tmp_path / "allowed").write_bytes(b"\xef\xbb\xbfcom.foo.bar\n/opt/run\n")
-    found = AllowList.read(tmp_path / "allowed")
-    assert found.entries == {"com.foo.bar", "/opt/run"}
+    allowed_names = AllowList.read(tmp_path / "allowed")
+    assert allowed_names.entries == {"com.foo.bar", "/opt/run"}
 
 
 def test_an_empty_list_allows_no_application(tmp_path: Path) -> None:
@@ -205,8 +207,8 @@ def test_a_program_is_allowed_by_its_path_and_through_links(
     script(monkeypatch, tmp_path / "link.py")
     assert running_program() == str(program.resolve())
     for name, allowed in (("camera.py", True), ("link.py", True), ("other.py", False)):
-        found = allow_list(tmp_path, f"{tmp_path / name}\n")
-        assert TypeManager([VENDOR], found).is_allowed is allowed
+        allowed_names = allow_list(tmp_path, f"{tmp_path / name}\n")
+        assert TypeManager([VENDOR], allowed_names).is_allowed is allowed
 
 
 def test_without_a_script_the_program_is_the_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,15 +217,15 @@ def test_without_a_script_the_program_is_the_interpreter(monkeypatch: pytest.Mon
 
 
 def test_an_application_is_allowed_by_its_whole_name(tmp_path: Path) -> None:
-    found = allow_list(tmp_path, "com.foo.bar\n")
-    assert TypeManager([VENDOR], found, "com.foo.bar").is_allowed
+    allowed_names = allow_list(tmp_path, "com.foo.bar\n")
+    assert TypeManager([VENDOR], allowed_names, "com.foo.bar").is_allowed
     for name in ("com.foo", "com.foo.bar.baz", ""):
-        assert not TypeManager([VENDOR], found, name).is_allowed
+        assert not TypeManager([VENDOR], allowed_names, name).is_allowed
 
 
 def test_a_name_is_no_path(tmp_path: Path) -> None:
-    found = allow_list(tmp_path, "/opt/camera\n")
-    assert not TypeManager([VENDOR], found, "/opt/camera").is_allowed
+    allowed_names = allow_list(tmp_path, "/opt/camera\n")
+    assert not TypeManager([VENDOR], allowed_names, "/opt/camera").is_allowed
 
 
 def test_who_is_not_on_the_list_is_refused_by_name_and_file(
@@ -259,6 +261,6 @@ def test_the_option_goes_before_the_environment(
 ) -> None:
     monkeypatch.setenv(ENVIRONMENT_VARIABLE, str(tmp_path / "missing"))
     (tmp_path / "given").write_text("com.foo.bar")
-    found = AllowList.configured(tmp_path / "given")
-    assert found is not None
-    assert found.allows("/opt/run", "com.foo.bar")
+    allowed_names = AllowList.configured(tmp_path / "given")
+    assert allowed_names is not None
+    assert allowed_names.allows("/opt/run", "com.foo.bar")

@@ -48,10 +48,10 @@ def described(
     operation: int | None = None,
 ) -> ModelDescription:
     """One REVERSE of two records, with prefixes of its own."""
-    given = Operand(prefix << 16 | TENSOR_RECORD, (2,), extension_type=extension_type)
+    operand = Operand(prefix << 16 | TENSOR_RECORD, (2,), extension_type=extension_type)
     operands = (
-        replace(given, lifetime=Lifetime.SUBGRAPH_INPUT),
-        replace(given, lifetime=Lifetime.SUBGRAPH_OUTPUT),
+        replace(operand, lifetime=Lifetime.SUBGRAPH_INPUT),
+        replace(operand, lifetime=Lifetime.SUBGRAPH_OUTPUT),
     )
     node = OperationNode(prefix << 16 | REVERSE if operation is None else operation, (0,), (1,))
     main = Subgraph(operands, (node,), (0,), (1,))
@@ -146,8 +146,8 @@ def if_around(inner: Model, manager: DeviceManager) -> Model:
     code = builder.model.get_extension_operand_type(NAME, TENSOR_RECORD)
     record = OperandType(code, (2,))
     condition = builder.input(OperandType(OperandCode.TENSOR_BOOL8, (1,)))
-    given = builder.input(record)
-    return builder.finish(*builder.if_(condition, inner, inner, [given], [record]))
+    operand = builder.input(record)
+    return builder.finish(*builder.if_(condition, inner, inner, [operand], [record]))
 
 
 @pytest.mark.parametrize(
@@ -163,19 +163,19 @@ def test_the_prefixes_of_a_model_inside_another_become_the_other_s(
         assert model.description.extensions == {2: NAME}
         with Compilation(model) as compilation:
             compilation.finish()
-            (made,) = compilation(np.array([True]), ROWS)
-            assert made.tolist() == REVERSED
+            (output,) = compilation(np.array([True]), ROWS)
+            assert output.tolist() == REVERSED
 
 
 def nested(inner: ModelDescription) -> Model:
     """A described model whose IF runs another one, both with the same prefix."""
-    given, made = inner.main.operands
+    source, target = inner.main.operands
     condition = Operand(
         OperandCode.TENSOR_BOOL8, (1,), lifetime=Lifetime.CONSTANT_COPY, data=bytes([True])
     )
     other = Operand(OperandCode.MODEL, lifetime=Lifetime.SUBGRAPH, subgraph=0)
     node = OperationNode(OperationCode.IF, (2, 1, 1, 0), (3,))
-    main = Subgraph((given, other, condition, made), (node,), (0,), (3,))
+    main = Subgraph((source, other, condition, target), (node,), (0,), (3,))
     return Model.from_description(replace(inner, main=main, referenced=(inner.main,)))
 
 

@@ -321,23 +321,25 @@ def test_extensions_go_into_the_models_of_control_flow(manager: DeviceManager) -
     models = [model.add_operand(OperandType(OperandCode.MODEL)) for _ in range(2)]
     model.set_operand_value_from_model(models[0], then)
     model.set_operand_value_from_model(models[1], otherwise)
-    given = add_operand(model, TENSOR_RECORD, 2)
+    operand = add_operand(model, TENSOR_RECORD, 2)
     result = add_operand(model, TENSOR_RECORD, 2)
-    model.add_operation(OperationCode.IF, [condition, *models, given], [result])
-    model.identify_inputs_and_outputs([condition, given], [result])
+    model.add_operation(OperationCode.IF, [condition, *models, operand], [result])
+    model.identify_inputs_and_outputs([condition, operand], [result])
     model.finish()
     assert model.description.extensions == {1: NAME}
     assert manager.devices[0].get_supported_operations(model) == [True]
-    (made,) = finished(model, manager)(np.array([True]), np.array([[1, 2, 3], [4, 5, 6]], np.uint8))
-    np.testing.assert_array_equal(made, [[4, 5, 6], [1, 2, 3]])
+    (output,) = finished(model, manager)(
+        np.array([True]), np.array([[1, 2, 3], [4, 5, 6]], np.uint8)
+    )
+    np.testing.assert_array_equal(output, [[4, 5, 6], [1, 2, 3]])
 
 
 def test_a_description_may_have_other_prefixes(manager: DeviceManager) -> None:
-    made = reverse(manager, 2).description
-    operands = tuple(replace(o, type=0x70000 | o.type & 0xFFFF) for o in made.main.operands)
-    nodes = tuple(replace(n, type=0x70000 | n.type & 0xFFFF) for n in made.main.operations)
-    main = replace(made.main, operands=operands, operations=nodes)
-    model = Model.from_description(replace(made, main=main, extensions={7: NAME}), manager)
+    description = reverse(manager, 2).description
+    operands = tuple(replace(o, type=0x70000 | o.type & 0xFFFF) for o in description.main.operands)
+    nodes = tuple(replace(n, type=0x70000 | n.type & 0xFFFF) for n in description.main.operations)
+    main = replace(description.main, operands=operands, operations=nodes)
+    model = Model.from_description(replace(description, main=main, extensions={7: NAME}), manager)
     (result,) = finished(model, manager)(np.array([[1, 2, 3], [4, 5, 6]], np.uint8))
     np.testing.assert_array_equal(result, [[4, 5, 6], [1, 2, 3]])
 
@@ -414,11 +416,11 @@ def test_an_application_that_is_on_the_list_of_the_environment_uses_extensions(
 def test_without_extensions_the_list_does_not_matter(tmp_path: Path) -> None:
     manager = manager_of(extensions_allow_list=str(tmp_path / "missing"))
     model = Model(manager)
-    given, result = (
+    operand, result = (
         model.add_operand(OperandType(OperandCode.TENSOR_FLOAT32, (2,))) for _ in range(2)
     )
-    model.add_operation(OperationCode.FLOOR, [given], [result])
-    model.identify_inputs_and_outputs([given], [result])
+    model.add_operation(OperationCode.FLOOR, [operand], [result])
+    model.identify_inputs_and_outputs([operand], [result])
     model.finish()
     (floored,) = finished(model, manager)(np.array([1.5, -1.5], np.float32))
     np.testing.assert_array_equal(floored, [1, -2])

@@ -45,8 +45,8 @@ def of_level(level: int, backend_id: str = "") -> ScriptedBackend:
 @pytest.fixture
 def manager() -> Iterator[DeviceManager]:
     """A device of each level, the oldest preferred, and the reference."""
-    with devices_of(*map(of_level, LEVELS)) as made:
-        yield made
+    with devices_of(*map(of_level, LEVELS)) as device_manager:
+        yield device_manager
 
 
 def one_of_each(manager: DeviceManager) -> Model:
@@ -119,10 +119,10 @@ def test_each_operation_runs_on_the_first_device_whose_level_has_it(
 ) -> None:
     for devices in (None, list(manager.devices[:4])):
         model = one_of_each(manager)
-        made = Compilation(model)
+        unfinished = Compilation(model)
         if devices is not None:
-            made = Compilation.create_for_devices(model, devices)
-        with made as compilation:
+            unfinished = Compilation.create_for_devices(model, devices)
+        with unfinished as compilation:
             compilation.finish()
             assert compilation(floats(0, 5))[0].tolist() == [2, 3]
             assert list(backends_of(compilation).values()) == [*LEVELS.values()]
@@ -194,8 +194,8 @@ def counting(manager: DeviceManager) -> Model:
     until_model = until.finish(until.less(count, np.array([2], np.int32), outputs=[BOOL_1]))
     body = ModelBuilder(manager)
     x, count = body.input(np.float32, (2,)), body.input(COUNT)
-    made = body.sub(body.add(x, floats(1, 1)), floats(3, 3))
-    body_model = body.finish(made, body.add(count, np.array([1], np.int32), outputs=[COUNT]))
+    difference = body.sub(body.add(x, floats(1, 1)), floats(3, 3))
+    body_model = body.finish(difference, body.add(count, np.array([1], np.int32), outputs=[COUNT]))
     outer = ModelBuilder(manager)
     tensor = OperandType(OperandCode.TENSOR_FLOAT32, (2,))
     x, start = outer.input(tensor), outer.input(COUNT)
@@ -209,11 +209,11 @@ def test_operations_in_the_models_of_control_flow_have_levels_of_their_own() -> 
         assert sorted(levels_of(model), key=len) == [(30,), (29,), (27, 28, 30)]
         with Compilation(model) as compilation:
             compilation.finish()
-            (made,) = compilation(floats(0, 1), np.array([0], np.int32))
-            assert made.tolist() == [-4, -3]
-            found = backends_of(compilation)
-    assert found["LESS_0"] == found["ADD_2"] == "CpuRef"
-    assert (found["ADD_0"], found["SUB_1"]) == ("Oldest", "Old")
+            (output,) = compilation(floats(0, 1), np.array([0], np.int32))
+            assert output.tolist() == [-4, -3]
+            backends = backends_of(compilation)
+    assert backends["LESS_0"] == backends["ADD_2"] == "CpuRef"
+    assert (backends["ADD_0"], backends["SUB_1"]) == ("Oldest", "Old")
 
 
 def test_of_layers_with_one_name_the_highest_level_counts() -> None:

@@ -31,9 +31,9 @@ def test_device_that_reports_no_time_has_none_in_its_process_either() -> None:
         total = builder.add(*(builder.input(np.float32, (4,)) for _ in range(2)))
         compilation = Compilation.create_for_devices(builder.finish(total), manager.devices)
         compilation.finish()
-        execution, one = Execution(compilation), np.ones(4, np.float32)
+        execution, ones = Execution(compilation), np.ones(4, np.float32)
         execution.set_measure_timing(True)
-        assert execution.run([one, one])[0].tolist() == [2, 2, 2, 2]
+        assert execution.run([ones, ones])[0].tolist() == [2, 2, 2, 2]
         assert execution.get_duration(DurationCode.ON_HARDWARE) == DURATION_UNAVAILABLE
         assert 0 < execution.get_duration(DurationCode.IN_DRIVER) < 60 * 10**9
 
@@ -56,10 +56,10 @@ def test_chosen_device_whose_process_ends_is_a_dead_object() -> None:
     total = builder.add(*(builder.input(np.float32, (4,)) for _ in range(2)))
     compilation = Compilation.create_for_devices(builder.finish(total), [device])
     compilation.finish()
-    one = np.ones(4, np.float32)
-    np.testing.assert_array_equal(compilation(one * 0, one)[0], one)
+    ones = np.ones(4, np.float32)
+    np.testing.assert_array_equal(compilation(ones * 0, ones)[0], ones)
     with pytest.raises(NnapiError, match="ended by SIGABRT") as caught:
-        compilation(one * faulty.ABORT, one)
+        compilation(ones * faulty.ABORT, ones)
     assert caught.value.code is ResultCode.DEAD_OBJECT
-    np.testing.assert_array_equal(compilation(one * 0, one)[0], one)
+    np.testing.assert_array_equal(compilation(ones * 0, ones)[0], ones)
     manager.close()

@@ -178,13 +178,13 @@ def test_what_idles_gives_its_memory_back_however_it_was_run(
 ) -> None:
     manager, _, allocator = found
     compilation = compiled(manager)
-    kept = run(compilation)
+    holder = run(compilation)
     assert allocator.used_bytes >= ARENA_BYTES
     for _ in range(2):
         idling.watchdog.look()
     assert allocator.used_bytes == 0
-    if isinstance(kept, Execution):
-        kept.compute()
+    if isinstance(holder, Execution):
+        holder.compute()
     compute(compilation)
 
 

@@ -99,8 +99,8 @@ def contents(memory: Memory) -> list[float]:
     """What is in memory of two floats."""
     out = Memory.shared(8)
     Memory.copy(memory, out)
-    found: list[float] = np.frombuffer(out.data, np.float32).tolist()
-    return found
+    numbers: list[float] = np.frombuffer(out.data, np.float32).tolist()
+    return numbers
 
 
 def executed(compilation: Compilation, first: object, second: object, total: object) -> Execution:
@@ -164,7 +164,7 @@ def test_a_role_that_was_refused_leaves_nothing(summed: Compilation) -> None:
 
 
 def test_types_and_quantisation_are_those_of_the_other_roles(manager: DeviceManager) -> None:
-    one = compiled(sum_model(QUANTIZED, QUANTIZED, QUANTIZED, manager))
+    first = compiled(sum_model(QUANTIZED, QUANTIZED, QUANTIZED, manager))
     for other in (
         FLOAT_2,
         OperandType(QUANTIZED.type, (2,), 0.25, 3),
@@ -172,7 +172,7 @@ def test_types_and_quantisation_are_those_of_the_other_roles(manager: DeviceMana
     ):
         two = compiled(sum_model(other, other, other, manager))
         with fails(BAD_DATA, "the type is not that of the other roles"):
-            described((one, "output", 0), (two, "input", 0))
+            described((first, "output", 0), (two, "input", 0))
 
 
 def test_dimensions_combine_with_those_of_the_other_roles(manager: DeviceManager) -> None:
@@ -402,11 +402,11 @@ def test_memory_is_read_and_written_any_number_of_times(
     summed: Compilation, npu: BufferDevice
 ) -> None:
     total, other = (memory_for((summed, "output", 0), (summed, "input", 0)) for _ in range(2))
-    one = filled(memory_for((summed, "input", 1)), 1, 2)
-    executed(summed, floats(0, 0), one, total)
+    first = filled(memory_for((summed, "input", 1)), 1, 2)
+    executed(summed, floats(0, 0), first, total)
     npu.transfers  # noqa: B018 - forgets
     for _ in range(4):
-        executed(summed, total, one, other)
+        executed(summed, total, first, other)
         total, other = other, total
     assert npu.transfers == (0, 0)
     assert contents(total) == [5, 10]
@@ -553,9 +553,9 @@ def test_after_a_failed_execution_outputs_have_no_elements(
     summed: Compilation, npu: BufferDevice
 ) -> None:
     total = filled(memory_for((summed, "output", 0)), 1, 2)
-    given = filled(memory_for((summed, "input", 0)), 3, 4)
+    source = filled(memory_for((summed, "input", 0)), 3, 4)
     execution = Execution(summed)
-    execution.set_input_from_memory(0, given, 0, 0)
+    execution.set_input_from_memory(0, source, 0, 0)
     execution.set_input(1, floats(1, 2))
     execution.set_output_from_memory(0, total, 0, 0)
     summed.close()
@@ -563,19 +563,19 @@ def test_after_a_failed_execution_outputs_have_no_elements(
         execution.compute()
     with fails(BAD_DATA, "the source has no elements yet"):
         Memory.copy(total, Memory.shared(8))
-    assert contents(given) == [3, 4]
+    assert contents(source) == [3, 4]
 
 
 def test_elements_are_copied_where_a_network_cannot_use_the_buffer(
     summed: Compilation, npu: BufferDevice
 ) -> None:
-    given = filled(memory_for((summed, "input", 0)), 1, 2)
+    source = filled(memory_for((summed, "input", 0)), 1, 2)
     total = memory_for((summed, "output", 0))
     npu.refusal = "the bus is too narrow"
-    executed(summed, given, floats(10, 20), total)
+    executed(summed, source, floats(10, 20), total)
     assert contents(total) == [11, 22]
     npu.refusal = ""
-    executed(summed, given, floats(20, 30), total)
+    executed(summed, source, floats(20, 30), total)
     assert contents(total) == [21, 32]
 
 
@@ -587,11 +587,11 @@ def on_fire(npu: BufferDevice) -> None:
 def test_other_memory_is_used_where_a_device_fails_with_its_own(
     summed: Compilation, npu: BufferDevice
 ) -> None:
-    given = filled(memory_for((summed, "input", 0)), 1, 2)
+    source = filled(memory_for((summed, "input", 0)), 1, 2)
     total = memory_for((summed, "output", 0))
     assert total.device == "Npu"
     on_fire(npu)
-    executed(summed, given, floats(10, 20), total)
+    executed(summed, source, floats(10, 20), total)
     assert contents(total) == [11, 22]
 
 
@@ -606,13 +606,13 @@ class FailingDevice(BufferDevice):
 def test_another_device_takes_over_from_one_that_fails_while_it_executes() -> None:
     with devices_of(FailingDevice()) as manager:
         compilation = compiled(sum_model(manager=manager))
-        given = filled(memory_for((compilation, "input", 0)), 1, 2)
+        source = filled(memory_for((compilation, "input", 0)), 1, 2)
         total = memory_for((compilation, "output", 0))
         assert total.device == "Npu"
         for number in (10, 20):  # the second time without asking the device
-            executed(compilation, given, floats(number, number), total)
+            executed(compilation, source, floats(number, number), total)
             assert contents(total) == [1 + number, 2 + number]
-        event = prepared(compilation, given, floats(1, 1), total).start_compute()
+        event = prepared(compilation, source, floats(1, 1), total).start_compute()
         event.wait()
         assert contents(total) == [2, 3]
 
@@ -620,9 +620,9 @@ def test_another_device_takes_over_from_one_that_fails_while_it_executes() -> No
 def test_another_device_takes_over_from_one_that_fails_on_another_thread() -> None:
     with devices_of(FailingDevice()) as manager:
         compilation = compiled(sum_model(manager=manager))
-        given = filled(memory_for((compilation, "input", 0)), 1, 2)
+        source = filled(memory_for((compilation, "input", 0)), 1, 2)
         total = memory_for((compilation, "output", 0))
-        prepared(compilation, given, floats(1, 1), total).start_compute().wait()
+        prepared(compilation, source, floats(1, 1), total).start_compute().wait()
         assert contents(total) == [2, 3]
 
 
@@ -706,9 +706,9 @@ def test_a_fenced_execution_reads_what_its_dependency_writes(
     memories = [memory_for((summed, "input", 0), (summed, "output", 0)) for _ in range(3)]
     filled(memories[0], 1, 2)
     npu.transfers  # noqa: B018 - forgets
-    one = prepared(summed, memories[0], floats(1, 1), memories[1])
+    first = prepared(summed, memories[0], floats(1, 1), memories[1])
     two = prepared(summed, memories[1], floats(1, 1), memories[2])  # not written yet
-    event = two.start_compute_with_dependencies([one.start_compute_with_dependencies([])])
+    event = two.start_compute_with_dependencies([first.start_compute_with_dependencies([])])
     event.wait()
     assert npu.transfers == (2, 0)
     assert contents(memories[2]) == [3, 4]
@@ -726,23 +726,23 @@ def test_a_fenced_execution_with_an_unwritten_input_fails(summed: Compilation) -
 def test_a_started_execution_that_fails_leaves_no_elements(npu: BufferDevice) -> None:
     with devices_of(npu) as manager:
         compilation = chosen(sum_model(manager=manager), "Npu")
-        given = filled(memory_for((compilation, "input", 0)), 1, 2)
+        source = filled(memory_for((compilation, "input", 0)), 1, 2)
         total = filled(memory_for((compilation, "output", 0)), 1, 2)
         on_fire(npu)
-        event = prepared(compilation, given, floats(1, 1), total).start_compute()
+        event = prepared(compilation, source, floats(1, 1), total).start_compute()
         with fails(OP_FAILED, "the device is on fire"):
             event.wait()
         assert not total.is_initialized
-        assert given.is_initialized
+        assert source.is_initialized
 
 
 def test_a_reusable_execution_in_a_burst_uses_the_same_buffers(
     summed: Compilation, npu: BufferDevice
 ) -> None:
-    given = filled(memory_for((summed, "input", 0)), 1, 2)
+    source = filled(memory_for((summed, "input", 0)), 1, 2)
     total = memory_for((summed, "output", 0))
     more = floats(10, 20)
-    execution = prepared(summed, given, more, total)
+    execution = prepared(summed, source, more, total)
     execution.set_reusable(True)
     npu.transfers  # noqa: B018 - forgets
     with Burst(summed) as burst:
@@ -774,12 +774,12 @@ def test_truth_values_are_those_at_the_time_of_the_execution(manager: DeviceMana
 
 
 def test_copies_go_between_all_kinds_of_memory(summed: Compilation, npu: BufferDevice) -> None:
-    made = []
+    device_memories = []
     for answer in ("right", None):
         npu.gives = answer
-        made += [memory_for((summed, "input", 0)) for _ in range(2)]
+        device_memories += [memory_for((summed, "input", 0)) for _ in range(2)]
     plain = [Memory(np.zeros(2, np.float32)), Memory.shared(8)]
-    everything: list[Memory] = [*made, *plain]
+    everything: list[Memory] = [*device_memories, *plain]
     number = 0.0
     for source in everything:
         for target in everything:

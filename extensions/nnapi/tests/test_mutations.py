@@ -60,8 +60,8 @@ def test_invalid_models_are_refused(kind: str) -> None:
         }
         if mutation.is_buildable:
             ways["methods"] = build_model
-        found = {way: outcome(use, mutation) for way, use in ways.items()}
-        wrong.update({f"{mutation.seed} by {way}": text for way, text in found.items() if text})
+        outcomes = {way: outcome(use, mutation) for way, use in ways.items()}
+        wrong.update({f"{mutation.seed} by {way}": text for way, text in outcomes.items() if text})
     assert wrong == {}
 
 

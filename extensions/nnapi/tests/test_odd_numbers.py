@@ -48,8 +48,8 @@ MOST_TENSORS = 8
 @pytest.fixture(scope="module")
 def manager() -> Iterator[DeviceManager]:
     options = RuntimeOptions(backends=["CpuRef"], memory_limit_bytes=MEMORY_LIMIT_BYTES)
-    with DeviceManager(options) as found:
-        yield found
+    with DeviceManager(options) as device_manager:
+        yield device_manager
 
 
 def one_call(code: int) -> tuple[ModelDescription, tuple[Array, ...]] | None:
@@ -59,9 +59,9 @@ def one_call(code: int) -> tuple[ModelDescription, tuple[Array, ...]] | None:
     signatures = list(definition.signatures())
     for number in range(TRIES):
         form, row = signatures[number % len(signatures)]
-        made = random_call(random, definition, form, row, [])
-        if made is not None:
-            call, operands = made
+        random_model = random_call(random, definition, form, row, [])
+        if random_model is not None:
+            call, operands = random_model
             return assemble(random, [(call, results_of(call, operands))])
     return None
 
@@ -94,7 +94,7 @@ def variants(
     description: ModelDescription, inputs: tuple[Array, ...], index: int
 ) -> Iterator[tuple[ModelDescription, tuple[Array, ...]]]:
     """A model whose operand is odd, as a constant and as an input."""
-    given = dict(zip(description.main.inputs, inputs, strict=True))
+    by_operand = dict(zip(description.main.inputs, inputs, strict=True))
     for operand, elements in odd_operands(description.main.operands[index]):
         for lifetime in (Lifetime.CONSTANT_COPY, Lifetime.SUBGRAPH_INPUT):
             is_constant = lifetime is Lifetime.CONSTANT_COPY
@@ -103,7 +103,7 @@ def variants(
             editor.operands[index] = replace(operand, lifetime=lifetime, data=data)
             rest = [other for other in editor.inputs if other != index]
             editor.inputs = rest if is_constant else [*rest, index]
-            feeds = [elements if other == index else given[other] for other in editor.inputs]
+            feeds = [elements if other == index else by_operand[other] for other in editor.inputs]
             yield editor.finish(), tuple(feeds)
 
 
@@ -117,9 +117,9 @@ def attempt(description: ModelDescription, inputs: tuple[Array, ...], at: Device
 
 @pytest.mark.parametrize("code", recipes(), ids=lambda code: OperationCode(code).name)
 def test_odd_numbers_work_or_are_refused(code: int, manager: DeviceManager) -> None:
-    made = one_call(code)
-    assert made is not None
-    description, inputs = made
+    model_and_inputs = one_call(code)
+    assert model_and_inputs is not None
+    description, inputs = model_and_inputs
     wrong = []
     for index in deciding(description):
         for changed, feeds in variants(description, inputs, index):

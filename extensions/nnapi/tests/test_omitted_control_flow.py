@@ -39,14 +39,14 @@ def transposition() -> Model:
 def branching(*, has_input: bool) -> Model:
     """IF with transpositions; the axes are an input of the model, or have no value."""
     model = Model()
-    condition, one, other, x, axes, out = add_operands(
+    condition, first, other, x, axes, out = add_operands(
         model, BOOL_1, MODEL, MODEL, SQUARE, AXES, SQUARE
     )
-    for operand in (one, other):
+    for operand in (first, other):
         model.set_operand_value_from_model(operand, transposition())
     if not has_input:
         model.set_operand_value(axes, None)
-    model.add_operation(OperationCode.IF, [condition, one, other, x, axes], [out])
+    model.add_operation(OperationCode.IF, [condition, first, other, x, axes], [out])
     model.identify_inputs_and_outputs([condition, x, *([axes] if has_input else [])], [out])
     model.finish()
     return model
@@ -61,11 +61,11 @@ def looping() -> Model:
     condition.identify_inputs_and_outputs([x, turn, axes], [out])
     condition.finish()
     body = Model()
-    x, turn, axes, step, made, after = add_operands(body, SQUARE, TURN, AXES, TURN, SQUARE, TURN)
+    x, turn, axes, step, turned, after = add_operands(body, SQUARE, TURN, AXES, TURN, SQUARE, TURN)
     body.set_operand_value(step, np.ones(1, np.int32))
-    body.add_operation(OperationCode.TRANSPOSE, [x, axes], [made])
+    body.add_operation(OperationCode.TRANSPOSE, [x, axes], [turned])
     body.add_operation(OperationCode.ADD, [turn, step, add_activation(body)], [after])
-    body.identify_inputs_and_outputs([x, turn, axes], [made, after])
+    body.identify_inputs_and_outputs([x, turn, axes], [turned, after])
     body.finish()
     model = Model()
     test, run, x, turn, axes, out = add_operands(model, MODEL, MODEL, SQUARE, TURN, AXES, SQUARE)
@@ -103,7 +103,7 @@ def test_a_loop_may_go_without_what_it_does_not_change() -> None:
 
 @pytest.mark.parametrize("position", [0, 1])
 def test_a_loop_needs_what_it_changes(position: int) -> None:
-    given: list[Array | None] = [X, FIRST, UNCHANGED]
-    given[position] = None
+    arguments: list[Array | None] = [X, FIRST, UNCHANGED]
+    arguments[position] = None
     with fails(ResultCode.OP_FAILED, f"WHILE_0: carried value {position} has no value"):
-        compiled(looping())(*given)
+        compiled(looping())(*arguments)

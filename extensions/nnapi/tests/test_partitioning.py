@@ -38,12 +38,12 @@ def chain(manager: DeviceManager) -> Model:
 
 def compiled(model: Model, devices: Sequence[str] | None = None) -> Compilation:
     """A finished compilation, for the devices of some backends if they are named."""
-    made = Compilation(model)
+    compilation = Compilation(model)
     if devices is not None:
         chosen = [model.manager.get_device_of_backend(name) for name in devices]
-        made = Compilation.create_for_devices(model, chosen)
-    made.finish()
-    return made
+        compilation = Compilation.create_for_devices(model, chosen)
+    compilation.finish()
+    return compilation
 
 
 def where(compilation: Compilation) -> list[str]:
@@ -91,7 +91,7 @@ def test_an_output_of_the_model_may_be_another_part_s_input() -> None:
         total = builder.add(builder.input(FLOAT_2), floats(1, -3))
         model = builder.finish(total, builder.relu(total))
         compilation = compiled(model)
-        outputs = [made.tolist() for made in compilation(floats(1, 1))]
+        outputs = [output.tolist() for output in compilation(floats(1, 1))]
         assert outputs == [[2, -2], [2, 0]]
         assert where(compilation) == ["Adder", "CpuRef"]
 
@@ -112,8 +112,8 @@ def test_parts_with_open_dimensions_between_them_run_where_they_can() -> None:
         x = builder.input(OperandType(OperandCode.TENSOR_FLOAT32, (0,)))
         compilation = compiled(builder.finish(builder.relu(builder.add(x, x))))
         for values in ([1, -1], [2, -2, 3]):
-            (made,) = compilation(np.array(values, np.float32))
-            assert made.tolist() == [max(0, 2 * v) for v in values]
+            (output,) = compilation(np.array(values, np.float32))
+            assert output.tolist() == [max(0, 2 * v) for v in values]
         assert where(compilation) == ["Adder", "CpuRef"]
 
 
@@ -254,8 +254,8 @@ def test_a_device_that_fails_around_a_loop_does_not_make_it_endless(
     with devices_of(make()) as manager:
         compilation = compiled(loop(manager, "relu"))
         for _ in range(2):
-            (made,) = compilation(floats(1, -1), np.array([0], np.int32))
-            assert made.tolist() == [8, 0]
+            (output,) = compilation(floats(1, -1), np.array([0], np.int32))
+            assert output.tolist() == [8, 0]
 
 
 def test_the_parts_of_a_loop_run_on_several_devices() -> None:
@@ -263,8 +263,8 @@ def test_the_parts_of_a_loop_run_on_several_devices() -> None:
     rest = ScriptedBackend("Rest")
     with devices_of(adder, rest) as manager:
         compilation = compiled(loop(manager, "sqrt"), ["Adder", "Rest"])
-        (made,) = compilation(floats(2, 0.5), np.array([0], np.int32))
-        assert made.tolist() == [4, 2]
+        (output,) = compilation(floats(2, 0.5), np.array([0], np.int32))
+        assert output.tolist() == [4, 2]
         placement = compilation.network(()).placement
         assert placement is not None
         assert placement.layers_by_backend["Adder"] == 2

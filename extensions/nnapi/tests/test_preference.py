@@ -34,8 +34,10 @@ def test_the_preference_decides_where_operations_run(
     devices = device("Fast", 0.1, 10.0), device("Cool", 5.0, 0.25), device("Fair", 0.5, 0.5)
     manager = devices_of(*devices)
     model = sum_model(manager=manager)
-    found = [manager.get_device_of_backend(one.get_id()) for one in devices]
-    compilation = Compilation.create_for_devices(model, found) if chosen else Compilation(model)
+    devices_chosen = [manager.get_device_of_backend(target.get_id()) for target in devices]
+    compilation = (
+        Compilation.create_for_devices(model, devices_chosen) if chosen else Compilation(model)
+    )
     if preference is not None:
         compilation.set_preference(preference)
     compilation.finish()
@@ -70,8 +72,8 @@ def test_declared_figures_count_without_a_preference(
     manager = devices_of(vendor)
     model = sum_model(manager=manager)
     if chosen:
-        found = [manager.get_device_of_backend("Vendor")]
-        compilation = Compilation.create_for_devices(model, found)
+        vendor_devices = [manager.get_device_of_backend("Vendor")]
+        compilation = Compilation.create_for_devices(model, vendor_devices)
     else:
         compilation = Compilation(model)
     compilation.finish()

@@ -26,18 +26,18 @@ BAD_DATA, BAD_STATE = ResultCode.BAD_DATA, ResultCode.BAD_STATE
 
 def preferred(compilation: Compilation) -> list[tuple[int, int]]:
     """Alignment and padding of the first two inputs and of the output."""
-    made = compilation
+    finished = compilation
     return [
         *(
             (
-                made.get_preferred_memory_alignment_for_input(index),
-                made.get_preferred_memory_padding_for_input(index),
+                finished.get_preferred_memory_alignment_for_input(index),
+                finished.get_preferred_memory_padding_for_input(index),
             )
             for index in range(2)
         ),
         (
-            made.get_preferred_memory_alignment_for_output(0),
-            made.get_preferred_memory_padding_for_output(0),
+            finished.get_preferred_memory_alignment_for_output(0),
+            finished.get_preferred_memory_padding_for_output(0),
         ),
     ]
 
@@ -73,8 +73,8 @@ def test_nothing_is_known_of_open_dimensions() -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        f"get_preferred_memory_{what}_for_{kind}"
-        for what in ("alignment", "padding")
+        f"get_preferred_memory_{quantity}_for_{kind}"
+        for quantity in ("alignment", "padding")
         for kind in ("input", "output")
     ],
 )

@@ -96,8 +96,8 @@ def test_one_graph_means_another_in_another_description() -> None:
         Model.from_description(ModelDescription(shared, (leaf(operation),)), DEVICES)
         for operation in (OperationCode.FLOOR, OperationCode.ABS)
     )
-    (made,) = builder.if_(condition, floor, positive, [condition, x], [FLOAT_2])
-    compilation = compiled(builder.finish(made))
+    (chosen,) = builder.if_(condition, floor, positive, [condition, x], [FLOAT_2])
+    compilation = compiled(builder.finish(chosen))
     answers = [compilation(truth, floats(-1.5, 2.5))[0].tolist() for truth in TRUTHS]
     assert answers == [[1.5, 2.5], [-2, 2]]
 
@@ -106,16 +106,16 @@ def choice(then: Model, other: Model) -> Model:
     """An IF between two models of a truth value and two numbers."""
     builder = ModelBuilder(DEVICES)
     condition, x = builder.input(BOOL_1), builder.input(FLOAT_2)
-    (made,) = builder.if_(condition, then, other, [condition, x], [FLOAT_2])
-    return builder.finish(made)
+    (chosen,) = builder.if_(condition, then, other, [condition, x], [FLOAT_2])
+    return builder.finish(chosen)
 
 
 def test_models_reached_on_many_paths_are_there_once() -> None:
     random_ = random.Random(1)
-    one, other = Step(random_).model(), Step(random_).model()
+    first, other = Step(random_).model(), Step(random_).model()
     for _ in range(8):
-        one, other = choice(one, other), choice(other, one)
-    assert len(one.description.referenced) == 2 * 8
+        first, other = choice(first, other), choice(other, first)
+    assert len(first.description.referenced) == 2 * 8
 
 
 def test_graphs_that_differ_in_a_buffer_alone_are_two() -> None:
@@ -124,7 +124,9 @@ def test_graphs_that_differ_in_a_buffer_alone_are_two() -> None:
         node = OperationNode(OperationCode.MAXIMUM, (1, 3), (2,))
         return ModelDescription(Subgraph((TRUTH, X, Y, constant), (node,), (0, 1), (2,)))
 
-    one, other = description(1), description(2)
+    first, other = description(1), description(2)
     references = References()
-    assert [references.add(given) for given in (one, other, one, other)] == [0, 1, 0, 1]
-    assert references.graphs == (one.main, other.main)
+    assert [
+        references.add(each_description) for each_description in (first, other, first, other)
+    ] == [0, 1, 0, 1]
+    assert references.graphs == (first.main, other.main)

@@ -91,8 +91,8 @@ def test_the_option_is_set_for_relaxed_models_only(by_device: bool) -> None:
 
 
 def test_what_the_managers_options_say_is_kept() -> None:
-    given = {"fast_math_enabled": False}
-    assert options_received([FAST], is_relaxed=True, given=given) == [given]
+    options = {"fast_math_enabled": False}
+    assert options_received([FAST], is_relaxed=True, given=options) == [options]
     other = BackendOption("depth", 3, "How deep.", OptionScope.MODEL)
     expected = {"fast_math_enabled": True, "depth": 5}
     assert options_received([FAST, other], is_relaxed=True, given={"depth": 5}) == [expected]

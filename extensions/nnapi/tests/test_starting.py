@@ -69,17 +69,17 @@ def gated() -> Iterator[Gated]:
 @pytest.fixture
 def manager(gated: Gated) -> Iterator[DeviceManager]:
     options = RuntimeOptions(backends=["Gated"], registry=registry_of(gated), execution_threads=1)
-    with DeviceManager(options) as found:
-        yield found
+    with DeviceManager(options) as device_manager:
+        yield device_manager
         gated.gate.set()
 
 
 @pytest.fixture
 def compilation(manager: DeviceManager) -> Compilation:
     """The sum of two tensors of 2 elements on the gated device."""
-    found = Compilation.create_for_devices(sum_model(manager=manager), manager.devices)
-    found.finish()
-    return found
+    unstarted = Compilation.create_for_devices(sum_model(manager=manager), manager.devices)
+    unstarted.finish()
+    return unstarted
 
 
 def execution_of(compilation: Compilation) -> tuple[Execution, Array]:
@@ -298,14 +298,14 @@ def test_a_fenced_execution_waits_for_its_dependencies(
     for index in (0, 1):
         after.set_input(index, total)
     after.set_output(0, doubled)
-    one = first.start_compute_with_dependencies([])
-    two = after.start_compute_with_dependencies([one])
+    event = first.start_compute_with_dependencies([])
+    two = after.start_compute_with_dependencies([event])
     assert gated.entered.wait(30)
-    assert not one.is_done
+    assert not event.is_done
     assert not two.is_done
     gated.gate.set()
     two.wait()
-    assert one.is_done
+    assert event.is_done
     assert doubled.tolist() == [22, 44]
 
 
@@ -379,12 +379,12 @@ def test_outputs_of_a_fenced_execution_are_known_beforehand(
 ) -> None:
     gated.gate.set()
     compilation = compiled(sum_model(FLOAT_2, FLOAT_2, FLOAT_ANY, manager=manager))
-    for given in (None, FLOAT_2):
+    for output_type in (None, FLOAT_2):
         execution = Execution(compilation)
         for index in (0, 1):
             execution.set_input(index, floats(1, 2))
-        execution.set_output(0, floats(7, 7), given)
-        if given is None:
+        execution.set_output(0, floats(7, 7), output_type)
+        if output_type is None:
             with fails(ResultCode.BAD_DATA, "an output's dimensions are not all known"):
                 execution.start_compute_with_dependencies([])
         else:

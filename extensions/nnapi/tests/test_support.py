@@ -47,13 +47,13 @@ def run_on(device: Device, model: Model, *inputs: Array) -> list[Array]:
     """Run a model on one chosen device, which must have run all of it."""
     with Compilation.create_for_devices(model, [device]) as compilation:
         compilation.finish()
-        made = compilation(*inputs)
+        outputs = compilation(*inputs)
         placement = compilation.network(()).placement
         assert placement is not None
         assert placement.layers_by_backend[device.backend_id] > 0
         others = {"Host", "host", device.backend_id}
         assert {layer.backend for layer in placement.layers} <= others
-        return made
+        return outputs
 
 
 def relu_of_sum(shape: tuple[int, ...]) -> Model:
@@ -78,8 +78,8 @@ def test_a_chosen_accelerator_runs_what_the_builder_leaves_open(
 ) -> None:
     model = relu_of_sum(shape)
     assert accelerator.get_supported_operations(model) == [True, True]
-    (made,) = run_on(accelerator, model, np.array([[0, 0, 0, 0], [-9, -9, -9, -2]], np.float32))
-    assert made.tolist() == [[1, 2, 3, 4], [0, 0, 0, 2]]
+    (output,) = run_on(accelerator, model, np.array([[0, 0, 0, 0], [-9, -9, -9, -2]], np.float32))
+    assert output.tolist() == [[1, 2, 3, 4], [0, 0, 0, 2]]
 
 
 def test_a_chosen_accelerator_runs_a_convolution_with_an_open_batch(accelerator: Device) -> None:
@@ -87,10 +87,10 @@ def test_a_chosen_accelerator_runs_a_convolution_with_an_open_batch(accelerator:
     image = builder.input(np.float32, (0, 4, 4, 1))
     weights = np.ones((1, 2, 2, 1), np.float32)
     strides = {"stride_width": 2, "stride_height": 2}
-    made = builder.conv_2d(
+    convolution = builder.conv_2d(
         image, weights, np.array([1], np.float32), padding=PaddingCode.VALID, **strides
     )
-    model = builder.finish(builder.reshape(made, [-1, 4]))
+    model = builder.finish(builder.reshape(convolution, [-1, 4]))
     (result,) = run_on(accelerator, model, np.ones((3, 4, 4, 1), np.float32))
     assert result.tolist() == [[5, 5, 5, 5]] * 3
 
@@ -153,8 +153,8 @@ def test_a_chosen_accelerator_runs_a_loop_with_open_dimensions(
 ) -> None:
     model = counting_loop(OperandType(C.TENSOR_FLOAT32, dimensions))
     assert accelerator.get_supported_operations(model) == [True, True]
-    (made,) = run_on(accelerator, model, floats(1, -2), np.array([0], np.int32))
-    assert made.tolist() == [8, 0]
+    (output,) = run_on(accelerator, model, floats(1, -2), np.array([0], np.int32))
+    assert output.tolist() == [8, 0]
 
 
 def if_of_two(manager: DeviceManager) -> Model:
@@ -164,8 +164,8 @@ def if_of_two(manager: DeviceManager) -> Model:
     for operation in ("add", "floor"):
         builder = ModelBuilder(manager)
         x = builder.input(tensor)
-        made = builder.add(x, x) if operation == "add" else builder.floor(x)
-        models.append(builder.finish(made))
+        result = builder.add(x, x) if operation == "add" else builder.floor(x)
+        models.append(builder.finish(result))
     outer = ModelBuilder(manager)
     condition, x = outer.input(BOOL_1), outer.input(tensor)
     return outer.finish(outer.if_(condition, models[0], models[1], [x], [tensor])[0])
@@ -238,7 +238,7 @@ def pooled(manager: DeviceManager, window: int, size: int = 8, dtype: type = np.
     builder = ModelBuilder(manager)
     scale = 0.0 if dtype is np.float32 else 0.5
     image = builder.input(dtype, (1, size, size, 1), scale)
-    made = builder.max_pool_2d(
+    maxima = builder.max_pool_2d(
         image,
         padding=PaddingCode.SAME,
         stride_width=1,
@@ -246,7 +246,7 @@ def pooled(manager: DeviceManager, window: int, size: int = 8, dtype: type = np.
         filter_width=window,
         filter_height=window,
     )
-    return builder.finish(made)
+    return builder.finish(maxima)
 
 
 @pytest.mark.parametrize(
@@ -305,8 +305,8 @@ def test_an_operation_that_needs_elements_is_left_to_the_execution(accelerator: 
     model = builder.finish(builder.reshape(x, shape))
     assert accelerator.get_supported_operations(model) == [False]
     values = np.arange(6, dtype=np.float32).reshape(2, 3)
-    (made,) = run_on(accelerator, model, values, np.array([3, 2], np.int32))
-    assert made.tolist() == [[0, 1], [2, 3], [4, 5]]
+    (output,) = run_on(accelerator, model, values, np.array([3, 2], np.int32))
+    assert output.tolist() == [[0, 1], [2, 3], [4, 5]]
 
 
 def test_propagation_continues_after_control_flow_and_knows_operations_by_number() -> None:

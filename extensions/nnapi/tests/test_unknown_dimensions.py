@@ -91,8 +91,8 @@ def test_a_shape_that_is_an_input_decides_on_the_output() -> None:
     model.finish()
     compilation = compiled(model)
     for dimensions in ((3, 2), (1, -1), (6, 1)):
-        (made,) = compilation(A, np.array(dimensions, np.int32))
-        np.testing.assert_array_equal(made, A.reshape(dimensions))
+        (output,) = compilation(A, np.array(dimensions, np.int32))
+        np.testing.assert_array_equal(output, A.reshape(dimensions))
     with fails(ResultCode.OP_FAILED, "RESHAPE_0"):
         compilation(A, np.array([4, 2], np.int32))
 

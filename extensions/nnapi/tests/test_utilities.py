@@ -42,11 +42,11 @@ ONE, TWO, SLOW = (PerformanceFigures(time, time) for time in (1.0, 2.0, 9.0))
 def relaxed_model(*, is_relaxed: bool = True, is_new: bool = False) -> Model:
     """ADD of level 27, and ABS of level 29 if it is to be new."""
     builder = ModelBuilder()
-    made = builder.add(builder.input(FLOAT_2), floats(1, 1), outputs=[FLOAT_2])
+    output = builder.add(builder.input(FLOAT_2), floats(1, 1), outputs=[FLOAT_2])
     if is_new:
-        made = builder.abs(made, outputs=[FLOAT_2])
+        output = builder.abs(output, outputs=[FLOAT_2])
     builder.model.relax_computation_float32_to_float16(is_relaxed)
-    return builder.finish(made)
+    return builder.finish(output)
 
 
 @pytest.mark.parametrize(
@@ -102,8 +102,8 @@ def capabilities(**changes: object) -> Capabilities:
     for code in (C.FLOAT32, C.TENSOR_FLOAT32):
         table = update_performance(table, code, ONE)
     old = {code: pair for code, pair in table.items() if code.traits.feature_level == 27}
-    made = Capabilities(ONE, ONE, old, {}, UNKNOWN_PERFORMANCE, UNKNOWN_PERFORMANCE)
-    return replace(made, **changes)  # type: ignore[arg-type]  # checked at run time
+    old_capabilities = Capabilities(ONE, ONE, old, {}, UNKNOWN_PERFORMANCE, UNKNOWN_PERFORMANCE)
+    return replace(old_capabilities, **changes)  # type: ignore[arg-type]  # checked at run time
 
 
 def with_figures(code: OperandCode, figures: PerformanceFigures) -> Capabilities:
@@ -133,10 +133,10 @@ def test_capabilities_are_compliant_if_a_level_can_say_those_of_its_types(
 def test_the_first_levels_have_one_pair_of_figures_for_floats_and_one_for_the_rest(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    made = with_figures(C.INT32, SLOW)
+    changed = with_figures(C.INT32, SLOW)
     assert convert_to(capabilities(), 28) == capabilities()
     assert not caplog.records
-    assert convert_to(made, 28).operand_performance[C.INT32] == TWO
+    assert convert_to(changed, 28).operand_performance[C.INT32] == TWO
     assert [r.message for r in caplog.records] == [
         "convert_to: feature level 28 cannot say all of the device's capabilities"
     ]
@@ -145,9 +145,9 @@ def test_the_first_levels_have_one_pair_of_figures_for_floats_and_one_for_the_re
 
 
 def test_level_29_drops_what_came_after_it() -> None:
-    made = capabilities(if_performance=ONE, extension_performance={"com.a.b": ONE})
-    table = {**made.operand_performance, C.TENSOR_QUANT8_ASYMM_SIGNED: ONE, C.BOOL: ONE}
-    reduced = convert_to(replace(made, operand_performance=table), 29)
+    newest = capabilities(if_performance=ONE, extension_performance={"com.a.b": ONE})
+    table = {**newest.operand_performance, C.TENSOR_QUANT8_ASYMM_SIGNED: ONE, C.BOOL: ONE}
+    reduced = convert_to(replace(newest, operand_performance=table), 29)
     assert C.TENSOR_QUANT8_ASYMM_SIGNED not in reduced.operand_performance
     assert reduced.operand_performance[C.BOOL] == ONE
     assert reduced.if_performance == UNKNOWN_PERFORMANCE

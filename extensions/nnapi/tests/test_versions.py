@@ -34,7 +34,7 @@ def built(build: str, operand_type: OperandType = ROW) -> ModelDescription:
     builder = ModelBuilder()
     x = builder.input(operand_type)
     same = operand_type
-    made = {
+    outputs = {
         "floor": lambda: builder.floor(x, outputs=same),
         "sub": lambda: builder.sub(x, x, outputs=same),
         "add": lambda: builder.add(x, x, outputs=same),
@@ -45,7 +45,7 @@ def built(build: str, operand_type: OperandType = ROW) -> ModelDescription:
         "relu": lambda: builder.relu(x, outputs=same),
         "reduce_max": lambda: builder.reduce_max(x, [0], True, outputs=same),
     }[build]()
-    return builder.finish(made).description
+    return builder.finish(outputs).description
 
 
 @pytest.mark.parametrize(
@@ -78,8 +78,8 @@ def test_control_flow_needs_the_highest_level() -> None:
     builder = ModelBuilder()
     x, condition = builder.input(FLOAT_2), builder.input(BOOL_1)
     model = sum_model()
-    (made,) = builder.if_(condition, model, model, [x, x], [FLOAT_2])
-    assert minimum_feature_level(builder.finish(made).description) == 30
+    (chosen,) = builder.if_(condition, model, model, [x, x], [FLOAT_2])
+    assert minimum_feature_level(builder.finish(chosen).description) == 30
 
 
 def pooled() -> ModelDescription:
@@ -87,11 +87,11 @@ def pooled() -> ModelDescription:
     builder = ModelBuilder()
     image = OperandType(C.TENSOR_FLOAT32, (1, 2, 2, 1))
     sizes = dict.fromkeys(("stride_width", "stride_height", "filter_width", "filter_height"), 1)
-    made = builder.average_pool_2d(
+    averages = builder.average_pool_2d(
         builder.input(image), padding=PaddingCode.SAME, nchw=False, outputs=image, **sizes
     )
     layout = builder.scalar(False, C.BOOL)
-    description = builder.finish(made).description
+    description = builder.finish(averages).description
     (node,) = description.main.operations
     longer = replace(node, inputs=(*node.inputs[:7], layout.index))
     return replace(description, main=replace(description.main, operations=(longer,)))
@@ -165,8 +165,8 @@ def test_what_only_newer_operations_read_is_an_output_of_the_slice() -> None:
 
 def test_inputs_of_different_types_stay_apart() -> None:
     builder = ModelBuilder()
-    one, two = builder.input(ROW), builder.input(OperandType(C.TENSOR_FLOAT32, (1, 1)))
-    builder_sum = builder.add(builder.exp(one, outputs=ROW), two, outputs=ROW)
+    first, two = builder.input(ROW), builder.input(OperandType(C.TENSOR_FLOAT32, (1, 1)))
+    builder_sum = builder.add(builder.exp(first, outputs=ROW), two, outputs=ROW)
     part = compliant_slice(builder.finish(builder_sum).description, 27)
     assert part is not None
     assert len(part.description.main.inputs) == 2

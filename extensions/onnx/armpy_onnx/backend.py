@@ -71,14 +71,16 @@ class OnnxModel(BackendRep):  # type: ignore[misc]  # the package has no types
             One per output.
         """
         if not isinstance(inputs, dict):
-            given = [inputs] if isinstance(inputs, np.ndarray) else list(inputs)
-            if len(given) != len(self._inputs):
+            in_order = [inputs] if isinstance(inputs, np.ndarray) else list(inputs)
+            if len(in_order) != len(self._inputs):
                 raise InvalidArgumentError(
                     "the number of inputs is wrong",
                     expected=str(len(self._inputs)),
-                    actual=str(len(given)),
+                    actual=str(len(in_order)),
                 )
-            inputs = {value.name: array for value, array in zip(self._inputs, given, strict=True)}
+            inputs = {
+                value.name: array for value, array in zip(self._inputs, in_order, strict=True)
+            }
         model = self.model or self._loaded_for(inputs)
         arrays: dict[str, Array] = {}
         for value in self._inputs:
@@ -163,17 +165,19 @@ def _element_type(kind: onnx.TypeProto) -> int:
     return _element_type(getattr(kind, which).elem_type)
 
 
-def _stored(value: onnx.ValueInfoProto, given: Any) -> dict[str, Array]:  # Any: as `run` takes it
+def _stored(
+    value: onnx.ValueInfoProto, argument: Any
+) -> dict[str, Array]:  # Any: as `run` takes it
     """An input's tensors as armpy stores their elements, by their names in the network."""
-    if given is None:
+    if argument is None:
         return {}
     data_type = data_type_of(_element_type(value.type), f"input '{value.name}'")
-    if isinstance(given, list) and not _is_tensor(value):
+    if isinstance(argument, list) and not _is_tensor(value):
         return {
             f"{value.name}[{number}]": stored(np.asarray(array), data_type)
-            for number, array in enumerate(given)
+            for number, array in enumerate(argument)
         }
-    return {value.name: stored(np.asarray(given), data_type)}
+    return {value.name: stored(np.asarray(argument), data_type)}
 
 
 def _numpy(value: onnx.ValueInfoProto, outputs: Mapping[str, Array]) -> Any:  # Any: as `run` gives

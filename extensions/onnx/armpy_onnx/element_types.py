@@ -53,15 +53,15 @@ def data_type_of(element_type: int, where: str) -> DataType:
     ParserError
         If armpy has none for it.
     """
-    found = DATA_TYPES.get(element_type)
-    if found is None:
+    data_type = DATA_TYPES.get(element_type)
+    if data_type is None:
         raise ParserError(
             "the element type is not supported",
             where=where,
             expected=", ".join(map(type_name, DATA_TYPES)),
             actual=type_name(element_type),
         )
-    return found
+    return data_type
 
 
 def type_name(element_type: int) -> str:
@@ -107,5 +107,5 @@ def stored(array: Array, data_type: DataType) -> Array:
 
 def numpy_type(element_type: int) -> np.dtype[np.generic]:
     """NumPy's type of an element type, from the ``ml_dtypes`` package where NumPy has none."""
-    found: np.dtype[np.generic] = onnx.helper.tensor_dtype_to_np_dtype(element_type)
-    return found
+    dtype: np.dtype[np.generic] = onnx.helper.tensor_dtype_to_np_dtype(element_type)
+    return dtype

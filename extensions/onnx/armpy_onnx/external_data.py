@@ -76,11 +76,11 @@ class ExternalData:
         ParserError
             As of `read`.
         """
-        found = {name: a for name, a in attributes.items() if is_external(a.t)}
-        if not found:
+        external = {name: a for name, a in attributes.items() if is_external(a.t)}
+        if not external:
             return attributes
         read = {}
-        for name, attribute in found.items():
+        for name, attribute in external.items():
             part, _ = self._part(attribute.t, f"{where}, attribute '{name}'")
             read[name] = onnx.AttributeProto(
                 name=attribute.name, type=attribute.type, t=_packed(attribute.t, part)

@@ -89,23 +89,25 @@ class _Folder:
             for name in node.input:
                 self._readers[name].append(node)
             self._kept.update(_captured(node))
-            value = next((one for one in node.attribute if one.name == "value"), None)
+            value = next(
+                (attribute for attribute in node.attribute if attribute.name == "value"), None
+            )
             if node.op_type == "Constant" and value is not None and value.HasField("t"):
                 self._constants[node.output[0]] = value.t
 
     def nodes(self) -> Iterator[onnx.NodeProto]:
         """The graph's nodes; a folded operator is where the output was quantised."""
-        made: dict[int, onnx.NodeProto] = {}
+        folded_nodes: dict[int, onnx.NodeProto] = {}
         gone: set[int] = set()
         for node in self._nodes:
             group = self._group(node)
             folded = None if group is None else self._folded(group)
             if group is not None and folded is not None:
-                made[id(group.quantize)] = folded
+                folded_nodes[id(group.quantize)] = folded
                 gone.update((id(node), id(self._readers[node.output[0]][0])))
         for node in self._nodes:
-            if id(node) in made:
-                yield made[id(node)]
+            if id(node) in folded_nodes:
+                yield folded_nodes[id(node)]
             elif id(node) not in gone:
                 yield node
 
@@ -120,10 +122,10 @@ class _Folder:
         reader = self._only_reader(node.output[0])
         activation = FusedActivation.NONE
         if reader is not None and reader.op_type in ("Relu", "Clip") and node.op_type in _CLAMPED:
-            found = _BOUNDS.get(self._bounds(reader) or (0.0, 0.0))
-            if found is None or len(reader.output) != 1:
+            activation_found = _BOUNDS.get(self._bounds(reader) or (0.0, 0.0))
+            if activation_found is None or len(reader.output) != 1:
                 return None
-            activation, reader = found, self._only_reader(reader.output[0])
+            activation, reader = activation_found, self._only_reader(reader.output[0])
         if reader is None or reader.op_type != "QuantizeLinear" or not self._is_simple(reader):
             return None
         return _Group(node, activation, reader)
@@ -136,19 +138,21 @@ class _Folder:
         """Bounds of Relu or Clip; None if they are not known."""
         if node.op_type == "Relu":
             return 0.0, None
-        found: list[float | None] = []
+        bounds: list[float | None] = []
         for place, name in enumerate(("min", "max"), 1):
-            given = next((one for one in node.attribute if one.name == name), None)
-            if given is not None:
-                found.append(float(given.f))
+            attribute = next(
+                (attribute for attribute in node.attribute if attribute.name == name), None
+            )
+            if attribute is not None:
+                bounds.append(float(attribute.f))
             elif place < len(node.input) and node.input[place]:
                 array = self._array(node.input[place])
                 if array is None or array.size != 1:
                     return None
-                found.append(float(array.reshape(())))
+                bounds.append(float(array.reshape(())))
             else:
-                found.append(None)
-        return found[0], found[1]
+                bounds.append(None)
+        return bounds[0], bounds[1]
 
     def _array(self, name: str) -> Array | None:
         """A small constant; None if it is none."""
@@ -197,23 +201,25 @@ class _Folder:
     def _folded(self, group: _Group) -> onnx.NodeProto | None:
         """The operator on quantised tensors; None if there is none."""
         node, output = group.node, list(group.quantize.input[1:3])
-        given, attributes = self._given(node), self._attributes(group)
-        if given is None or attributes is None:
+        names_in, attributes = self._given(node), self._attributes(group)
+        if names_in is None or attributes is None:
             return None
-        if self._type(given[:3]) != self._constants[output[1]].data_type:
+        if self._type(names_in[:3]) != self._constants[output[1]].data_type:
             return None
         kind = node.op_type
         bias = node.input[2] if kind in _WEIGHTED and len(node.input) > 2 else ""
         inputs = {
-            "Concat": [*output, *given],
-            "Conv": [*given, *output, bias],
-            "Gemm": [*given, bias, *output],
-        }.get(kind, [*given, *output, *(node.input[1:] if kind in _MOVING else ())])
+            "Concat": [*output, *names_in],
+            "Conv": [*names_in, *output, bias],
+            "Gemm": [*names_in, bias, *output],
+        }.get(kind, [*names_in, *output, *(node.input[1:] if kind in _MOVING else ())])
         name = {"Conv": "QLinearConv", "MatMul": "QLinearMatMul"}.get(kind, kind)
         domain = "" if kind == "MatMul" else DOMAIN
-        made = helper.make_node(name, inputs, list(group.quantize.output), node.name, domain=domain)
-        made.attribute.extend(attributes)
-        return made
+        folded = helper.make_node(
+            name, inputs, list(group.quantize.output), node.name, domain=domain
+        )
+        folded.attribute.extend(attributes)
+        return folded
 
     def _given(self, node: onnx.NodeProto) -> list[str] | None:
         """Return an operator's inputs, as integers with scales and zero points."""
@@ -227,27 +233,27 @@ class _Folder:
 
     def _attributes(self, group: _Group) -> list[onnx.AttributeProto] | None:
         """An operator's attributes and those of what is folded into it."""
-        found = list(group.node.attribute)
+        attributes = list(group.node.attribute)
         if group.node.op_type == "Clip":
             bounds = self._bounds(group.node)
             if bounds is None or None in bounds:
                 return None
             pairs = zip(("min", "max"), bounds, strict=True)
-            found = [helper.make_attribute(name, float(bound or 0.0)) for name, bound in pairs]
-        found.append(helper.make_attribute("opset", self._version))
+            attributes = [helper.make_attribute(name, float(bound or 0.0)) for name, bound in pairs]
+        attributes.append(helper.make_attribute("opset", self._version))
         if group.activation is not FusedActivation.NONE:
-            found.append(helper.make_attribute("activation", group.activation.name))
-        return found
+            attributes.append(helper.make_attribute("activation", group.activation.name))
+        return attributes
 
     def _triples(self, names: Iterable[str]) -> list[str] | None:
         """Tensors with their scales and zero points, all of one type."""
-        found: list[str] = []
+        triples: list[str] = []
         for name in names:
             triple = self._dequantized(name)
-            if triple is None or (found and self._type(triple) != self._type(found[:3])):
+            if triple is None or (triples and self._type(triple) != self._type(triples[:3])):
                 return None
-            found.extend(triple)
-        return found or None
+            triples.extend(triple)
+        return triples or None
 
     def _weighted(self, node: onnx.NodeProto) -> list[str] | None:
         """Input and weights with their scales and zero points."""
@@ -277,7 +283,11 @@ class _Folder:
 
     def _is_plain_gemm(self, node: onnx.NodeProto, has_bias: bool) -> bool:
         """Return whether the addend is a bias per column, and both factors are as they come."""
-        factors = {one.name: one.f for one in node.attribute if one.name in ("alpha", "beta")}
+        factors = {
+            attribute.name: attribute.f
+            for attribute in node.attribute
+            if attribute.name in ("alpha", "beta")
+        }
         if any(factor != 1 for factor in factors.values()):
             return False
         return not has_bias or self._rank_of_constant(node.input[2]) == 1
@@ -306,7 +316,9 @@ class _Folder:
 
 def _number(node: onnx.NodeProto, name: str, default: int) -> int:
     """An attribute that is an integer."""
-    return next((int(one.i) for one in node.attribute if one.name == name), default)
+    return next(
+        (int(attribute.i) for attribute in node.attribute if attribute.name == name), default
+    )
 
 
 def _captured(node: onnx.NodeProto) -> Iterator[str]:

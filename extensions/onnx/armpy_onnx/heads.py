@@ -72,29 +72,35 @@ def rotated(
     expected = (shape[0], shape[2], length // 2)
     tables = []
     for table in (cosines, sines):
-        found = table.info.known_shape
-        fits = len(found) == 3 and found[1:] == expected[1:] and found[0] in (1, expected[0])
+        table_shape = table.info.known_shape
+        fits = (
+            len(table_shape) == 3
+            and table_shape[1:] == expected[1:]
+            and table_shape[0] in (1, expected[0])
+        )
         if not fits:
             raise node.error(
-                "the cosines or sines have the wrong shape", expected=str(expected), actual=found
+                "the cosines or sines have the wrong shape",
+                expected=str(expected),
+                actual=table_shape,
             )
-        tables.append(reshaped(node, table, (found[0], 1, *found[1:])))
+        tables.append(reshaped(node, table, (table_shape[0], 1, *table_shape[1:])))
     rotating = taken(node, value, 3, 0, length)
     pairs = (*shape[:3], length // 2)
     if interleaved:
         both = reshaped(node, rotating, (*pairs, 2))
-        one, other = (reshaped(node, part, pairs) for part in split(node, both, (1, 1), 4))
+        first, other = (reshaped(node, part, pairs) for part in split(node, both, (1, 1), 4))
     else:
-        one, other = split(node, rotating, (length // 2,) * 2, 3)
+        first, other = split(node, rotating, (length // 2,) * 2, 3)
     cosine, sine = tables
     mul, sub, add = BinaryOperation.MUL, BinaryOperation.SUB, BinaryOperation.ADD
-    real = binary(node, sub, binary(node, mul, one, cosine), binary(node, mul, other, sine))
-    imaginary = binary(node, add, binary(node, mul, one, sine), binary(node, mul, other, cosine))
+    real = binary(node, sub, binary(node, mul, first, cosine), binary(node, mul, other, sine))
+    imaginary = binary(node, add, binary(node, mul, first, sine), binary(node, mul, other, cosine))
     if interleaved:
         columns = [reshaped(node, part, (*pairs, 1)) for part in (real, imaginary)]
-        made = reshaped(node, joined(node, columns, 4), (*pairs[:3], length))
+        turned = reshaped(node, joined(node, columns, 4), (*pairs[:3], length))
     else:
-        made = joined(node, (real, imaginary), 3)
+        turned = joined(node, (real, imaginary), 3)
     if length == shape[3]:
-        return made
-    return joined(node, (made, taken(node, value, 3, length, shape[3])), 3)
+        return turned
+    return joined(node, (turned, taken(node, value, 3, length, shape[3])), 3)

@@ -122,16 +122,16 @@ def window_attributes(
         If there is not one number per axis, or it is too small.
     """
     rank = len(sizes)
-    given = per_axis(node, "kernel_shape", rank, 1, kernel)
-    if kernel is not None and given != tuple(kernel):
+    shape = per_axis(node, "kernel_shape", rank, 1, kernel)
+    if kernel is not None and shape != tuple(kernel):
         raise node.error(
             "the attribute 'kernel_shape' is not the weights'",
             expected=str(tuple(kernel)),
-            actual=given,
+            actual=shape,
         )
     stride = per_axis(node, "strides", rank, 1, (1,) * rank)
     dilation = per_axis(node, "dilations", rank, 1, (1,) * rank)
-    windows = WindowAttributes(given, stride, dilation, ((0, 0),) * rank)
+    windows = WindowAttributes(shape, stride, dilation, ((0, 0),) * rank)
     return windows.with_pads(_pads(node, sizes, windows))
 
 
@@ -145,28 +145,28 @@ def per_axis(
     LayerValidationError
         If it has another length, or one is too small.
     """
-    found = node.integers(name, default)
-    if len(found) != length or any(number < least for number in found):
+    numbers = node.integers(name, default)
+    if len(numbers) != length or any(number < least for number in numbers):
         raise node.error(
             f"the attribute '{name}' cannot be used",
             expected=f"{length} numbers of {least} or more",
-            actual=found,
+            actual=numbers,
         )
-    return found
+    return numbers
 
 
 def explicit_pads(node: Node, rank: int) -> Pads:
     """The attribute ``pads``: all that is before, then all that is after."""
-    found = per_axis(node, "pads", 2 * rank, 0, (0,) * (2 * rank))
-    return tuple(zip(found[:rank], found[rank:], strict=True))
+    pads = per_axis(node, "pads", 2 * rank, 0, (0,) * (2 * rank))
+    return tuple(zip(pads[:rank], pads[rank:], strict=True))
 
 
 def auto_pad(node: Node) -> str:
     """The attribute ``auto_pad``; older ones than ``NOTSET`` do not differ from the default."""
-    found = node.text("auto_pad", "NOTSET") or "NOTSET"
-    if found not in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"):
-        raise node.error("the attribute 'auto_pad' cannot be used", actual=repr(found))
-    return found
+    mode = node.text("auto_pad", "NOTSET") or "NOTSET"
+    if mode not in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"):
+        raise node.error("the attribute 'auto_pad' cannot be used", actual=repr(mode))
+    return mode
 
 
 def split_pads(total: int, *, more_before: bool) -> tuple[int, int]:

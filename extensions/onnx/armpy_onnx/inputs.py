@@ -57,11 +57,11 @@ class TiedDimensions(Composite):
         LayerValidationError
             If two differ.
         """
-        found: dict[str, tuple[int, str]] = {}
+        sizes_by_name: dict[str, tuple[int, str]] = {}
         for name, names, value in zip(self.input_names, self.dimensions, inputs, strict=True):
             for dimension, size in zip(names, value.info.known_shape, strict=True):
                 before, other = (
-                    found.setdefault(dimension, (size, name)) if dimension else (size, "")
+                    sizes_by_name.setdefault(dimension, (size, name)) if dimension else (size, "")
                 )
                 if size != before:
                     raise LayerValidationError(
@@ -131,7 +131,7 @@ class Inputs:
         tensors = {
             value.name: tuple(map(dimension_name, value.type.tensor_type.shape.dim))
             for value in values
-            if isinstance(made := scope.values.get(value.name), Value) and made.data is None
+            if isinstance(item := scope.values.get(value.name), Value) and item.data is None
         }
         counts = Counter(name for names in tensors.values() for name in names if name)
         shared = {name for name, count in counts.items() if count > 1 and name not in self._sizes}
@@ -141,9 +141,9 @@ class Inputs:
             if shared.intersection(names)
         }
         if tied:
-            given = tensors_of([scope.values[name] for name in tied])
+            tied_tensors = tensors_of([scope.values[name] for name in tied])
             operation = TiedDimensions(tuple(tied), tuple(tied.values()))
-            checked = walker.layers("dimensions", operation, given)
+            checked = walker.layers("dimensions", operation, tied_tensors)
             scope.values.update(zip(tied, checked, strict=True))
 
     def _of_type(self, kind: onnx.TypeProto, name: str) -> Item:
@@ -192,12 +192,12 @@ class Inputs:
 _MOST_ELEMENTS = 4096
 
 
-def _check_known(option: str, given: Iterable[str], known: Iterable[str], what: str) -> None:
+def _check_known(option: str, used: Iterable[str], known: Iterable[str], noun: str) -> None:
     names = list(dict.fromkeys(known))
-    for name in given:
+    for name in used:
         if name not in names:
             raise FrontEndOptionError(
-                f"no {what} '{name}'",
+                f"no {noun} '{name}'",
                 where=f"option '{option}'",
                 expected=", ".join(f"'{known}'" for known in names) or "no names: there are none",
                 actual=f"'{name}'",
@@ -208,13 +208,13 @@ def _mapping(settings: ParseSettings, name: str) -> dict[str, Any]:  # Any: as J
     """An option that is an object in JSON."""
     text = str(settings.options.get(name, ""))
     try:
-        found = json.loads(text) if text else {}
+        mapping = json.loads(text) if text else {}
     except ValueError as error:
-        found = error
-    if not isinstance(found, dict):
+        mapping = error
+    if not isinstance(mapping, dict):
         raise FrontEndOptionError(
             f"the option '{name}' cannot be read",
             expected='an object in JSON, for example {"x": 2}',
             actual=repr(text),
         )
-    return found
+    return mapping

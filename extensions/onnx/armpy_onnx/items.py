@@ -68,13 +68,13 @@ def form_of(item: Item) -> Form:
 
 def flat(items: Sequence[Item]) -> list[Value]:
     """The tensors of some items, in order."""
-    found: list[Value] = []
+    values: list[Value] = []
     for item in items:
         if isinstance(item, ValueList):
-            found.extend(item.values)
+            values.extend(item.values)
         elif item is not None:
-            found.append(item)
-    return found
+            values.append(item)
+    return values
 
 
 def formed(values: Sequence[Value], forms: Sequence[Form]) -> list[Item]:

@@ -74,32 +74,32 @@ def read_metadata(file: ModelFile, signature: str | None) -> ModelMetadata:
 def _labels(graph: onnx.GraphProto) -> dict[str, dict[str, Any]]:
     """Names of columns, as fields of `TensorMetadata`, for outputs that a ZipMap writes."""
     outputs = {value.name for value in graph.output}
-    found: dict[str, dict[str, Any]] = {}
+    by_output: dict[str, dict[str, Any]] = {}
     for node in graph.node:
         is_map = node.domain == _CLASSICAL and node.op_type == "ZipMap"
         if not is_map or not node.output or node.output[0] not in outputs:
             continue
-        listed = {each.name: each for each in node.attribute}
+        listed = {attribute.name: attribute for attribute in node.attribute}
         strings, numbers = (listed.get(f"classlabels_{kind}") for kind in ("strings", "int64s"))
         names = [] if strings is None else [t.decode("utf-8", "replace") for t in strings.strings]
         if not names and numbers is not None:
             names = [str(number) for number in numbers.ints]
         if names:
-            found[node.output[0]] = {"labels": tuple(names), "label_kind": "axis"}
-    return found
+            by_output[node.output[0]] = {"labels": tuple(names), "label_kind": "axis"}
+    return by_output
 
 
 def _taken(properties: dict[str, str], names: Iterable[str]) -> str:
     """The first property of some names, which is taken out; empty if there is none."""
-    found = [properties.pop(name) for name in names if name in properties]
-    return found[0] if found else ""
+    values_found = [properties.pop(name) for name in names if name in properties]
+    return values_found[0] if values_found else ""
 
 
 def _tensors(
     values: Iterable[onnx.ValueInfoProto], normalization: tuple[float, float] | None = None
 ) -> dict[str, TensorMetadata]:
     """Return the metadata of inputs or outputs; images have a normalisation."""
-    found: dict[str, TensorMetadata] = {}
+    metadata_by_name: dict[str, TensorMetadata] = {}
     for value in values:
         dims = value.type.tensor_type.shape.dim
         names = tuple(dimension_name(dim) or dim.denotation for dim in dims)
@@ -113,5 +113,5 @@ def _tensors(
             dimension_names=names if any(names) else (),
         )
         if metadata != TensorMetadata():
-            found[value.name] = metadata
-    return found
+            metadata_by_name[value.name] = metadata
+    return metadata_by_name

@@ -54,10 +54,10 @@ class NodeData:
         -----
         Tensors are `onnx.TensorProto`, graphs `onnx.GraphProto`.
         """
-        found = self.attributes.get(name)
-        if found is None:
+        attribute = self.attributes.get(name)
+        if attribute is None:
             return default
-        value = onnx.helper.get_attribute_value(found)
+        value = onnx.helper.get_attribute_value(attribute)
         if isinstance(value, bytes):
             return value.decode("utf-8", "replace")
         if isinstance(value, onnx.TensorProto | onnx.GraphProto | int | float):
@@ -66,8 +66,8 @@ class NodeData:
 
     def strings(self, name: str) -> tuple[str, ...]:
         """An attribute that is several strings, as elements of tensors are; empty if left out."""
-        found = self.attributes.get(name)
-        return () if found is None else tuple(decoded(each) for each in found.strings)
+        attribute = self.attributes.get(name)
+        return () if attribute is None else tuple(decoded(text) for text in attribute.strings)
 
     def error(
         self, failed: str, *, expected: str = "", actual: object = ""
@@ -155,8 +155,8 @@ class Node(Layers):
 
     def integers(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
         """An attribute that is several integers."""
-        found = self._typed(name, default, (list, tuple))
-        return tuple(int(item) for item in found)
+        items = self._typed(name, default, (list, tuple))
+        return tuple(int(item) for item in items)
 
     def strings(self, name: str) -> tuple[str, ...]:
         """See `NodeData.strings`."""
@@ -164,8 +164,8 @@ class Node(Layers):
 
     def tensor(self, name: str) -> tuple[Array, DataType]:
         """An attribute that is a tensor: its stored elements, and their type."""
-        found = self._typed(name, None, onnx.TensorProto)
-        return read_tensor(found, f"{self.data.label}, attribute '{name}'")
+        proto = self._typed(name, None, onnx.TensorProto)
+        return read_tensor(proto, f"{self.data.label}, attribute '{name}'")
 
     def _typed(
         self,
@@ -235,10 +235,10 @@ class Node(Layers):
 
     def whole_number(self, index: int) -> int:
         """The only element of an input that decides, an integer."""
-        found = self.ints(index)
-        if len(found) != 1:
+        numbers = self.ints(index)
+        if len(numbers) != 1:
             raise self.error(f"input {index} is not one integer", actual=self.shape(index))
-        return found[0]
+        return numbers[0]
 
     def number(self, index: int) -> Any:  # Any: an int or a float
         """The only element of an input that decides, a finite number."""
@@ -260,12 +260,12 @@ class Node(Layers):
             If one is out of range.
         """
         if index is not None and self.has(index):
-            found: Sequence[int] = self.ints(index)
+            axes: Sequence[int] = self.ints(index)
         else:
             if self.attribute(name) is None:
                 return None
-            found = self.integers(name)
-        return tuple(self.axis(axis, rank) for axis in found)
+            axes = self.integers(name)
+        return tuple(self.axis(axis, rank) for axis in axes)
 
     def axis(self, axis: int, rank: int) -> int:
         """An axis, counted from the first one."""
@@ -351,10 +351,10 @@ def _type_of(data: NodeData, spec: TypeSpec, types: Sequence[DataType | None]) -
         return spec
     if callable(spec):
         return spec(data, types)
-    found = types[spec] if spec < len(types) else None
-    if found is None:
+    data_type = types[spec] if spec < len(types) else None
+    if data_type is None:
         raise data.error(f"input {spec} is missing")
-    return found
+    return data_type
 
 
 def convert(
@@ -367,8 +367,8 @@ def convert(
     LayerValidationError
         If it gives fewer, or armpy cannot express it.
     """
-    made = operator.convert(Node(build, data, inputs))
-    outputs = [made] if isinstance(made, Value) else list(made)
+    converted = operator.convert(Node(build, data, inputs))
+    outputs = [converted] if isinstance(converted, Value) else list(converted)
     if len(outputs) < data.num_outputs:
         raise data.error(
             "the number of outputs is wrong",

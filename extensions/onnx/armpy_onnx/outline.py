@@ -75,21 +75,21 @@ def _labels(model: onnx.ModelProto) -> dict[str, str]:
     for number, node in enumerate(fold_pairs(model.graph, versions_of(model).get("", 1))):
         if not node.output:
             continue
-        made = written.get(node.output[0], node)
-        if made.op_type == "QuantizeLinear" and node.op_type != made.op_type:
-            made = _quantized_by(made, written)
-        labels[made.output[0]] = node.name or f"{node.op_type}_{number}"
+        writer = written.get(node.output[0], node)
+        if writer.op_type == "QuantizeLinear" and node.op_type != writer.op_type:
+            writer = _quantized_by(writer, written)
+        labels[writer.output[0]] = node.name or f"{node.op_type}_{number}"
     return labels
 
 
 def _quantized_by(node: onnx.NodeProto, written: Mapping[str, onnx.NodeProto]) -> onnx.NodeProto:
     """The operator whose output a node quantises, in front of an activation function."""
-    made = written.get(node.input[0], node)
-    if made.op_type in ("Relu", "Clip"):
-        before = written.get(made.input[0], made)
+    writer = written.get(node.input[0], node)
+    if writer.op_type in ("Relu", "Clip"):
+        before = written.get(writer.input[0], writer)
         if before.op_type != "DequantizeLinear":
             return before
-    return made
+    return writer
 
 
 class _Outline:
@@ -173,18 +173,18 @@ def _places(names: Iterable[str], places: dict[str, int]) -> tuple[int, ...]:
 
 def _tensors(graph: onnx.GraphProto) -> dict[str, FileTensor]:
     """Tensors of which a graph says something, by name."""
-    found = {
+    tensors = {
         value.name: _value(value) for value in (*graph.value_info, *graph.output, *graph.input)
     }
     for node in graph.node:
         if node.op_type == "Constant" and node.output:
             for attribute in node.attribute:
                 if attribute.name == "value" and attribute.HasField("t"):
-                    found[node.output[0]] = _constant(attribute.t, node.output[0])
-    found.update((tensor.name, _constant(tensor, tensor.name)) for tensor in graph.initializer)
+                    tensors[node.output[0]] = _constant(attribute.t, node.output[0])
+    tensors.update((tensor.name, _constant(tensor, tensor.name)) for tensor in graph.initializer)
     for sparse in graph.sparse_initializer:
-        found[sparse.values.name] = _constant(sparse.values, sparse.values.name)
-    return found
+        tensors[sparse.values.name] = _constant(sparse.values, sparse.values.name)
+    return tensors
 
 
 def _value(value: onnx.ValueInfoProto) -> FileTensor:

@@ -66,10 +66,10 @@ def _parsed(
     walker.initialize(graph, scope)
     inputs = Inputs(network, settings)
     inputs.check_names(graph)
-    for given in graph.input:
-        if given.name not in scope.values:
-            with refusals.collected(scope, given.name):
-                scope.values[given.name] = inputs.add(given)
+    for graph_input in graph.input:
+        if graph_input.name not in scope.values:
+            with refusals.collected(scope, graph_input.name):
+                scope.values[graph_input.name] = inputs.add(graph_input)
     inputs.tie(graph.input, scope, walker)
     is_folded = settings.options.get("fold_quantization") is not False
     nodes = fold_pairs(graph, scope.versions.get("", 1)) if is_folded else graph.node

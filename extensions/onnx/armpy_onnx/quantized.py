@@ -122,12 +122,12 @@ def tensor_quantization(node: Node, scale: int, zero_point: int) -> Quantization
     LayerValidationError
         If there are several, or they cannot be used.
     """
-    found = quantization_of(node, scale, zero_point, 0)
-    if found is None or found.axis is not None:
+    quantization = quantization_of(node, scale, zero_point, 0)
+    if quantization is None or quantization.axis is not None:
         raise node.error(
             f"the scale, input {scale}, cannot be used", expected="one positive number"
         )
-    return found
+    return quantization
 
 
 def quantized_bias(node: Node, index: int, scale: float, weights: Quantization) -> Value | None:
@@ -159,10 +159,10 @@ def quantized_bias(node: Node, index: int, scale: float, weights: Quantization) 
 def fused_activation(node: Node) -> FusedActivation:
     """Return the fused activation of an operation of a folded model."""
     name = node.text("activation", "NONE")
-    found = FusedActivation.__members__.get(name)
-    if found is None:
+    activation = FusedActivation.__members__.get(name)
+    if activation is None:
         raise node.error("the attribute 'activation' cannot be used", actual=name)
-    return found
+    return activation
 
 
 def check_bytes(node: Node, *indexes: int) -> None:
@@ -171,7 +171,7 @@ def check_bytes(node: Node, *indexes: int) -> None:
         if node.type(index) not in BYTES:
             raise node.error(
                 f"input {index} has the wrong type",
-                expected=" or ".join(one.name for one in BYTES),
+                expected=" or ".join(data_type.name for data_type in BYTES),
                 actual=node.type(index).name,
             )
 
@@ -188,7 +188,7 @@ def output_of_bytes(node: Node, scale: int, like: DataType) -> TensorInfo:
     if kind not in BYTES:
         raise node.error(
             "the output has the wrong type",
-            expected=" or ".join(one.name for one in BYTES),
+            expected=" or ".join(data_type.name for data_type in BYTES),
             actual=kind.name,
         )
     return TensorInfo(None, QUANTIZED[kind], tensor_quantization(node, scale, scale + 1))
@@ -200,7 +200,7 @@ def as_quantized(node: Node, value: Value, quantization: Quantization) -> Value:
     if data_type is None:
         raise node.error(
             "a tensor with a scale is not of integers",
-            expected=", ".join(one.name for one in QUANTIZED),
+            expected=", ".join(data_type.name for data_type in QUANTIZED),
             actual=value.info.data_type.name,
         )
     if value.data is not None:
@@ -268,27 +268,27 @@ def spread(node: Node, value: Value, shape: tuple[int, ...], axis: int, block_si
     LayerValidationError
         If their number does not fit the tensor.
     """
-    given = value.info.known_shape
-    if prod(given) == 1:
-        return node.layer(Reshape(()), value) if given else value
+    value_shape = value.info.known_shape
+    if prod(value_shape) == 1:
+        return node.layer(Reshape(()), value) if value_shape else value
     axis = node.axis(axis, len(shape))
     if not block_size:
-        if given != (shape[axis],):
+        if value_shape != (shape[axis],):
             raise node.error(
                 "scales and zero points do not fit the axis",
                 expected=f"1 or {shape[axis]} elements",
-                actual=given,
+                actual=value_shape,
             )
         return node.layer(Reshape((-1, *(1,) * (len(shape) - axis - 1))), value)
     blocks = -(-shape[axis] // block_size)
-    if block_size < 0 or given != (*shape[:axis], blocks, *shape[axis + 1 :]):
+    if block_size < 0 or value_shape != (*shape[:axis], blocks, *shape[axis + 1 :]):
         raise node.error(
             "scales and zero points do not fit the blocks",
             expected=f"shape {(*shape[:axis], blocks, *shape[axis + 1 :])}",
-            actual=given,
+            actual=value_shape,
         )
-    before, after = given[: axis + 1], given[axis + 1 :]
+    before, after = value_shape[: axis + 1], value_shape[axis + 1 :]
     apart = node.layer(Reshape((*before, 1, *after)), value)
     repeated = node.layer(BroadcastTo((*before, block_size, *after)), apart)
-    joined = node.layer(Reshape((*given[:axis], blocks * block_size, *after)), repeated)
+    joined = node.layer(Reshape((*value_shape[:axis], blocks * block_size, *after)), repeated)
     return node.layer(Slice((0,) * len(shape), shape), joined)

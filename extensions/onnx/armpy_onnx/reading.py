@@ -312,11 +312,11 @@ def free_names(graph: onnx.GraphProto, known: FreeNames | None = None) -> Iterab
     own = {value.name for value in graph.input}
     own.update(tensor.name for tensor in graph.initializer)
     own.update(tensor.values.name for tensor in graph.sparse_initializer)
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for node in graph.node:
-        found.update((name, None) for name in names_read(node, known) if name not in own)
+        names.update((name, None) for name in names_read(node, known) if name not in own)
         own.update(node.output)
-    found.update((value.name, None) for value in graph.output if value.name not in own)
+    names.update((value.name, None) for value in graph.output if value.name not in own)
     if known is not None:
-        known[id(graph)] = graph, found
-    return found
+        known[id(graph)] = graph, names
+    return names

@@ -119,9 +119,9 @@ def positions(axis: AxisScaling, transformation: Transformation) -> Float64Array
     In float32, as scales are: 6.5 / 1.3 is to be 5.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        found = transformation(np.arange(axis.out_size, dtype=np.float32), axis)
-    require(np.isfinite(found).all(), "the scale or region overflows", expected="finite positions")
-    return found.astype(np.float64)
+        places = transformation(np.arange(axis.out_size, dtype=np.float32), axis)
+    require(np.isfinite(places).all(), "the scale or region overflows", expected="finite positions")
+    return places.astype(np.float64)
 
 
 def nearest(axis: AxisScaling, where: Float64Array, rounding: Rounding) -> Int64Array:

@@ -52,13 +52,13 @@ def check(
     runtime = pytest.importorskip("onnxruntime")
     content = model_of(kind, inputs, outputs, version, **attributes)
     session = runtime.InferenceSession(content, providers=["CPUExecutionProvider"])
-    given = {f"x{number}": array for number, array in enumerate(inputs)}
-    expected = session.run(None, given)
+    feeds = {f"x{number}": array for number, array in enumerate(inputs)}
+    expected = session.run(None, feeds)
     with armpy.load(content, backends=["CpuRef"]) as model:
-        found = list(model.run(given).values())
-    for one, other in zip(found, expected, strict=True):
-        assert (one.dtype, one.shape) == (other.dtype, other.shape)
-        np.testing.assert_allclose(one, other, 1e-4, 1e-5)
+        outputs_found = list(model.run(feeds).values())
+    for actual, other in zip(outputs_found, expected, strict=True):
+        assert (actual.dtype, actual.shape) == (other.dtype, other.shape)
+        np.testing.assert_allclose(actual, other, 1e-4, 1e-5)
 
 
 def trees(
@@ -66,11 +66,11 @@ def trees(
 ) -> dict[str, Any]:
     """Attributes of three random trees of depth 3, whose leaves have weights of some targets."""
     draw = np.random.default_rng(seed)
-    found: dict[str, list[Any]] = {}
+    attributes: dict[str, list[Any]] = {}
 
     def add(**values: Any) -> None:
         for name, value in values.items():
-            found.setdefault(name, []).append(value)
+            attributes.setdefault(name, []).append(value)
 
     modes = [f"BRANCH_{word}" for word in ("LEQ", "LT", "GTE", "GT", "EQ", "NEQ")]
     for tree in range(3):
@@ -96,7 +96,7 @@ def trees(
                         f"{kind}_weights": weight,
                     }
                 )
-    return found
+    return attributes
 
 
 @pytest.mark.parametrize("aggregate", ["SUM", "AVERAGE", "MIN", "MAX"])
@@ -262,10 +262,10 @@ def test_a_map_of_probabilities_is_the_tensor_of_its_values() -> None:
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid(DOMAIN, 3)]
     content = helper.make_model(graph, opset_imports=opsets, ir_version=9).SerializeToString()
     with armpy.load(content, backends=["CpuRef"]) as model:
-        found = model.run({"x": np.array([[1], [2]], np.float32)})
+        outputs = model.run({"x": np.array([[1], [2]], np.float32)})
         named = model.metadata.outputs["p"]
     assert (named.labels, named.label_kind) == (("0", "1"), "axis")
-    np.testing.assert_array_equal(found["p"], [[1, -1], [2, -2]])
+    np.testing.assert_array_equal(outputs["p"], [[1, -1], [2, -2]])
 
 
 @pytest.mark.parametrize(

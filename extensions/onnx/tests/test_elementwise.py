@@ -43,9 +43,9 @@ def test_operands_of_the_first_operator_sets_broadcast_along_an_axis(
 ) -> None:
     other = RANDOM.uniform(0.5, 2, shape).astype(np.float32)
     attributes = {"broadcast": 1} if axis is None else {"broadcast": 1, "axis": axis}
-    (made,) = run_armpy(NodeCase(kind, [abs(X), other], attributes, 6))
+    (output,) = run_armpy(NodeCase(kind, [abs(X), other], attributes, 6))
     function = {"Add": np.add, "Div": np.divide, "Pow": np.power}[kind]
-    np.testing.assert_allclose(made, function(abs(X), other.reshape(broadcast_to)), rtol=1e-6)
+    np.testing.assert_allclose(output, function(abs(X), other.reshape(broadcast_to)), rtol=1e-6)
 
 
 def test_shapes_that_differ_do_not_broadcast_unless_the_first_operator_sets_say_so() -> None:
@@ -103,9 +103,9 @@ def test_operators_agree_with_onnx_runtime(case: NodeCase) -> None:
 @pytest.mark.parametrize("to", ["FLOAT", "INT32", "BOOL"])
 def test_the_first_operator_sets_cast_to_the_name_of_a_type(to: str) -> None:
     number = onnx.TensorProto.DataType.Value(to)
-    (made,) = run_armpy(NodeCase("Cast", [X], {"to": to}, 5, results=[(number, 4)]))
+    (output,) = run_armpy(NodeCase("Cast", [X], {"to": to}, 5, results=[(number, 4)]))
     np.testing.assert_array_equal(
-        made, X.astype({"FLOAT": np.float32, "INT32": np.int32}.get(to, np.bool_))
+        output, X.astype({"FLOAT": np.float32, "INT32": np.int32}.get(to, np.bool_))
     )
 
 
@@ -121,7 +121,7 @@ def test_the_first_operator_sets_cast_to_the_name_of_a_type(to: str) -> None:
         (of("Dropout", X, opset=6, ratio=1.5), "the ratio cannot be used"),
         (of("HannWindow", np.array(-1, np.int64)), "the size of the window"),
     ],
-    ids=lambda given: given.kind if isinstance(given, NodeCase) else "",
+    ids=lambda case: case.kind if isinstance(case, NodeCase) else "",
 )
 def test_what_cannot_be_converted_names_the_node(case: NodeCase, message: str) -> None:
     with pytest.raises(ArmpyError, match=message):
@@ -164,10 +164,10 @@ def test_random_numbers_have_the_distribution_that_the_node_says() -> None:
 
 
 def test_dropout_leaves_everything_in_and_its_mask_says_so() -> None:
-    made, mask = run_armpy(
+    output, mask = run_armpy(
         NodeCase("Dropout", [X], {}, 13, outputs=2, results=[(FLOAT, 4), (BOOL, 4)])
     )
-    np.testing.assert_array_equal(made, X)
+    np.testing.assert_array_equal(output, X)
     assert mask.dtype == np.bool_
     assert mask.all()
     assert mask.shape == X.shape
@@ -176,24 +176,24 @@ def test_dropout_leaves_everything_in_and_its_mask_says_so() -> None:
 @pytest.mark.parametrize("opset", [6, 13])
 def test_dropout_in_training_mode_leaves_out_its_share_and_scales_the_rest(opset: int) -> None:
     ones, share = np.ones((200, 100), np.float32), np.array(0.25, np.float32)
-    given = [ones, share, np.array(True)] if opset > 6 else [ones]
+    arrays = [ones, share, np.array(True)] if opset > 6 else [ones]
     attributes = {"seed": 3} if opset > 6 else {"ratio": 0.25}
     results = [(FLOAT, 2), (BOOL if opset > 6 else FLOAT, 2)]
-    case = NodeCase("Dropout", given, attributes, opset, outputs=2, results=results)
-    made, mask = run_armpy(case)
-    np.testing.assert_allclose(made, mask.astype(np.float32) / np.float32(0.75), rtol=1e-6)
+    case = NodeCase("Dropout", arrays, attributes, opset, outputs=2, results=results)
+    output, mask = run_armpy(case)
+    np.testing.assert_allclose(output, mask.astype(np.float32) / np.float32(0.75), rtol=1e-6)
     assert abs(mask.astype(np.float32).mean() - 0.75) < 0.02
 
 
 def test_arithmetic_and_functions_of_float64_keep_their_digits() -> None:
     x = np.array([1 + 2.0**-40, 3.0, -0.7])
     for kind in ("Add", "Mul", "Div", "Sub", "Max"):
-        (made,) = run_armpy(of(kind, x, x[::-1].copy()))
+        (output,) = run_armpy(of(kind, x, x[::-1].copy()))
         (wanted,) = run_reference(of(kind, x, x[::-1].copy()))
-        np.testing.assert_array_equal(made, wanted)
+        np.testing.assert_array_equal(output, wanted)
     for kind, function in REAL_FUNCTIONS.items():
-        (made,) = run_armpy(of(kind, x, opset=22))
-        np.testing.assert_allclose(made, [function(number) for number in x], rtol=1e-14, atol=0)
+        (output,) = run_armpy(of(kind, x, opset=22))
+        np.testing.assert_allclose(output, [function(number) for number in x], rtol=1e-14, atol=0)
 
 
 REAL_FUNCTIONS: dict[str, Callable[[float], float]] = {

@@ -52,9 +52,9 @@ def test_choosing_the_front_end_does_not_import_the_onnx_package(tmp_path: Path)
 
 def test_the_extension_is_found_by_its_entry_point() -> None:
     plugins = BackendRegistry.discover().plugins
-    (found,) = [front_end for front_end in FrontEnds(plugins) if front_end.name == "onnx"]
-    assert found.candidate.distribution == "armpy-onnx"
-    assert found.candidate.status is CandidateStatus.REGISTERED
+    (extension,) = [front_end for front_end in FrontEnds(plugins) if front_end.name == "onnx"]
+    assert extension.candidate.distribution == "armpy-onnx"
+    assert extension.candidate.status is CandidateStatus.REGISTERED
     assert plugins.problems == ()
 
 

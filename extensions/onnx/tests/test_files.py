@@ -144,8 +144,8 @@ def test_elements_beside_the_model_are_found_wherever_they_are_used(
     monkeypatch.chdir(tmp_path / "elsewhere")
     model = armpy.load(path, backends=["CpuRef"])
     for condition in (True, False):
-        given = {"x": X, "k": np.array(condition)}
-        y = model.run({spec.name: given[spec.name] for spec in model.inputs})["y"]
+        feeds = {"x": X, "k": np.array(condition)}
+        y = model.run({spec.name: feeds[spec.name] for spec in model.inputs})["y"]
         np.testing.assert_allclose(y, X @ W, rtol=1e-5)
     with pytest.raises(ParserError, match="Load the model by its path"):
         armpy.load(path.read_bytes(), backends=["CpuRef"])

@@ -68,8 +68,8 @@ class Pairs:
 
     def pair(self, name: str, scale: float = 0.05, point: int = 120) -> str:
         """Quantise and dequantise."""
-        given = self.scale(scale, point)
-        return self.add("DequantizeLinear", self.add("QuantizeLinear", name, *given), *given)
+        names = self.scale(scale, point)
+        return self.add("DequantizeLinear", self.add("QuantizeLinear", name, *names), *names)
 
     def input(self, shape: Sequence[int | str], scale: float = 0.05, point: int = 120) -> str:
         """An input after a pair."""
@@ -84,7 +84,7 @@ class Pairs:
         count = () if axis is None else (shape[axis],)
         scale = RNG.uniform(0.002, 0.02, count).astype(np.float32)
         point: Array = np.full(count, 0 if dtype is np.int8 or axis is not None else 131, dtype)
-        names = [self.constant(one) for one in (data, scale, point)]
+        names = [self.constant(array) for array in (data, scale, point)]
         return self.add("DequantizeLinear", *names, axis=axis or 0)
 
     def file(self, output: str, rank: int) -> bytes:
@@ -210,7 +210,8 @@ def test_what_lies_between_pairs_is_computed_with_integers(case: str, dtype: typ
     pairs = Pairs(dtype)
     file = pairs.file(pairs.pair(build(pairs), step, point), rank)
     shapes = {
-        one.name: [d.dim_value for d in one.type.tensor_type.shape.dim] for one in pairs.inputs
+        graph_input.name: [d.dim_value for d in graph_input.type.tensor_type.shape.dim]
+        for graph_input in pairs.inputs
     }
     inputs = {name: RNG.normal(0, 2, shape).astype(np.float32) for name, shape in shapes.items()}
     model = armpy.load(file, front_end="onnx", backends=["CpuRef"])
@@ -228,13 +229,15 @@ def test_what_lies_between_pairs_is_computed_with_integers(case: str, dtype: typ
 
 def test_a_tensor_with_another_reader_is_not_folded_away() -> None:
     pairs = Pairs()
-    found = conv(pairs)
-    file = pairs.file(pairs.add("Add", found, pairs.pair(found, 0.11, 100)), 4)
+    convolution = conv(pairs)
+    file = pairs.file(pairs.add("Add", convolution, pairs.pair(convolution, 0.11, 100)), 4)
     inputs = {"x0": RNG.normal(0, 2, (1, 8, 9, 10)).astype(np.float32)}
     model = armpy.load(file, front_end="onnx", backends=["CpuRef"])
     got = model.run(inputs)[model.graph.output_names[0]]
     np.testing.assert_allclose(got, theirs(file, inputs), atol=0.12)
-    (layer,) = [one for one in model.graph.layers if one.operation.name == "Convolution2d"]
+    (layer,) = [
+        candidate for candidate in model.graph.layers if candidate.operation.name == "Convolution2d"
+    ]
     assert layer.output.info.data_type.is_float
 
 
@@ -247,7 +250,9 @@ def test_folding_can_be_switched_off() -> None:
         backends=["CpuRef"],
         front_end_options={"fold_quantization": False},
     )
-    (layer,) = [one for one in model.graph.layers if one.operation.name == "Convolution2d"]
+    (layer,) = [
+        candidate for candidate in model.graph.layers if candidate.operation.name == "Convolution2d"
+    ]
     assert layer.output.info.data_type.is_float
 
 
@@ -261,7 +266,9 @@ def test_damaged_pairs_are_refused_with_a_parser_error(case: str) -> None:
     for _ in range(40):
         model = onnx.load_from_string(sound)
         node = model.graph.node[rng.integers(len(model.graph.node))]
-        others = [name for one in model.graph.node for name in (*one.input, *one.output)]
+        others = [
+            name for candidate in model.graph.node for name in (*candidate.input, *candidate.output)
+        ]
         match rng.integers(5):
             case 0:
                 del node.input[rng.integers(len(node.input)) :]
@@ -287,7 +294,7 @@ def small_network() -> onnx.ModelProto:
     def convolution(name: str, depth: int, count: int, kernel: int, **attributes: Any) -> str:
         weights = RNG.normal(0, 1, (count, depth, kernel, kernel)) / np.sqrt(depth * kernel**2)
         terms = RNG.normal(0, 0.1, count)
-        constants = [pairs.constant(one.astype(np.float32)) for one in (weights, terms)]
+        constants = [pairs.constant(array.astype(np.float32)) for array in (weights, terms)]
         return pairs.add("Conv", name, *constants, pads=[kernel // 2] * 4, **attributes)
 
     pairs.inputs.append(helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 3, 32, 32]))
@@ -298,7 +305,7 @@ def small_network() -> onnx.ModelProto:
     x = pairs.add("Relu", pairs.add("Add", x, convolution(inner, 32, 16, 1)))
     x = pairs.add("Flatten", pairs.add("GlobalAveragePool", x))
     constants = RNG.normal(0, 0.3, (10, 16)), RNG.normal(0, 0.1, 10)
-    names = [pairs.constant(one.astype(np.float32)) for one in constants]
+    names = [pairs.constant(array.astype(np.float32)) for array in constants]
     return onnx.load_from_string(pairs.file(pairs.add("Gemm", x, *names, transB=1), 2))
 
 
@@ -356,8 +363,8 @@ def test_dynamic_quantisation_gives_what_onnx_runtime_gives(
         for shape in ((48, 96), (96, 24))
     ]
     hidden = pairs.add("Relu", pairs.add("MatMul", "x", names[0]))
-    made = pairs.file(pairs.add("MatMul", hidden, names[1]), 3)
-    (tmp_path / "real.onnx").write_bytes(made)
+    content = pairs.file(pairs.add("MatMul", hidden, names[1]), 3)
+    (tmp_path / "real.onnx").write_bytes(content)
     quantization.quantize_dynamic(
         tmp_path / "real.onnx",
         tmp_path / "made.onnx",

@@ -87,7 +87,11 @@ def _pools() -> Iterator[NodeCase]:
 def _name(case: NodeCase) -> str:
     image = case.inputs[0]
     rank = 0 if image is None else image.ndim - 2
-    parts = [case.kind, f"{rank}d", *(f"{name}={what}" for name, what in case.attributes.items())]
+    parts = [
+        case.kind,
+        f"{rank}d",
+        *(f"{name}={number}" for name, number in case.attributes.items()),
+    ]
     return "-".join(parts).replace(" ", "")
 
 
@@ -305,8 +309,8 @@ def _fused() -> Iterator[NodeCase]:
     }.items():
         more: dict[str, Any] = {"activation_params": numbers} if numbers else {}
         for others in ((), (_reals(1, 3, 3, 3),)):
-            given = (*inputs, *others)
-            yield NodeCase("com.microsoft.FusedConv", given, {"activation": activation, **more})
+            arrays = (*inputs, *others)
+            yield NodeCase("com.microsoft.FusedConv", arrays, {"activation": activation, **more})
 
 
 @pytest.mark.parametrize("case", list(_fused()), ids=_name)
@@ -393,8 +397,8 @@ def test_an_empty_batch_is_resized(mode: str, sizes: bool) -> None:
         if sizes and number:
             wanted = np.array([4, 3, 8, 6])
         model = armpy.load(_resize_of(number, wanted, mode), backends=["CpuRef"])
-        made = model.run({"x": np.ones((number, 3, 4, 4), np.float32)})["y"]
-        assert made.shape == (number, 3, 8, 6)
+        output = model.run({"x": np.ones((number, 3, 4, 4), np.float32)})["y"]
+        assert output.shape == (number, 3, 8, 6)
     with pytest.raises(ParserError, match="an axis without elements cannot be resized"):
         armpy.load(_resize_of(0, np.array([1, 3, 8, 6]), mode), backends=["CpuRef"])
 

@@ -133,5 +133,5 @@ def test_windows_far_larger_than_the_image_make_no_larger_image(
         "LpPool": np.sqrt((rows**2).sum(axis=1)),
         "MaxPool": rows.max(axis=1),
     }[kind]
-    made = model.run({"x": x})["y"].reshape(2, 4)
-    np.testing.assert_allclose(made, np.repeat(expected[:, None], 4, axis=1), rtol=1e-6)
+    output = model.run({"x": x})["y"].reshape(2, 4)
+    np.testing.assert_allclose(output, np.repeat(expected[:, None], 4, axis=1), rtol=1e-6)

@@ -59,10 +59,10 @@ def test_sums_of_products_are_those_of_numpy(
 ) -> None:
     arrays = [_reals(*shape) for shape in shapes]
     case = NodeCase("Einsum", arrays, {"equation": equation})
-    (found,) = run_armpy(case, (backend, "CpuRef"))
+    (output,) = run_armpy(case, (backend, "CpuRef"))
     wanted = np.einsum(equation, *(array.astype(np.float64) for array in arrays))
-    assert found.shape == wanted.shape
-    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+    assert output.shape == wanted.shape
+    np.testing.assert_allclose(output, wanted, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -129,9 +129,9 @@ def test_products_have_numpys_shapes(
 )
 def test_products_are_those_of_their_type(dtype: type[np.generic]) -> None:
     x, y = (_RNG.integers(0, 9, (2, 3, 3)).astype(dtype) for _ in range(2))
-    (found,) = run_armpy(NodeCase("MatMul", (x, y)))
-    assert found.dtype == dtype
-    np.testing.assert_array_equal(found, x @ y)
+    (output,) = run_armpy(NodeCase("MatMul", (x, y)))
+    assert output.dtype == dtype
+    np.testing.assert_array_equal(output, x @ y)
 
 
 def test_fused_products_agree_with_onnx_runtime() -> None:

@@ -32,8 +32,8 @@ def test_metadata_of_an_onnx_file_are_read() -> None:
         **{"Image.NominalPixelRange": "Normalized_1_1"},
     )
     with armpy.load(content, backends=["CpuRef"]) as model:
-        found = model.metadata
-    assert found == ModelMetadata(
+        metadata = model.metadata
+    assert metadata == ModelMetadata(
         "double",
         "twice",
         "3",

@@ -60,22 +60,22 @@ def _attentions() -> Iterator[NodeCase]:
     for dtype in (np.uint8, np.int8):
         weights = _bytes(width, 3 * width, dtype=dtype)
         middle = _point(120 if dtype is np.uint8 else 0, dtype)
-        given: list[Array | None] = [x, weights, bias, scale, scale, lengths, _point(128), middle]
-        one = [(_FLOAT, 3)]
-        yield _case("QAttention", given, one, num_heads=heads)
-        yield _case("QAttention", given[:5], one, num_heads=heads, unidirectional=1)
+        arrays: list[Array | None] = [x, weights, bias, scale, scale, lengths, _point(128), middle]
+        result_types = [(_FLOAT, 3)]
+        yield _case("QAttention", arrays, result_types, num_heads=heads)
+        yield _case("QAttention", arrays[:5], result_types, num_heads=heads, unidirectional=1)
         scales = _RNG.uniform(0.01, 0.02, 3 * width).astype(np.float32)
-        each: list[Array | None] = [
-            *given[:4],
+        arrays_by_head: list[Array | None] = [
+            *arrays[:4],
             scales,
             None,
             _point(128),
             np.full(3 * width, middle),
         ]
-        yield _case("QAttention", each, one, num_heads=heads)
+        yield _case("QAttention", arrays_by_head, result_types, num_heads=heads)
     results = [(_FLOAT, 3), (_FLOAT, 5)]
-    given = [*given[:5], None, *given[6:], past]
-    yield _case("QAttention", given, results, range(1, 8), num_heads=heads, unidirectional=1)
+    arrays = [*arrays[:5], None, *arrays[6:], past]
+    yield _case("QAttention", arrays, results, range(1, 8), num_heads=heads, unidirectional=1)
 
 
 def _embeddings() -> Iterator[NodeCase]:
@@ -85,8 +85,8 @@ def _embeddings() -> Iterator[NodeCase]:
     scales = [_number(0.01 * number) for number in range(1, 6)]
     points = [_point(100 + number) for number in range(5)]
     results = [(_FLOAT, 3), (_INT32, 1)]
-    given = [ids, segments, *tables, mask, *scales, *points]
-    yield _case("QEmbedLayerNormalization", given, results, range(2, 18))
+    arrays = [ids, segments, *tables, mask, *scales, *points]
+    yield _case("QEmbedLayerNormalization", arrays, results, range(2, 18))
     without = [*scales[:2], None, *scales[3:], *points[:2], None, *points[3:]]
     plain = [ids, None, *tables[:2], None, *tables[3:], None, *without]
     yield _case("QEmbedLayerNormalization", plain, results, range(2, 18))
@@ -94,14 +94,18 @@ def _embeddings() -> Iterator[NodeCase]:
 
 def _gathered() -> Iterator[NodeCase]:
     ids = np.array([[0, 5], [3, 3]], np.int64)
-    one, three = [(_FLOAT, 3)], (0, 2, 3)
+    result_types, three = [(_FLOAT, 3)], (0, 2, 3)
     scales = _RNG.uniform(0.1, 1, (6, 2)).astype(np.float32)
     name = "GatherBlockQuantized"
     sizes: dict[str, Any] = {"block_size": 16}
-    yield _case(name, [_bytes(6, 16), ids, scales], one, three, bits=4, **sizes)
-    yield _case(name, [_bytes(6, 16), ids, scales, _bytes(6, 1)], one, three, bits=4, **sizes)
-    yield _case(name, [_bytes(6, 32), ids, scales], one, three, bits=8, **sizes)
-    yield _case(name, [_bytes(6, 32), ids, scales, _bytes(6, 2)], one, three, bits=8, **sizes)
+    yield _case(name, [_bytes(6, 16), ids, scales], result_types, three, bits=4, **sizes)
+    yield _case(
+        name, [_bytes(6, 16), ids, scales, _bytes(6, 1)], result_types, three, bits=4, **sizes
+    )
+    yield _case(name, [_bytes(6, 32), ids, scales], result_types, three, bits=8, **sizes)
+    yield _case(
+        name, [_bytes(6, 32), ids, scales, _bytes(6, 2)], result_types, three, bits=8, **sizes
+    )
 
 
 def _others() -> Iterator[NodeCase]:
@@ -118,9 +122,9 @@ def _others() -> Iterator[NodeCase]:
         yield _case("FusedGemm", factors, [(_FLOAT, 2)], **names)
     order = _RNG.integers(0, 4, 64).astype(np.int32)
     scales = _RNG.uniform(0.1, 1, 20).astype(np.float32)
-    given = [_reals(2, 64), _bytes(5, 4, 8), scales, None, order]
+    arrays = [_reals(2, 64), _bytes(5, 4, 8), scales, None, order]
     sizes: dict[str, Any] = {"K": 64, "N": 5, "bits": 4, "block_size": 16}
-    yield _case("MatMulNBits", given, [(_FLOAT, 2)], **sizes)
+    yield _case("MatMulNBits", arrays, [(_FLOAT, 2)], **sizes)
 
 
 _CASES = [*_attentions(), *_embeddings(), *_gathered(), *_others()]
@@ -138,10 +142,10 @@ def test_rows_of_another_order_have_the_zero_points_of_their_blocks() -> None:
     order = _RNG.integers(0, 2, 32).astype(np.int32)
     x, packed, scales, points = _reals(2, 32), _bytes(3, 2, 8), _reals(3, 2), _bytes(3)
     numbers = np.stack([packed & 15, packed >> 4], -1).reshape(3, 32).astype(np.float32)
-    each = np.stack([points & 15, points >> 4], -1).astype(np.float32)
+    point_pairs = np.stack([points & 15, points >> 4], -1).astype(np.float32)
     inputs = [x, packed, scales.reshape(-1), points, order]
     case = _case("MatMulNBits", inputs, [(_FLOAT, 2)], K=32, N=3, bits=4, block_size=16)
-    expected = x @ ((numbers - each[:, order]) * scales[:, order]).T
+    expected = x @ ((numbers - point_pairs[:, order]) * scales[:, order]).T
     np.testing.assert_allclose(run_armpy(case)[0], expected, rtol=1e-5, atol=1e-5)
 
 
@@ -158,10 +162,10 @@ def test_recurrent_layers_of_bytes_are_near_those_of_onnx_runtime(
     point: Array = np.full(shape, 0 if dtype is np.int8 else 128, dtype)
     weights = [_bytes(2, size, 4 * units, dtype=dtype) for size in (depth, units)]
     bias = _reals(2, 8 * units)
-    given = [_reals(length, batch, depth), *weights, bias, None, None, None, None]
+    arrays = [_reals(length, batch, depth), *weights, bias, None, None, None, None]
     case = _case(
         "DynamicQuantizeLSTM",
-        [*given, scales[0], point, scales[1], point],
+        [*arrays, scales[0], point, scales[1], point],
         [(_FLOAT, 4), (_FLOAT, 3), (_FLOAT, 3)],
         direction="bidirectional",
         hidden_size=units,
@@ -179,18 +183,26 @@ def test_constant_weights_of_bytes_make_a_plain_lstm(per_channel: bool) -> None:
     scales = [_RNG.uniform(0.0003, 0.0004, shape).astype(np.float32) for _ in range(2)]
     points: list[Array] = [np.full(shape, point, np.uint8) for point in (120, 131)]
     weights = [_bytes(1, size, 4 * units) for size in (depth, units)]
-    given = [_reals(4, 2, depth), *weights, *[None] * 5, scales[0], points[0], scales[1], points[1]]
-    constants = [number for number, array in enumerate(given) if number and array is not None]
+    arrays = [
+        _reals(4, 2, depth),
+        *weights,
+        *[None] * 5,
+        scales[0],
+        points[0],
+        scales[1],
+        points[1],
+    ]
+    constants = [number for number, array in enumerate(arrays) if number and array is not None]
     results = [(_FLOAT, 4)]
     cases = [
-        _case("DynamicQuantizeLSTM", given, results, chosen, hidden_size=units)
+        _case("DynamicQuantizeLSTM", arrays, results, chosen, hidden_size=units)
         for chosen in (constants, [])
     ]
     known, computed = (run_armpy(case)[0] for case in cases)
     np.testing.assert_array_equal(known, computed)
     content = cases[0].model.SerializeToString()
     with armpy.load(content, backends=["NumbaAcc", "CpuRef"]) as model:
-        np.testing.assert_allclose(model(given[0]), known, atol=1e-6)
+        np.testing.assert_allclose(model(arrays[0]), known, atol=1e-6)
         assert model.placement is not None
         assert {str(backend) for backend in model.placement.layers_by_backend} == {"NumbaAcc"}
 

@@ -154,10 +154,10 @@ def test_nodes_of_each_version_agree_with_onnx_runtime(
     kind: str, version: int, attributes: Mapping[str, Any], inputs: Sequence[Array | None]
 ) -> None:
     file = model_of(kind, version, attributes, inputs)
-    given = {"i0": inputs[0]}
+    feeds = {"i0": inputs[0]}
     session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
-    right = session.run(None, given)
-    outputs = armpy.load(file, front_end="onnx", runtime=RUNTIME).run(given)
-    for found, expected in zip(outputs.values(), right, strict=True):
-        assert found.dtype == expected.dtype
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    right = session.run(None, feeds)
+    outputs = armpy.load(file, front_end="onnx", runtime=RUNTIME).run(feeds)
+    for actual, expected in zip(outputs.values(), right, strict=True):
+        assert actual.dtype == expected.dtype
+        np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)

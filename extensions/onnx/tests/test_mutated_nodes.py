@@ -41,13 +41,13 @@ def node_tests() -> list[tuple[Model, Arrays]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # NumPy's, while the tests are computed
         cases = [case for case in collect_testcases(None) if case.model is not None]
-    found = []
+    models = []
     for case in cases:
-        graph, given = case.model.graph, case.data_sets[0][0]
-        if all(isinstance(array, np.ndarray) and array.dtype.kind in "biuf" for array in given):
-            named = zip(graph.input, given, strict=False)
-            found.append((case.model, {value.name: array for value, array in named}))
-    return found
+        graph, arrays = case.model.graph, case.data_sets[0][0]
+        if all(isinstance(array, np.ndarray) and array.dtype.kind in "biuf" for array in arrays):
+            named = zip(graph.input, arrays, strict=False)
+            models.append((case.model, {value.name: array for value, array in named}))
+    return models
 
 
 def any_of(random: np.random.Generator, items: Any) -> Any:
@@ -68,12 +68,12 @@ def changed_array(random: np.random.Generator, array: Array) -> Array:
         return np.asarray(array.reshape(-1)[0].reshape(()))
     if how == 4 and array.ndim and len(array):
         return array[random.integers(0, len(array), random.integers(len(array) + 2))]
-    made = array.copy()
+    changed = array.copy()
     if array.size:
         number = any_of(random, REALS if array.dtype.kind == "f" else INTEGERS)
         with np.errstate(all="ignore"):
-            made.flat[random.integers(array.size)] = np.array(number).astype(array.dtype)
-    return made
+            changed.flat[random.integers(array.size)] = np.array(number).astype(array.dtype)
+    return changed
 
 
 def change_attribute(random: np.random.Generator, attribute: Any) -> None:
@@ -98,23 +98,23 @@ def change_attribute(random: np.random.Generator, attribute: Any) -> None:
 
 def mutated(random: np.random.Generator, model: Model, arrays: Arrays) -> tuple[Model, Arrays]:
     """A model with one or two changes; some of its inputs are constants then."""
-    changed, given = onnx.ModelProto(), dict(arrays)
+    changed, arrays_left = onnx.ModelProto(), dict(arrays)
     changed.CopyFrom(model)
     graph = changed.graph
     for _ in range(random.integers(1, 3)):
-        node, what = any_of(random, graph.node), random.integers(5)
-        if what <= 1 and given:
-            name = any_of(random, list(given))
-            given[name] = changed_array(random, given[name])
-        elif what == 2 and node.attribute:
+        node, choice = any_of(random, graph.node), random.integers(5)
+        if choice <= 1 and arrays_left:
+            name = any_of(random, list(arrays_left))
+            arrays_left[name] = changed_array(random, arrays_left[name])
+        elif choice == 2 and node.attribute:
             change_attribute(random, any_of(random, node.attribute))
-        elif what == 3 and node.attribute:
+        elif choice == 3 and node.attribute:
             del node.attribute[random.integers(len(node.attribute))]
-        elif what == 4 and node.input:
-            node.input[random.integers(len(node.input))] = any_of(random, ["", *given])
-    constants = {name: array for name, array in given.items() if random.integers(2)}
+        elif choice == 4 and node.input:
+            node.input[random.integers(len(node.input))] = any_of(random, ["", *arrays_left])
+    constants = {name: array for name, array in arrays_left.items() if random.integers(2)}
     graph.initializer.extend(numpy_helper.from_array(a, name) for name, a in constants.items())
-    inputs = {name: array for name, array in given.items() if name not in constants}
+    inputs = {name: array for name, array in arrays_left.items() if name not in constants}
     del graph.input[:]
     for name, array in inputs.items():
         element_type = helper.np_dtype_to_tensor_dtype(array.dtype)
@@ -128,9 +128,9 @@ def test_mutated_nodes_are_refused_or_run() -> None:
     for _ in range(NUM_MODELS):
         model, inputs = mutated(random, *any_of(random, node_tests()))
         types = {value.name: value.type.tensor_type.elem_type for value in model.graph.input}
-        given = {name: stored(a, data_type_of(types[name], name)) for name, a in inputs.items()}
+        feeds = {name: stored(a, data_type_of(types[name], name)) for name, a in inputs.items()}
         try:
-            armpy.load(model.SerializeToString(), front_end="onnx", runtime=RUNTIME).run(given)
+            armpy.load(model.SerializeToString(), front_end="onnx", runtime=RUNTIME).run(feeds)
         except ArmpyError:
             refused += 1
     assert NUM_MODELS // 10 < refused < NUM_MODELS * 9 // 10

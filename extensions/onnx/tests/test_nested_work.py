@@ -61,8 +61,8 @@ def loops(depth: int, *, trips: str, collects: bool = False) -> bytes:
             nodes.append(node("Identity", [after], [f"s{level}"]))
             outputs.append(value(f"s{level}", FLOAT, [1]))
         body = helper.make_graph(nodes, "body", [*inputs, value(before, FLOAT, [1])], outputs)
-        made = [f"r{level}", *[f"all{level}"] * collects]
-        nodes = [node("Loop", [trips, "true", f"v{level}"], made, body=body)]
+        loop_outputs = [f"r{level}", *[f"all{level}"] * collects]
+        nodes = [node("Loop", [trips, "true", f"v{level}"], loop_outputs, body=body)]
     inputs = [value(f"v{depth}", FLOAT, [1])]
     inputs += [value("m", INT64, [])] * (trips == "m")
     return file_of(nodes, inputs, f"r{depth}")
@@ -74,9 +74,9 @@ def _graphs_walked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     labels: list[str] = []
     inlined = Walker.inlined
 
-    def counted(self: Walker, graph: Any, given: Any, scope: Any, prefix: str) -> Any:
+    def counted(self: Walker, graph: Any, arguments: Any, scope: Any, prefix: str) -> Any:
         labels.append(prefix)
-        return inlined(self, graph, given, scope, prefix)
+        return inlined(self, graph, arguments, scope, prefix)
 
     monkeypatch.setattr(Walker, "inlined", counted)
     return labels
@@ -87,8 +87,8 @@ def _graphs_walked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_as_many_choices_lie_in_each_other_as_a_file_can_hold(depth: int) -> None:
     model = armpy.load(choices(depth, is_tree=False), backends=["CpuRef"])
     for condition in (True, False):
-        made = model.run({"x": np.array([2], np.float32), "k": np.array(condition)})
-        assert next(iter(made.values())) == (3 if condition else 2)
+        outputs = model.run({"x": np.array([2], np.float32), "k": np.array(condition)})
+        assert next(iter(outputs.values())) == (3 if condition else 2)
 
 
 @pytest.mark.slow
@@ -105,8 +105,8 @@ def test_a_loop_is_walked_as_often_however_many_are_around_it(graphs_walked: lis
         graphs_walked.clear()
         model = armpy.load(loops(depth, trips="m"), backends=["CpuRef"])
         counts.append(len(graphs_walked))
-        made = model.run({f"v{depth}": np.array([0], np.float32), "m": np.array(1)})
-        assert next(iter(made.values())) == 1
+        outputs = model.run({f"v{depth}": np.array([0], np.float32), "m": np.array(1)})
+        assert next(iter(outputs.values())) == 1
     assert counts[2] - counts[1] == counts[1] - counts[0]
 
 
@@ -129,8 +129,8 @@ def test_graphs_after_the_first_ones_are_prepared_when_they_run(
 ) -> None:
     monkeypatch.setattr(family, "MOST_AHEAD", 4)
     model = armpy.load(choices(6, is_tree=True), backends=["CpuRef"])
-    made = model.run({"x": np.array([2], np.float32), "k": np.array(True)})
-    assert next(iter(made.values())) == 3
+    outputs = model.run({"x": np.array([2], np.float32), "k": np.array(True)})
+    assert next(iter(outputs.values())) == 3
 
 
 def doubling(depth: int) -> bytes:

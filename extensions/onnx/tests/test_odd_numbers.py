@@ -145,7 +145,7 @@ def model_of(
     opset: int = OPSET,
 ) -> bytes:
     """A model whose outputs have no shapes."""
-    given = [
+    inputs = [
         onnx.helper.make_tensor_value_info(
             name, onnx.helper.np_dtype_to_tensor_dtype(array.dtype), array.shape
         )
@@ -156,7 +156,7 @@ def model_of(
     outputs = [
         onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in results
     ]
-    graph = onnx.helper.make_graph(nodes, "g", given, outputs, constants)
+    graph = onnx.helper.make_graph(nodes, "g", inputs, outputs, constants)
     opsets = [onnx.helper.make_opsetid("", opset)]
     model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=10)
     return bytes(model.SerializeToString())
@@ -185,20 +185,20 @@ def attempt(content: bytes, arrays: dict[str, Array], constant: frozenset[str]) 
 
 def odd_arrays(usual: Array) -> dict[str, Array]:
     """Odd arrays, as they are and of the operand's type."""
-    found = dict(ODD)
+    arrays_found = dict(ODD)
     for name, odd in ODD.items():
         if odd.dtype != usual.dtype and np.isfinite(odd).all():
             with np.errstate(all="ignore"):  # what the type does not hold is odd as well
-                found[f"{name} of its type"] = odd.astype(usual.dtype)
+                arrays_found[f"{name} of its type"] = odd.astype(usual.dtype)
     if usual.dtype == np.float32:
-        found["not a number alone"] = np.full(usual.shape, np.nan, np.float32)
-        found["most alone"] = np.full(usual.shape, 3e38, np.float32)
-        found["infinity alone"] = np.full(usual.shape, np.inf, np.float32)
+        arrays_found["not a number alone"] = np.full(usual.shape, np.nan, np.float32)
+        arrays_found["most alone"] = np.full(usual.shape, 3e38, np.float32)
+        arrays_found["infinity alone"] = np.full(usual.shape, np.inf, np.float32)
     else:
         for number in (0, -1, -9, 2**31, 2**62, -(2**63)):
             if usual.dtype == np.int64:
-                found[f"{number} alone"] = np.full(usual.shape, number, np.int64)
-    return found
+                arrays_found[f"{number} alone"] = np.full(usual.shape, number, np.int64)
+    return arrays_found
 
 
 @pytest.mark.parametrize("name", LINES)

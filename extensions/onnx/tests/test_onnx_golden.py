@@ -21,11 +21,11 @@ def cases(golden: Path) -> Iterator[tuple[list[Array], list[Array]]]:
     with np.load(golden) as data:
         arrays = {key: data[key] for key in data.files if "/" in key}
     for case in sorted({key.split("/")[0] for key in arrays}, key=lambda name: (len(name), name)):
-        found: list[list[Array]] = []
+        array_lists: list[list[Array]] = []
         for kind in ("in", "out"):
             count = sum(key.startswith(f"{case}/{kind}") for key in arrays)
-            found.append([arrays[f"{case}/{kind}{index}"] for index in range(count)])
-        yield found[0], found[1]
+            array_lists.append([arrays[f"{case}/{kind}{index}"] for index in range(count)])
+        yield array_lists[0], array_lists[1]
 
 
 @pytest.mark.slow

@@ -99,6 +99,6 @@ def test_it_agrees_with_the_reference_evaluator(file: Path, backends: tuple[str,
 
 def test_only_the_image_is_transposed(file: Path) -> None:
     graph = armpy.load(file, backends=["CpuRef"]).graph
-    made = simplified(graph, (NumbaBackend(), ReferenceBackend()), OptimizerOptions())
-    turned = [layer["input"] for layer in made.layers if isinstance(layer.operation, Transpose)]
+    simple = simplified(graph, (NumbaBackend(), ReferenceBackend()), OptimizerOptions())
+    turned = [layer["input"] for layer in simple.layers if isinstance(layer.operation, Transpose)]
     assert turned == list(graph.inputs)

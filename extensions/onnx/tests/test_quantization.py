@@ -166,14 +166,14 @@ def test_quantised_products_are_within_a_step_of_onnx_runtime(
     names = ["a", "a_scale", "a_point", "b", "b_scale", "b_point", "y_scale", "y_point"]
     node = helper.make_node("QLinearMatMul", names, ["y"])
     kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtypes[0]))
-    given = {"a": a}
+    feeds = {"a": a}
     if dtypes == (np.int8, np.uint8):  # which ONNX Runtime does not take
         left = (a - 3.0) * 0.02
         steps = np.rint(left @ (b * constants["b_scale"].astype(float)) / 0.7) + 9
         expected = np.clip(steps, -128, 127).astype(np.int8)
     else:
-        expected = peer(node, given, kind, constants)
-    got = run(node, given, kind, constants)
+        expected = peer(node, feeds, kind, constants)
+    got = run(node, feeds, kind, constants)
     assert got.dtype == expected.dtype
     assert abs(got.astype(int) - expected).max() <= 1
 
@@ -205,10 +205,10 @@ def test_constant_scales_without_a_usual_quotient_give_onnxs_answer(
     }
     names = ["a", "a_scale", "point", "b", "b_scale", "point", "y_scale", "y_point"]
     node = helper.make_node("QLinearMatMul", names, ["y"])
-    given = {"a": np.array([[2, 3]], np.int8)}
-    file = model_of([node], given, {"y": TensorProto.INT8}, constants)
+    feeds = {"a": np.array([[2, 3]], np.int8)}
+    file = model_of([node], feeds, {"y": TensorProto.INT8}, constants)
     backends = [backend] if backend == "CpuRef" else [backend, "CpuRef"]
-    np.testing.assert_array_equal(armpy.load(file, backends=backends)(given["a"]), [expected])
+    np.testing.assert_array_equal(armpy.load(file, backends=backends)(feeds["a"]), [expected])
 
 
 @pytest.mark.parametrize("backend", ["CpuRef", "NumbaAcc"])
@@ -236,9 +236,9 @@ def test_dynamic_quantisation_and_its_products_are_those_of_onnx_runtime(backend
         model = armpy.load(file, front_end="onnx", backends=[backend, "CpuRef"])
         runtime = pytest.importorskip("onnxruntime")
         session = runtime.InferenceSession(file, providers=["CPUExecutionProvider"])
-        made = model.run({"x": values})
+        results = model.run({"x": values})
         for name, theirs in zip(outputs, session.run(None, {"x": values}), strict=True):
-            np.testing.assert_array_equal(made[name], theirs)
+            np.testing.assert_array_equal(results[name], theirs)
 
 
 def test_halves_go_to_even_on_every_backend() -> None:

@@ -29,36 +29,36 @@ def _whole(number: int) -> Array:
 @pytest.mark.parametrize("window", ["none", "constant", "given"])
 def test_short_frames_are_those_of_onnx_runtime(backend: str, onesided: int, window: str) -> None:
     shape = np.hanning(16).astype(np.float32)
-    given = [_signal(2, 100, 1), _whole(5), None if window == "none" else shape, _whole(16)]
+    arrays = [_signal(2, 100, 1), _whole(5), None if window == "none" else shape, _whole(16)]
     constants = (1, 3) if window == "given" else (1, 2, 3)
-    case = NodeCase("STFT", given, {"onesided": onesided}, 17, constants)
+    case = NodeCase("STFT", arrays, {"onesided": onesided}, 17, constants)
     assert_agree(case, (backend, "CpuRef"))
 
 
 def test_frames_of_complex_signals_are_transformed() -> None:
-    given = _signal(1, 40, 2)
-    inputs = [given, _whole(8), None, _whole(16)]
-    (found,) = run_armpy(NodeCase("STFT", inputs, {"onesided": 0}, 17, (1, 3)))
-    numbers = given[0, :, 0] + 1j * given[0, :, 1]
+    signal = _signal(1, 40, 2)
+    inputs = [signal, _whole(8), None, _whole(16)]
+    (spectrum,) = run_armpy(NodeCase("STFT", inputs, {"onesided": 0}, 17, (1, 3)))
+    numbers = signal[0, :, 0] + 1j * signal[0, :, 1]
     wanted = np.fft.fft(np.stack([numbers[at : at + 16] for at in (0, 8, 16, 24)]))
-    np.testing.assert_allclose(found[0, ..., 0] + 1j * found[0, ..., 1], wanted, atol=1e-5)
+    np.testing.assert_allclose(spectrum[0, ..., 0] + 1j * spectrum[0, ..., 1], wanted, atol=1e-5)
 
 
 def test_long_frames_are_transformed_without_a_matrix() -> None:
-    given = _signal(1, 9000, 1)
-    inputs = [given, _whole(500), None, _whole(8000)]
-    (found,) = run_armpy(NodeCase("STFT", inputs, {}, 17, (1, 3)))
-    wanted = np.fft.rfft(np.stack([given[0, at : at + 8000, 0] for at in (0, 500, 1000)]))
-    np.testing.assert_allclose(found[0, ..., 0] + 1j * found[0, ..., 1], wanted, atol=1e-3)
+    signal = _signal(1, 9000, 1)
+    inputs = [signal, _whole(500), None, _whole(8000)]
+    (spectrum,) = run_armpy(NodeCase("STFT", inputs, {}, 17, (1, 3)))
+    wanted = np.fft.rfft(np.stack([signal[0, at : at + 8000, 0] for at in (0, 500, 1000)]))
+    np.testing.assert_allclose(spectrum[0, ..., 0] + 1j * spectrum[0, ..., 1], wanted, atol=1e-3)
 
 
 @pytest.mark.parametrize(
     "numbers", [(8, 16, 8192, 0.0, 4096.0), (40, 512, 16000, 20.0, 7600.0), (3, 7, 100, 1.0, 40.0)]
 )
 def test_weights_of_mels_are_those_of_onnx_runtime(numbers: tuple[Any, ...]) -> None:
-    given = [_whole(number) for number in numbers[:3]]
+    sizes = [_whole(number) for number in numbers[:3]]
     edges = [np.array(edge, np.float32) for edge in numbers[3:]]
-    assert_agree(NodeCase("MelWeightMatrix", [*given, *edges], {}, 17, (1, 2, 3, 4)))
+    assert_agree(NodeCase("MelWeightMatrix", [*sizes, *edges], {}, 17, (1, 2, 3, 4)))
 
 
 @pytest.mark.parametrize(

@@ -94,8 +94,8 @@ TABLES: dict[str, tuple[npt.NDArray[Any], int, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("name", TABLES)
 def test_label_encoders_with_strings(name: str) -> None:
-    given, kind, attributes = TABLES[name]
-    check(f"{ML}/LabelEncoder", [given], [kind], **attributes)
+    keys, kind, attributes = TABLES[name]
+    check(f"{ML}/LabelEncoder", [keys], [kind], **attributes)
 
 
 @pytest.mark.parametrize(("given", "kind"), [(WORDS, INT64), (NUMBERS, STRING)])

@@ -62,13 +62,13 @@ def check(
     session = runtime.InferenceSession(content, providers=["CPUExecutionProvider"])
     expected: Arrays = session.run(None, {"x": rows})
     with armpy.load(content, backends=[*backends]) as model:
-        found = list(model.run({"x": rows}).values())
-    for one, other in zip(found, expected, strict=True):
-        assert (one.dtype, one.shape) == (other.dtype, other.shape)
+        actual = list(model.run({"x": rows}).values())
+    for array, other in zip(actual, expected, strict=True):
+        assert (array.dtype, array.shape) == (other.dtype, other.shape)
         if other.dtype.kind == "f":
-            np.testing.assert_allclose(one, other, 1e-4, 1e-5)
+            np.testing.assert_allclose(array, other, 1e-4, 1e-5)
         else:
-            np.testing.assert_array_equal(one, other)
+            np.testing.assert_array_equal(array, other)
     return expected
 
 

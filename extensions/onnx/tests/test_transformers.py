@@ -104,9 +104,9 @@ def _grouped() -> Iterator[NodeCase]:
         pasts = [_reals(_BATCH, groups, past, _SIZE) for _ in range(2)]
         total = np.array([length + past], np.int32)
         last = np.full(_BATCH, length + past - 1, np.int32)
-        given = [query, *own, *pasts, last, total]
+        arrays = [query, *own, *pasts, last, total]
         batch_of_one = [array[:1] for array in (query, *own, *pasts, last)]
-        wide = [*batch_of_one, total] if length == 3 else given
+        wide = [*batch_of_one, total] if length == 3 else arrays
         yield _case("GroupQueryAttention", wide, 3, **names)
         yield _case("GroupQueryAttention", wide, 3, softcap=1.5, scale=0.5, **names)
         yield _case("GroupQueryAttention", wide, 3, local_window_size=2, **names)
@@ -128,8 +128,8 @@ def _rotations() -> Iterator[NodeCase]:
     for interleaved in (0, 1):
         for positions in (first, places):
             yield _case("RotaryEmbedding", [x, positions, *tables], interleaved=interleaved)
-            given = [by_heads, positions, *tables]
-            yield _case("RotaryEmbedding", given, interleaved=interleaved)
+            arrays = [by_heads, positions, *tables]
+            yield _case("RotaryEmbedding", arrays, interleaved=interleaved)
     halves = [table[:, : _SIZE // 4] for table in tables]
     part = {"rotary_embedding_dim": _SIZE // 2, "num_heads": _HEADS}
     yield _case("RotaryEmbedding", [x, places, *map(np.ascontiguousarray, halves)], **part)
@@ -156,9 +156,9 @@ def test_embeddings_agree_with_onnx_runtime() -> None:
     mask = (np.arange(6) < np.array([[6], [4]])).astype(np.int32)
     results = [(TensorProto.FLOAT, 3), (TensorProto.INT32, 1), (TensorProto.FLOAT, 3)]
     inputs = (ids, segments, *tables)
-    for given in (inputs, (*inputs, mask)):
+    for arrays in (inputs, (*inputs, mask)):
         kind = "com.microsoft.EmbedLayerNormalization"
-        assert_agree(NodeCase(kind, given, {}, outputs=3, results=results))
+        assert_agree(NodeCase(kind, arrays, {}, outputs=3, results=results))
 
 
 @pytest.mark.parametrize(

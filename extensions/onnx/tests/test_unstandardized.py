@@ -71,9 +71,9 @@ def test_they_give_what_onnx_runtime_gives(
 ) -> None:
     onnxruntime = pytest.importorskip("onnxruntime")
     data = file_of(kind, version, constants, attributes, inside=inside)
-    given = {"x": X, "k": np.array(True)} if inside else {"x": X}
-    (expected,) = onnxruntime.InferenceSession(data).run(None, given)
-    actual = armpy.load(data, backends=["CpuRef"]).run(given)["y"]
+    feeds = {"x": X, "k": np.array(True)} if inside else {"x": X}
+    (expected,) = onnxruntime.InferenceSession(data).run(None, feeds)
+    actual = armpy.load(data, backends=["CpuRef"]).run(feeds)["y"]
     assert actual.shape == expected.shape
     np.testing.assert_allclose(actual, expected, rtol=2e-5, atol=2e-6)
 
@@ -90,7 +90,7 @@ def test_all_that_onnx_runtime_has_are_known() -> None:
     schemas = onnx.defs.get_all_schemas_with_history()
     standard = {(schema.name, schema.since_version) for schema in schemas if schema.domain == ""}
     kernels = {kernel.op_name for kernel in state.get_all_opkernel_def() if kernel.domain == ""}
-    found = {
+    with_schema = {
         schema.name
         for schema in state.get_all_operator_schema()
         if schema.domain == ""
@@ -98,7 +98,7 @@ def test_all_that_onnx_runtime_has_are_known() -> None:
         and (schema.name, schema.since_version) not in standard
         and schema.name in kernels
     }
-    assert found - {"MemcpyFromHost", "MemcpyToHost"} == set(WITHOUT_SCHEMA)
+    assert with_schema - {"MemcpyFromHost", "MemcpyToHost"} == set(WITHOUT_SCHEMA)
 
 
 def test_nothing_is_printed_of_operators_of_the_first_years(

@@ -136,18 +136,18 @@ def array_of_numbers(name: str, datatype: str, shape: Sequence[int], data: objec
         raise InvalidArgumentError(
             "BF16 cannot be sent as numbers", where=where, fix="Send its bytes (binary or raw data)"
         )
-    given = _plain_array(where, datatype, data)
+    array = _plain_array(where, datatype, data)
     # Empty lists leave the dimensions inside of them open.
-    is_other = given.size and given.ndim > 1 and given.shape != dims
-    if given.size != math.prod(dims) or is_other:
+    is_other = array.size and array.ndim > 1 and array.shape != dims
+    if array.size != math.prod(dims) or is_other:
         raise InvalidArgumentError(
             "the data are not of the shape",
             where=where,
             expected=format_shape(dims),
-            actual=format_shape(given.shape),
+            actual=format_shape(array.shape),
             fix="Nest them as the shape is, or send one flat list",
         )
-    exact = given if datatype == "BYTES" else _exactly(where, datatype, dtype, given)
+    exact = array if datatype == "BYTES" else _exactly(where, datatype, dtype, array)
     return exact.reshape(dims)
 
 
@@ -167,7 +167,11 @@ def array_of_contents(
     """
     field = _FIELDS.get(datatype)
     if field is not None:
-        filled = [one for one in _ALL_FIELDS if one != field and getattr(contents, one, None)]
+        filled = [
+            field_name
+            for field_name in _ALL_FIELDS
+            if field_name != field and getattr(contents, field_name, None)
+        ]
         if filled:
             raise InvalidArgumentError(
                 "elements are in the field of another datatype",
@@ -281,14 +285,14 @@ def _plain_array(where: str, datatype: str, data: object) -> Array:
     for kind in _kinds_in(where, data, 0) - allowed:
         raise _no_numbers(where, datatype, _KINDS.get(kind, kind.__name__))
     try:
-        given: Array = np.asarray(data)
+        array: Array = np.asarray(data)
     except (ValueError, OverflowError) as error:  # lists of different lengths
         raise _no_numbers(where, datatype, str(error)) from error
-    if given.dtype.kind == "O" or (given.dtype.kind == "f" and datatype in ("INT64", "UINT64")):
+    if array.dtype.kind == "O" or (array.dtype.kind == "f" and datatype in ("INT64", "UINT64")):
         # Integers of more than 64 bits, or some beyond int64 beside negative ones: NumPy makes
         # objects or floats of these, which would round.
-        given = np.asarray(data, dtype=object)
-    return given
+        array = np.asarray(data, dtype=object)
+    return array
 
 
 def _plain_strings(where: str, data: object) -> Array:
@@ -316,35 +320,35 @@ def _kinds_in(where: str, data: object, depth: int) -> set[type]:
             expected=f"at most {MAX_RANK} lists in each other",
             actual=type(data).__name__,
         )
-    found = set(map(type, data))
-    if nested := found & {list, tuple}:
-        found -= nested
+    kinds = set(map(type, data))
+    if nested := kinds & {list, tuple}:
+        kinds -= nested
         for inner in data:
             if type(inner) in nested:
-                found |= _kinds_in(where, inner, depth + 1)
-    return found
+                kinds |= _kinds_in(where, inner, depth + 1)
+    return kinds
 
 
-def _exactly(where: str, datatype: str, dtype: np.dtype[Any], given: Array) -> Array:
+def _exactly(where: str, datatype: str, dtype: np.dtype[Any], numbers: Array) -> Array:
     """Numbers of the right kind as a datatype's, if it can hold them."""
-    if given.size and dtype.kind in "iu":
-        low, high = given.min(), given.max()
+    if numbers.size and dtype.kind in "iu":
+        low, high = numbers.min(), numbers.max()
         bounds = np.iinfo(dtype)
         if low < bounds.min or high > bounds.max:
             raise _no_numbers(where, datatype, f"numbers from {low} to {high}")
-    if given.dtype.kind == "O" and dtype.kind == "f":
-        given = _as_floats(where, datatype, given)
+    if numbers.dtype.kind == "O" and dtype.kind == "f":
+        numbers = _as_floats(where, datatype, numbers)
     with np.errstate(over="ignore"):
-        made = given.astype(dtype)
-    if dtype.kind == "f" and (np.isinf(made) & np.isfinite(given)).any():
-        raise _no_numbers(where, datatype, f"{np.abs(given).max()}, which is too large for it")
-    return made
+        converted = numbers.astype(dtype)
+    if dtype.kind == "f" and (np.isinf(converted) & np.isfinite(numbers)).any():
+        raise _no_numbers(where, datatype, f"{np.abs(numbers).max()}, which is too large for it")
+    return converted
 
 
-def _as_floats(where: str, datatype: str, given: Array) -> Array:
+def _as_floats(where: str, datatype: str, numbers: Array) -> Array:
     """Whole numbers of more than 64 bits as floats."""
     try:
-        return given.astype(np.float64)
+        return numbers.astype(np.float64)
     except OverflowError as error:
         raise _no_numbers(where, datatype, "a number that is too large for it") from error
 

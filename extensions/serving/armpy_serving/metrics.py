@@ -166,13 +166,13 @@ class KernelCounter:
 
 def all_metrics(kernels: KernelCounter | None = None) -> list[Metric]:
     """Metrics of the process, and of every model that it serves."""
-    models = [metric for one in tuple(_ALL) for metric in one.metrics()]
+    models = [metric for served in tuple(_ALL) for metric in served.metrics()]
     return [*models, *process_metrics(kernels)]
 
 
 def process_metrics(kernels: KernelCounter | None = None) -> list[Metric]:
     """Metrics of the process: its memory, and kernels that it has compiled."""
-    made = [Metric("armpy_memory_bytes", "Resident memory", "gauge", resident_bytes()[0])]
+    metrics = [Metric("armpy_memory_bytes", "Resident memory", "gauge", resident_bytes()[0])]
     if kernels is not None:
-        made.append(Metric("armpy_kernels_compiled", "Kernels", "counter", kernels.count))
-    return made
+        metrics.append(Metric("armpy_kernels_compiled", "Kernels", "counter", kernels.count))
+    return metrics

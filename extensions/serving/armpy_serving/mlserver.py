@@ -40,25 +40,27 @@ class ArmpyRuntime(mlserver.MLModel):
         options = (parameters and parameters.extra) or {}
         model = await asyncio.to_thread(armpy.load, await get_model_uri(self.settings), **options)
         self.served = ServedModel(model, self.name, self.version or "")
-        self.inputs = [MetadataTensor(**tensor_metadata(one).document()) for one in model.inputs]
-        self.outputs = [MetadataTensor(**tensor_metadata(one).document()) for one in model.outputs]
+        self.inputs = [MetadataTensor(**tensor_metadata(spec).document()) for spec in model.inputs]
+        self.outputs = [
+            MetadataTensor(**tensor_metadata(spec).document()) for spec in model.outputs
+        ]
         return True
 
     async def predict(self, payload: InferenceRequest) -> InferenceResponse:
         """Answer a request."""
-        given = payload.parameters.model_dump() if payload.parameters else {}
+        parameters = payload.parameters.model_dump() if payload.parameters else {}
         try:
             outputs = await self.served.run_async(
                 {tensor.name: _array_of(tensor) for tensor in payload.inputs},
                 {tensor.name: tensor.datatype for tensor in payload.inputs},
                 [output.name for output in payload.outputs or ()],
-                requests.InferenceRequest({}, {}, parameters=given).deadline_s,
+                requests.InferenceRequest({}, {}, parameters=parameters).deadline_s,
             )
-            made = [self._output(name, array) for name, array in outputs.items()]
+            outputs_sent = [self._output(name, array) for name, array in outputs.items()]
         except ArmpyError as error:
             raise MLServerError(str(error), status_of(error).http) from error
         return InferenceResponse(
-            id=payload.id, model_name=self.name, model_version=self.version, outputs=made
+            id=payload.id, model_name=self.name, model_version=self.version, outputs=outputs_sent
         )
 
     async def unload(self) -> bool:

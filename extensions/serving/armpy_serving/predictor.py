@@ -105,10 +105,10 @@ class Predictor:
             As `armpy.load`, when the model is made.
         """
         rows = self.prepare()
-        taken, others, num_rows = read_columns(batch, rows.inputs, self._columns)
+        used, others, num_rows = read_columns(batch, rows.inputs, self._columns)
         if self._keep_inputs:
-            others = {**{self._columns.get(n, n): a for n, a in taken.items()}, **others}
-        return {**others, **self._named(rows.run(taken, self._columns, num_rows), others)}
+            others = {**{self._columns.get(n, n): a for n, a in used.items()}, **others}
+        return {**others, **self._named(rows.run(used, self._columns, num_rows), others)}
 
     def prepare(self) -> RowModel:
         """Make the model in this process, unless it is there: errors come before the first batch.
@@ -124,10 +124,10 @@ class Predictor:
             self._check_names("output", rows.outputs, self._output_columns.values())
         return rows
 
-    def _check_names(self, kind: str, specs: TensorSpecs, given: Any) -> None:  # Any: iterable
+    def _check_names(self, kind: str, specs: TensorSpecs, columns: Any) -> None:  # Any: iterable
         """Check that the model has the tensors that columns are for."""
         known = [spec.name for spec in specs]
-        unknown = [name for name in given if name not in known]
+        unknown = [name for name in columns if name not in known]
         if unknown:
             raise InvalidArgumentError(
                 f"there is no {kind} {', '.join(map(repr, unknown))}",
@@ -165,10 +165,12 @@ class Predictor:
 
 def _turned(columns: Mapping[str, str] | None) -> dict[str, str]:
     """The column of each tensor, of the tensor of each column."""
-    given = columns or {}
-    turned = {tensor: column for column, tensor in given.items()}
-    if len(turned) < len(given):
+    columns_by_name = columns or {}
+    turned = {tensor: column for column, tensor in columns_by_name.items()}
+    if len(turned) < len(columns_by_name):
         raise InvalidArgumentError(
-            "two columns are for one input", where="Predictor: input_columns", actual=str(given)
+            "two columns are for one input",
+            where="Predictor: input_columns",
+            actual=str(columns_by_name),
         )
     return turned

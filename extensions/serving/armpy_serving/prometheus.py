@@ -45,8 +45,8 @@ def _family(metric: Metric) -> Family:
         "gauge": GaugeMetricFamily,
         "histogram": HistogramMetricFamily,
     }[metric.kind]
-    made: Family = kind(metric.name, metric.description, labels=[*metric.labels])
-    return made
+    family: Family = kind(metric.name, metric.description, labels=[*metric.labels])
+    return family
 
 
 def _add(family: Family, metric: Metric) -> None:

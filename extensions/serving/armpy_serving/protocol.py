@@ -60,12 +60,12 @@ class ProtocolTensor:
 
     def document(self) -> dict[str, object]:
         """The same as JSON has it."""
-        made: dict[str, object] = {
+        document: dict[str, object] = {
             "name": self.name,
             "datatype": self.datatype,
             "shape": list(self.shape),
         }
-        return made | ({"parameters": dict(self.parameters)} if self.parameters else {})
+        return document | ({"parameters": dict(self.parameters)} if self.parameters else {})
 
 
 def tensor_metadata(spec: TensorSpec) -> ProtocolTensor:
@@ -128,16 +128,16 @@ def dtype_of(datatype: str, where: str = "datatype") -> npt.DTypeLike:
 
 def _parameters(spec: TensorSpec) -> dict[str, Parameter]:
     """Return the facts about a tensor beyond the protocol's words."""
-    made: dict[str, Parameter] = {}
+    parameters: dict[str, Parameter] = {}
     data_type, quantization = spec.data_type, spec.quantization
     if data_type.is_quantized or data_type.is_narrow or data_type.is_bit_pattern:
-        made["data_type"] = data_type.name
+        parameters["data_type"] = data_type.name
     if spec.shape is None:
-        made["unknown_rank"] = True
+        parameters["unknown_rank"] = True
     if quantization is None:
-        return made
+        return parameters
     if quantization.axis is None:
-        return made | {"scale": quantization.scale, "zero_point": quantization.zero_point}
+        return parameters | {"scale": quantization.scale, "zero_point": quantization.zero_point}
     scales = ",".join(map(repr, map(float, quantization.scales)))
     zero_points = ",".join(map(str, quantization.zero_points))
-    return made | {"scales": scales, "zero_points": zero_points, "axis": quantization.axis}
+    return parameters | {"scales": scales, "zero_points": zero_points, "axis": quantization.axis}

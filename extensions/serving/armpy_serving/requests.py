@@ -99,13 +99,13 @@ def request_of(document: object, binary: memoryview = _NOTHING) -> InferenceRequ
     inputs: dict[str, Array] = {}
     datatypes: dict[str, str] = {}
     for entry in _entries(document, "inputs"):
-        name, datatype, shape = (_field(entry, *one) for one in _TENSOR)
+        name, datatype, shape = (_field(entry, *tensor_field) for tensor_field in _TENSOR)
         if name in inputs:
             raise _wrong("an input comes twice", "each once", repr(name))
         where = f"input '{name}'"
-        given = _parameters(entry, where)
-        size = given.get("binary_data_size")
-        _flag(given, "binary_data", where)
+        tensor_parameters = _parameters(entry, where)
+        size = tensor_parameters.get("binary_data_size")
+        _flag(tensor_parameters, "binary_data", where)
         if size is None:
             array = array_of_numbers(name, datatype, shape, _field(entry, "data", list))
             # Python reads 1e400 as infinity.
@@ -228,22 +228,24 @@ def _entries(document: Mapping[str, Any], key: str) -> Sequence[Mapping[str, Any
 
 def _field(document: Mapping[str, Any], key: str, kind: type) -> Any:  # Any: JSON
     """Return the value of a key."""
-    found = document.get(key)
-    if not isinstance(found, kind):
+    value = document.get(key)
+    if not isinstance(value, kind):
         expected = "a string" if kind is str else "a list"
-        actual = "nothing" if key not in document else type(found).__name__
+        actual = "nothing" if key not in document else type(value).__name__
         raise _wrong(f"'{key}' is missing or of another kind", expected, actual)
-    return found
+    return value
 
 
 def _parameters(document: Mapping[str, Any], where: str) -> Mapping[str, Any]:  # Any: JSON
     """Parameters of a request or tensor."""
-    found = document.get("parameters", {})
-    if isinstance(found, Mapping) and all(
-        isinstance(one, (str, bool, int, float)) for one in found.values()
+    parameters = document.get("parameters", {})
+    if isinstance(parameters, Mapping) and all(
+        isinstance(value, (str, bool, int, float)) for value in parameters.values()
     ):
-        return found
-    raise _wrong(f"the parameters of {where} cannot be used", "strings, numbers, booleans", found)
+        return parameters
+    raise _wrong(
+        f"the parameters of {where} cannot be used", "strings, numbers, booleans", parameters
+    )
 
 
 def _asks_binary(entry: Mapping[str, Any], name: str) -> bool:  # Any: JSON
@@ -256,10 +258,10 @@ def _asks_binary(entry: Mapping[str, Any], name: str) -> bool:  # Any: JSON
 
 def _flag(parameters: Mapping[str, Any], key: str, where: str) -> bool:  # Any: JSON
     """A parameter that is true or false, which it is if it is not there."""
-    found = parameters.get(key, False)
-    if isinstance(found, bool):
-        return found
-    raise _wrong(f"the parameter {key} of {where} cannot be used", "true or false", repr(found))
+    flag = parameters.get(key, False)
+    if isinstance(flag, bool):
+        return flag
+    raise _wrong(f"the parameter {key} of {where} cannot be used", "true or false", repr(flag))
 
 
 def _no_constant(text: str) -> float:

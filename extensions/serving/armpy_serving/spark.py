@@ -106,8 +106,8 @@ class _PredictFactory:
 
     def _predict(self, *arrays: Array) -> Array | dict[str, Array]:
         """Answer a batch."""
-        made = self._predictor(dict(zip(self._inputs, arrays, strict=True)))
-        flat = {name: _flat(made[name]) for name in self._outputs}
+        answers = self._predictor(dict(zip(self._inputs, arrays, strict=True)))
+        flat = {name: _flat(answers[name]) for name in self._outputs}
         return flat if len(flat) > 1 else flat[self._outputs[0]]
 
 

@@ -40,10 +40,10 @@ def test_arrays_come_back_from_numbers_and_bytes(
     assert raw.tobytes() == array.tobytes()
     if np.isfinite(array).all():
         for form in (numbers_of("x", array), array.tolist() if shape else [array.item()]):
-            made = array_of_numbers("x", datatype, shape, form)
-            assert made.dtype == array.dtype
-            assert made.shape == shape
-            np.testing.assert_array_equal(made, array)
+            array_read = array_of_numbers("x", datatype, shape, form)
+            assert array_read.dtype == array.dtype
+            assert array_read.shape == shape
+            np.testing.assert_array_equal(array_read, array)
 
 
 @pytest.mark.parametrize("data_type", DataType)

@@ -35,9 +35,9 @@ def client() -> Iterator[Any]:
             dashboard_address=None,
             memory_limit=None,
         ) as cluster,
-        Client(cluster) as made,
+        Client(cluster) as dask_client,
     ):
-        yield made
+        yield dask_client
 
 
 def rows(count: int, first: int = 0) -> Any:
@@ -60,19 +60,19 @@ def test_a_process_loads_one_model_for_all_its_tasks(client: Any, tmp_path: Path
     def seen(batch: Any) -> tuple[int, int]:
         return os.getpid(), id(predictor.prepare().model)
 
-    found = client.gather(client.map(seen, range(20), pure=False))
-    assert len({*found}) == len({pid for pid, _ in found})
+    pids = client.gather(client.map(seen, range(20), pure=False))
+    assert len({*pids}) == len({pid for pid, _ in pids})
 
 
 def test_blocks_of_an_array_are_answered(client: Any, tmp_path: Path) -> None:
     import dask.array
 
     predictor = Predictor(write_row_model(tmp_path / "model.tflite", None))
-    given = dask.array.from_array(rows(100), chunks=(30, WIDTH))
-    made = given.map_blocks(
+    blocks = dask.array.from_array(rows(100), chunks=(30, WIDTH))
+    answered = blocks.map_blocks(
         lambda block: predictor({"x": block})["scores"], dtype=np.float32, chunks=(30, CLASSES)
     )
-    np.testing.assert_array_equal(made.compute(), scores(rows(100)))
+    np.testing.assert_array_equal(answered.compute(), scores(rows(100)))
 
 
 @pytest.mark.slow

@@ -26,16 +26,16 @@ def runtime(tmp_path: Path) -> Any:  # Any: MLServer's
         model.save(tmp_path / "m.armpy")
     parameters = mlserver.settings.ModelParameters(uri=str(tmp_path / "m.armpy"), version="3")
     settings = mlserver.ModelSettings(name="m", implementation=ArmpyRuntime, parameters=parameters)
-    made = ArmpyRuntime(settings)
-    assert asyncio.run(made.load())
-    yield made
-    assert asyncio.run(made.unload())
+    loaded = ArmpyRuntime(settings)
+    assert asyncio.run(loaded.load())
+    yield loaded
+    assert asyncio.run(loaded.unload())
 
 
 def ask(runtime: Any, data: object, timeout: object = 0, **changes: Any) -> Any:
     """Answer a request."""  # Any: MLServer's
-    given = {"name": "n", "shape": [1, 2], "datatype": "INT32", "data": data} | changes
-    document = {"id": "7", "inputs": [given], "parameters": {"timeout": timeout}}
+    tensor = {"name": "n", "shape": [1, 2], "datatype": "INT32", "data": data} | changes
+    document = {"id": "7", "inputs": [tensor], "parameters": {"timeout": timeout}}
     request = mlserver.types.InferenceRequest.model_validate(document)
     return asyncio.run(runtime.predict(request))
 

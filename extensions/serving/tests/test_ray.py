@@ -58,8 +58,8 @@ def in_order(parts: list[dict[str, Any]]) -> tuple[npt.NDArray[Any], npt.NDArray
 
 def of_digits(**arguments: Any) -> dict[str, Any]:
     """Arguments of `map_batches`: half a processor each, as reading takes one as well."""
-    given = {"num_cpus": 0.5, "signature": "serving_default", **arguments}
-    return armpy_serving.ray.predictor(DIGITS, **given)
+    options = {"num_cpus": 0.5, "signature": "serving_default", **arguments}
+    return armpy_serving.ray.predictor(DIGITS, **options)
 
 
 def test_a_table_is_answered_row_by_row() -> None:
@@ -102,8 +102,8 @@ def test_a_node_without_the_file_gets_it_once(tmp_path: Path) -> None:
     file.unlink()  # as on a node of other disks
     x = (np.arange(100 * WIDTH) % 7).reshape(100, WIDTH).astype(np.float32)
     data = ray.data.from_numpy(x).rename_columns({"data": "x"}).map_batches(**arguments)
-    found = np.concatenate([part["scores"] for part in data.iter_batches()])
-    np.testing.assert_array_equal(found, x @ weights().T)
+    answers = np.concatenate([part["scores"] for part in data.iter_batches()])
+    np.testing.assert_array_equal(answers, x @ weights().T)
 
 
 def test_code_of_a_sent_model_is_judged_where_it_is_sent_from(tmp_path: Path) -> None:
@@ -111,8 +111,8 @@ def test_code_of_a_sent_model_is_judged_where_it_is_sent_from(tmp_path: Path) ->
     armpy.load(file).save(place)
 
     def code(model: object, **arguments: Any) -> object:
-        made = armpy_serving.ray.predictor(model, **arguments)
-        return made["fn_constructor_args"][1].get("code")
+        stage = armpy_serving.ray.predictor(model, **arguments)
+        return stage["fn_constructor_args"][1].get("code")
 
     assert (code(place), code(file), code(file.read_bytes())) == (None, None, None)
     assert code(place.read_bytes()) == "signed"

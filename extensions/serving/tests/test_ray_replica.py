@@ -33,15 +33,15 @@ Make = Callable[..., ServedReplica]
 @pytest.fixture
 def make() -> Iterator[Make]:
     """Makes replicas, which are closed at the end."""
-    made: list[ServedReplica] = []
+    replicas: list[ServedReplica] = []
 
     def replica(path: Path = DIGITS, **options: Any) -> ServedReplica:
-        made.append(ServedReplica(str(path), "digits", 8, 1.0, {"num_threads": 1, **options}))
-        return made[-1]
+        replicas.append(ServedReplica(str(path), "digits", 8, 1.0, {"num_threads": 1, **options}))
+        return replicas[-1]
 
     yield replica
-    for one in made:
-        one.close()
+    for served in replicas:
+        served.close()
 
 
 def of_digits(make: Make) -> ServedReplica:
@@ -51,8 +51,8 @@ def of_digits(make: Make) -> ServedReplica:
 
 def outcomes(replica: ServedReplica) -> dict[str, float]:
     """Requests by what has become of them."""
-    found = replica.served.metrics.metrics()
-    return {m.labels["code"]: m.value for m in found if m.name == "armpy_requests"}
+    metrics = replica.served.metrics.metrics()
+    return {m.labels["code"]: m.value for m in metrics if m.name == "armpy_requests"}
 
 
 @pytest.mark.sampled(3)

@@ -156,14 +156,14 @@ def test_a_call_by_a_handle_names_its_inputs(served: Any) -> None:
 
 def replicas() -> list[int]:
     """Processes of the deployment's replicas, whose name has this process's number in it."""
-    found = []
+    pids = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             if path.read_bytes().startswith(f"ray::ServeReplica:default:{NAME}".encode()):
-                found.append(int(path.parent.name))
+                pids.append(int(path.parent.name))
         except OSError:
             continue
-    return found
+    return pids
 
 
 class Load:

@@ -232,8 +232,8 @@ def test_each_error_has_its_status() -> None:
         BackendError: (500, "INTERNAL"),
         ParserError: (500, "INTERNAL"),
     }
-    found = {kind: status_of(kind("it failed")) for kind in expected}
-    assert {kind: (s.http, s.grpc) for kind, s in found.items()} == expected
+    statuses = {kind: status_of(kind("it failed")) for kind in expected}
+    assert {kind: (s.http, s.grpc) for kind, s in statuses.items()} == expected
     assert status_of(ZeroDivisionError()).http == 500
 
 

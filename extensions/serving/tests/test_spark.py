@@ -30,7 +30,7 @@ def session() -> Iterator[Any]:
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable  # it takes python3 of the path else
-    made = (
+    spark = (
         SparkSession.builder.master("local[2,4]")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
@@ -39,9 +39,9 @@ def session() -> Iterator[Any]:
         .config("spark.sql.execution.arrow.pyspark.enabled", "true")
         .getOrCreate()
     )
-    made.sparkContext.setLogLevel("OFF")
-    yield made
-    made.stop()
+    spark.sparkContext.setLogLevel("OFF")
+    yield spark
+    spark.stop()
 
 
 def rows(count: int) -> Any:
@@ -51,8 +51,8 @@ def rows(count: int) -> Any:
 
 def table(session: Any, count: int, partitions: int) -> Any:
     """The same as a table with their numbers, as Spark has numbers: of 64 bits."""
-    found = [(number, row) for number, row in enumerate(rows(count).tolist())]
-    return session.createDataFrame(found, "id long, x array<double>").repartition(partitions)
+    numbered = [(number, row) for number, row in enumerate(rows(count).tolist())]
+    return session.createDataFrame(numbered, "id long, x array<double>").repartition(partitions)
 
 
 def test_a_table_is_answered_row_by_row(session: Any, tmp_path: Path) -> None:
@@ -61,8 +61,8 @@ def test_a_table_is_answered_row_by_row(session: Any, tmp_path: Path) -> None:
     scores = predict_udf(write_row_model(tmp_path / "model.tflite", 1), batch_size=16)
     answered = table(session, 100, 4).withColumn("scores", scores("x")).sort("id").collect()
     assert [row.id for row in answered] == [*range(100)]
-    found = np.array([row.scores for row in answered])
-    np.testing.assert_array_equal(found, rows(100) @ weights().T)
+    answers = np.array([row.scores for row in answered])
+    np.testing.assert_array_equal(answers, rows(100) @ weights().T)
 
 
 def test_quantised_pictures_come_flat_and_real(session: Any) -> None:
@@ -73,11 +73,11 @@ def test_quantised_pictures_come_flat_and_real(session: Any) -> None:
     udf = predict_udf(
         DIGITS, batch_size=8, quantize_inputs=True, dequantize_outputs=True, num_threads=1
     )
-    given = session.createDataFrame([(row.tolist(),) for row in pixels], "pixels array<double>")
-    found = np.array([row[0] for row in given.select(udf("pixels")).collect()])
+    pictures = session.createDataFrame([(row.tolist(),) for row in pixels], "pixels array<double>")
+    answers = np.array([row[0] for row in pictures.select(udf("pixels")).collect()])
     model = armpy.load(DIGITS, quantize_inputs=True, dequantize_outputs=True)
     alone = [model(row.astype(np.float32).reshape(1, 16, 16, 1))[0] for row in pixels]
-    np.testing.assert_array_equal(found.astype(np.float32), np.array(alone))
+    np.testing.assert_array_equal(answers.astype(np.float32), np.array(alone))
 
 
 def test_types_follow_from_the_model(tmp_path: Path) -> None:
@@ -85,8 +85,8 @@ def test_types_follow_from_the_model(tmp_path: Path) -> None:
 
     from armpy_serving.spark import _return_type, predict_udf
 
-    one = predict_udf(write_row_model(tmp_path / "one.tflite", None, classes=1))
-    assert one.returnType == types.FloatType()
+    udf_made = predict_udf(write_row_model(tmp_path / "one.tflite", None, classes=1))
+    assert udf_made.returnType == types.FloatType()
     several = predict_udf(write_row_model(tmp_path / "several.tflite", None, classes=CLASSES))
     assert several.returnType == types.ArrayType(types.FloatType())
     assert predict_udf(DIGITS).returnType == types.ArrayType(types.ByteType())
@@ -139,9 +139,9 @@ def workers() -> list[int]:
             pid = parents[pid]
         return pid == os.getpid()
 
-    found = [pid for pid, name in names.items() if "pyspark.daemon" in name and is_ours(pid)]
+    daemons = [pid for pid, name in names.items() if "pyspark.daemon" in name and is_ours(pid)]
     # The first one forks the others, and does no work.
-    return [pid for pid in found if parents[pid] in found]
+    return [pid for pid in daemons if parents[pid] in daemons]
 
 
 @pytest.mark.slow
@@ -170,5 +170,5 @@ def test_each_row_comes_once_where_workers_are_killed(session: Any, tmp_path: Pa
     thread.join()
     print(f"{count} rows in {took_s:.1f} s, {len(killed)} workers killed")
     assert [row.id for row in answered] == [*range(count)]
-    found = np.array([row.scores for row in answered])
-    np.testing.assert_array_equal(found, rows(count) @ weights().T)
+    answers = np.array([row.scores for row in answered])
+    np.testing.assert_array_equal(answers, rows(count) @ weights().T)

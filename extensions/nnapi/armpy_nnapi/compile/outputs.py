@@ -55,7 +55,7 @@ class OutputShapes:
         actual = result.shape[:num_dimensions]
         # A dimension of 0 was open, and fits any.
         fits = len(known) == len(actual) and all(
-            one in (0, other) for one, other in zip(known, actual, strict=True)
+            size in (0, other) for size, other in zip(known, actual, strict=True)
         )
         if known and not fits:
             raise NnapiError(

@@ -111,13 +111,13 @@ def validate_request(graph: Subgraph, request: Request, *, allow_unspecified: bo
     ----------
     NNAPI ``validateRequest``.
     """
-    for what, indexes, arguments in (
+    for side, indexes, arguments in (
         ("input", graph.inputs, request.inputs),
         ("output", graph.outputs, request.outputs),
     ):
         require_data(
             len(indexes) == len(arguments),
-            f"the number of {what}s is not the model's",
+            f"the number of {side}s is not the model's",
             where="request",
             expected=str(len(indexes)),
             actual=str(len(arguments)),
@@ -125,8 +125,8 @@ def validate_request(graph: Subgraph, request: Request, *, allow_unspecified: bo
         for position, (index, argument) in enumerate(zip(indexes, arguments, strict=True)):
             operand = graph.operands[index]
             # An input comes with its elements, so all its dimensions are there.
-            is_free = what == "output" and allow_unspecified
-            _check_argument(operand, argument, f"request / {what} {position}", is_free)
+            is_free = side == "output" and allow_unspecified
+            _check_argument(operand, argument, f"request / {side} {position}", is_free)
 
 
 def _check_argument(

@@ -217,8 +217,8 @@ class TypeManager:
         self._check_enabled(name)
         if name not in self._types:
             raise missing_extension(name, self._extensions)
-        found = self._types[name].get(code & LARGEST_EXTENSION_ID)
-        if found is None:
+        operand_type = self._types[name].get(code & LARGEST_EXTENSION_ID)
+        if operand_type is None:
             known = ", ".join(f"{t.id} ({t.name})" for t in self._types[name].values())
             raise bad_data(
                 "the extension has no such operand type",
@@ -226,7 +226,9 @@ class TypeManager:
                 expected=known or "none: it has only operations",
                 actual=str(code & LARGEST_EXTENSION_ID),
             )
-        return ExtensionTypeInformation(found.id, found.is_tensor, found.size_bytes)
+        return ExtensionTypeInformation(
+            operand_type.id, operand_type.is_tensor, operand_type.size_bytes
+        )
 
     def check_operation_type(self, code: int, where: str = "") -> None:
         """Check that a code may be that of an operation.
@@ -267,10 +269,10 @@ class TypeManager:
             self.check_allowed(name)
             self._check_enabled(name)
             declared = [self._extensions.get(backend_id, {}).get(name) for backend_id in asked]
-            found = [extension for extension in declared if extension is not None]
-            if not found:
+            extensions = [extension for extension in declared if extension is not None]
+            if not extensions:
                 raise missing_extension(name, asked)
-            return _union(found)
+            return _union(extensions)
 
         return find
 

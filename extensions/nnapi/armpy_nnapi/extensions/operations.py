@@ -48,17 +48,17 @@ def create_operation(
             actual=str(code & LARGEST_EXTENSION_ID),
         )
     where = f"{name} / {operation.name}"
-    given = [_extension_operand(names, operand) for operand in (*inputs, *outputs)]
+    operands = [_extension_operand(names, operand) for operand in (*inputs, *outputs)]
     try:
         # A vendor's code: LayerValidationError is its way to refuse, anything else is its failure.
-        made = operation.create(given[: len(inputs)], given[len(inputs) :])
+        operation_made = operation.create(operands[: len(inputs)], operands[len(inputs) :])
     except LayerValidationError as error:
         error.where = ""  # that of the plugin boundary; the operation says it better
         raise as_bad_data(error, where) from error
     # Each once, in the order of the operands, so that messages are the same every time.
-    used = dict.fromkeys(operand.extension for operand in given if operand.extension)
-    _check_created(made, name, used, len(outputs), where)
-    return made
+    used = dict.fromkeys(operand.extension for operand in operands if operand.extension)
+    _check_created(operation_made, name, used, len(outputs), where)
+    return operation_made
 
 
 def _named(names: Mapping[int, str], code: int) -> str:
@@ -81,35 +81,35 @@ def _extension_operand(names: Mapping[int, str], operand: Operand) -> ExtensionO
 
 
 def _check_created(
-    made: object, name: str, used: Iterable[str], num_outputs: int, where: str
+    operation: object, name: str, used: Iterable[str], num_outputs: int, where: str
 ) -> None:
-    if not isinstance(made, Operation):
+    if not isinstance(operation, Operation):
         raise BackendError(
             "it creates an object that is not an operation",
             where=where,
             expected="an instance of a subclass of Operation",
-            actual=type(made).__name__,
+            actual=type(operation).__name__,
         )
-    if made.extension != name:
+    if operation.extension != name:
         raise BackendError(
             "the operation that it creates does not belong to it",
             where=where,
-            expected=f"{type(made).__name__}.extension = {name!r}",
-            actual=repr(made.extension),
+            expected=f"{type(operation).__name__}.extension = {name!r}",
+            actual=repr(operation.extension),
         )
-    missing = [other for other in used if other not in made.required_extensions]
+    missing = [other for other in used if other not in operation.required_extensions]
     if missing:
         raise BackendError(
             "the operation takes operand types of an extension that it does not require",
             where=where,
             expected=f"{', '.join(missing)} in its required_extensions",
-            actual=", ".join(made.required_extensions),
+            actual=", ".join(operation.required_extensions),
         )
     # The model's mistake and not the backend's, so BAD_DATA: the operation has another number.
-    if made.num_outputs != num_outputs:
+    if operation.num_outputs != num_outputs:
         raise bad_data(
             "the number of outputs is wrong",
             where=where,
-            expected=str(made.num_outputs),
+            expected=str(operation.num_outputs),
             actual=str(num_outputs),
         )

@@ -65,8 +65,8 @@ class NnapiOperation(Composite):
         lowering = LoweringContext(build, self.arguments, inputs, self.definition.default)
         # Only now every shape is known: a model may leave ranks and dimensions open.
         _check_inputs(self.definition, lowering)
-        made = self.definition.lower(lowering)
-        outputs: Sequence[Value] = made if isinstance(made, Sequence) else (made,)
+        lowered = self.definition.lower(lowering)
+        outputs: Sequence[Value] = lowered if isinstance(lowered, Sequence) else (lowered,)
         # A definition that is wrong about its output would otherwise be found by who reads it.
         for operand, value in zip(self.arguments.outputs, outputs, strict=True):
             _check_output(operand, value.info)
@@ -180,8 +180,8 @@ def layer_levels(description: ModelDescription, levels: Levels) -> dict[str, int
     """
     by_name: dict[str, int] = {}
     graphs = (description.main, *description.referenced)
-    for graph, found in zip(graphs, levels, strict=True):
-        for number, (node, level) in enumerate(zip(graph.operations, found, strict=True)):
+    for graph, graph_levels in zip(graphs, levels, strict=True):
+        for number, (node, level) in enumerate(zip(graph.operations, graph_levels, strict=True)):
             if not _is_vendors(node.type):  # who has the extension has its operations
                 name = layer_name(node, number)
                 by_name[name] = max(level, by_name.get(name, 0))
@@ -242,9 +242,9 @@ class _ModelLowerer:
         operation: Operation
         # What an IF or WHILE goes without, its models go without, too.
         if node.type == OperationCode.IF:
-            omitted, given = _parted(inputs[3:])
+            omitted, call_inputs = _parted(inputs[3:])
             operation = If(self._graph(ins[1], omitted), self._graph(ins[2], omitted))
-            inputs = [inputs[0], *given]
+            inputs = [inputs[0], *call_inputs]
         elif node.type == OperationCode.WHILE:
             omitted, inputs = _parted(inputs[2:])
             # Both models are lowered for the same inputs, as they are handed the same values.
@@ -272,11 +272,11 @@ class _ModelLowerer:
         """Add an operation of a vendor extension."""
         names = {0: OEM_EXTENSION, **self._description.extensions}
         # A vendor's code is shown operands only, which therefore have to say what is left out.
-        given = [
+        operands_in = [
             replace(operand, lifetime=Lifetime.NO_VALUE) if value is None else operand
             for operand, value in zip(ins, inputs, strict=True)
         ]
-        operation = create_operation(self._extensions, names, code, given, outs)
+        operation = create_operation(self._extensions, names, code, operands_in, outs)
         infos = [operand.info for operand in outs]
         label = f"{operation.name}_{number}"
         try:

@@ -58,11 +58,11 @@ def _known(description: ModelDescription, graph: Subgraph, extensions: Extension
         if not has_shapes or all(operands[index].is_fully_known for index in node.outputs):
             continue
         try:
-            made = specialize(lowered_alone(description, operands, node, extensions))
+            shaped = specialize(lowered_alone(description, operands, node, extensions))
         except ArmpyError:
             continue  # its errors are reported where it is to be run
         for index, dimensions in zip(
-            node.outputs, made_dimensions(made, operands, node), strict=True
+            node.outputs, made_dimensions(shaped, operands, node), strict=True
         ):
             operands[index] = learned(operands[index], dimensions)
     return replace(graph, operands=tuple(operands))

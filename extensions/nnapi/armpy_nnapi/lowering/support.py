@@ -95,11 +95,11 @@ def supported_operations(
     answers: list[Answer] = [None] * len(description.main.operations)
     for stand_in in _stand_ins(description):
         inquiry = _Inquiry(description, runtimes, extensions, levels, stand_in)
-        found, _ = inquiry.graph(0)
+        graph_answers, _ = inquiry.graph(0)
         answers = [
             # Yes beats no, and an answer beats none: one example that runs is enough.
             new if old is None or new else old
-            for old, new in zip(answers, found, strict=True)
+            for old, new in zip(answers, graph_answers, strict=True)
         ]
         # Every operation is supported for one example already; the others cannot change that.
         if all(answers):
@@ -198,22 +198,26 @@ class _Inquiry:
         """The answer for IF or WHILE: that for everything in their models."""
         models = [operands[i] for i in node.inputs if operands[i].type == OperandCode.MODEL]
         first = 3 if node.type == OperationCode.IF else 2
-        given = tuple(operands[index].dimensions for index in node.inputs[first:])
-        found = [self._reference(model.subgraph or 0, given) for model in models]
-        answers = [answer for inner, _ in found for answer in inner]
+        dimensions = tuple(operands[index].dimensions for index in node.inputs[first:])
+        graph_answers = [self._reference(model.subgraph or 0, dimensions) for model in models]
+        answers = [answer for inner, _ in graph_answers for answer in inner]
         refusals = [answer for answer in answers if answer is not None and not answer]
         if refusals:
             return refusals[0], []
         # The models of an IF, and the body of a WHILE, give what the operation gives.
-        shapes = found[-1][1] if node.type == OperationCode.WHILE or _agree(found) else []
+        shapes = (
+            graph_answers[-1][1]
+            if node.type == OperationCode.WHILE or _agree(graph_answers)
+            else []
+        )
         return (None if None in answers else Support.yes()), shapes
 
-    def _reference(self, index: int, given: tuple[Dimensions, ...]) -> _Found:
+    def _reference(self, index: int, dimensions: tuple[Dimensions, ...]) -> _Found:
         """The answers for a referenced graph."""
         # Given dimensions are part of the key, as they decide what the operations inside are.
-        key = index, given
+        key = index, dimensions
         if key not in self._referenced:
-            self._referenced[key] = self.graph(1 + index, given)
+            self._referenced[key] = self.graph(1 + index, dimensions)
         return self._referenced[key]
 
 
@@ -225,6 +229,6 @@ def _has_reference(runtime: Runtime) -> bool:
 _Found: TypeAlias = tuple[list[Answer], list[Dimensions]]
 
 
-def _agree(found: Sequence[_Found]) -> bool:
+def _agree(graph_answers: Sequence[_Found]) -> bool:
     """Return whether graphs give outputs of the same dimensions."""
-    return all(shapes == found[0][1] for _, shapes in found)
+    return all(shapes == graph_answers[0][1] for _, shapes in graph_answers)

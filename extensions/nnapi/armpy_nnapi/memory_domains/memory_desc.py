@@ -124,8 +124,8 @@ class MemoryDesc(IMemoryDesc[DescribedMemory]):
         if dimensions is None:
             raise unexpected_null("the list of dimensions", where=where)
         self._check_open(where)
-        given = tuple(int(dim) for dim in dimensions)
-        self._dimensions = self._combined(self._operand, given, where)
+        sizes = tuple(int(dim) for dim in dimensions)
+        self._dimensions = self._combined(self._operand, sizes, where)
 
     def _combined(
         self, operand: Operand | None, dimensions: tuple[int, ...], where: str
@@ -181,7 +181,7 @@ class MemoryDesc(IMemoryDesc[DescribedMemory]):
         if not described.size_bytes:
             raise self._refused("the size is not known, and no device makes memory without", where)
         # NNAPI's CPU device makes memory itself; so would each backend that works in the host's.
-        is_chosen = any(one.devices is not None for one in self._compilations)
+        is_chosen = any(compilation.devices is not None for compilation in self._compilations)
         if is_chosen and not works_in_host_memory(roles):
             raise self._refused("no chosen device makes memory for all roles", where)
         return DescribedMemory(described, self._roles)
@@ -192,20 +192,24 @@ class MemoryDesc(IMemoryDesc[DescribedMemory]):
         return op_failed(failed, where=where, actual=str(self._dimensions), fix=fix)
 
     def _tensor_roles(self) -> list[TensorRole]:
-        found = []
+        roles_found = []
         pairs = zip(self._roles.items(), self._compilations, strict=True)
         for (role, frequency), compilation in pairs:
             # Devices receive the roles in the network for all inputs, which always exists.
             network, network_id = compilation.loaded(())
-            found.append(TensorRole(network, network_id, role.position, role.is_output, frequency))
-        return found
+            roles_found.append(
+                TensorRole(network, network_id, role.position, role.is_output, frequency)
+            )
+        return roles_found
 
 
 def _knows_memory(roles: Sequence[TensorRole]) -> bool:
     """Return whether all roles are of one device, whose feature level has such memory."""
     user = single_user(roles)
     backends = roles[0].network.backends
-    return any(one.get_id() == user and one.device.feature_level >= _LEVEL for one in backends)
+    return any(
+        backend.get_id() == user and backend.device.feature_level >= _LEVEL for backend in backends
+    )
 
 
 def _describe(operand: Operand) -> str:

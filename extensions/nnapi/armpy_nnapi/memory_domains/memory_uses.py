@@ -124,15 +124,15 @@ class MemoryUses:
         MemoryExportError
             If it is not known how large an output will be.
         """
-        given: Given = []
+        arguments: Given = []
         for index, array in enumerate(arrays):
             use = self._inputs.get(index)
             if use is not None:
-                given.append(use.memory.to_import(use.dimensions) or use.memory.read())
+                arguments.append(use.memory.to_import(use.dimensions) or use.memory.read())
             elif array is not None:
-                given.append(array)
+                arguments.append(array)
         # The device needs to know how large its memory has to be before it can write there.
-        infos = network.output_infos(tuple([one.shape for one in given]))
+        infos = network.output_infos(tuple([argument.shape for argument in arguments]))
         targets: Targets = [None] * len(infos)
         for index, use in self._outputs.items():
             if not infos[index].is_fully_shaped:
@@ -142,7 +142,7 @@ class MemoryUses:
             dimensions = use.memory.dimensions_of(infos[index].known_shape)
             use.memory.check_output(dimensions, where)
             targets[index] = use.memory.to_import(dimensions) or use.memory.array
-        return given, targets
+        return arguments, targets
 
     def copied(self, arrays: Sequence[Array | None]) -> Given:
         """Inputs of a network with copies of what devices have."""
@@ -163,9 +163,9 @@ class MemoryUses:
         """Arguments as from `in_place` or `copied`, with the outputs by name."""
         if copies:
             return self.copied(arrays), {}
-        given, targets = self.in_place(network, arrays, where)
+        arguments, targets = self.in_place(network, arrays, where)
         pairs = zip(network.graph.output_names, targets, strict=True)
-        return given, {name: target for name, target in pairs if target is not None}
+        return arguments, {name: target for name, target in pairs if target is not None}
 
     def may_copy(self, error: BaseException, where: str) -> bool:
         """Return whether to execute again with copies after devices' memory could not be used.
@@ -224,7 +224,8 @@ class MemoryUses:
             if not is_there and not isinstance(results[index], _WRITTEN):
                 use.memory.write(results[index])
         return [
-            _shape_only(one.shape) if isinstance(one, _WRITTEN) else one for one in results
+            _shape_only(result.shape) if isinstance(result, _WRITTEN) else result
+            for result in results
         ], left
 
     def end(self, dimensions: Sequence[tuple[int, ...]] | None) -> None:

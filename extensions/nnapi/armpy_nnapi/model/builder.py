@@ -269,14 +269,14 @@ class ModelBuilder:
 
         def function(*args: object, **kwargs: object) -> ModelOperand | tuple[ModelOperand, ...]:
             try:
-                given = parameters.bind(*args, **kwargs).arguments
+                arguments = parameters.bind(*args, **kwargs).arguments
             except TypeError as error:
                 # Without the TypeError for a cause: the caller has not called `bind`.
                 raise bad_data(
                     str(error), where=definition.name, expected=str(parameters)
                 ) from None
-            outputs = given.pop(OUTPUTS, None)
-            return self._call(definition, given, outputs)
+            outputs = arguments.pop(OUTPUTS, None)
+            return self._call(definition, arguments, outputs)
 
         function.__name__ = function.__qualname__ = definition.name.lower()
         function.__doc__ = documentation(definition)
@@ -284,10 +284,10 @@ class ModelBuilder:
         return function
 
     def _call(
-        self, definition: OperationDefinition, given: Mapping[str, object], outputs: object
+        self, definition: OperationDefinition, arguments: Mapping[str, object], outputs: object
     ) -> ModelOperand | tuple[ModelOperand, ...]:
         # None says the same as leaving it out, and lets shorter forms match.
-        given = {name: value for name, value in given.items() if value is not None}
+        arguments = {name: value for name, value in arguments.items() if value is not None}
         asked: Sequence[OperandType | None] | None = None
         num_outputs = None
         if isinstance(outputs, int):
@@ -297,11 +297,11 @@ class ModelBuilder:
         elif outputs is not None:
             asked = list(outputs)  # type: ignore[call-overload]  # a sequence, as documented
             num_outputs = len(asked)
-        call = resolve(definition, given, num_outputs, _code_of)
+        call = resolve(definition, arguments, num_outputs, _code_of)
         values = [self._operand(call, argument, value) for argument, value in call.inputs]
         types = self._output_types(call, values, asked, num_outputs)
-        made = self._operation(definition.code, [v.index for v in values], types)
-        return made[0] if len(made) == 1 else made
+        operands = self._operation(definition.code, [v.index for v in values], types)
+        return operands[0] if len(operands) == 1 else operands
 
     def _operand(self, call: OperationCall, argument: Argument, value: object) -> ModelOperand:
         if isinstance(value, ModelOperand):
@@ -324,9 +324,9 @@ class ModelBuilder:
             fix="Give quantised elements with ModelBuilder.constant",
         )
         array = converted(np.asarray(value), code, f"{call.definition.name} / {argument.name}")
-        made = self._add(OperandType(code, array.shape))
-        self._model.set_operand_value(made.index, array)
-        return made
+        operand = self._add(OperandType(code, array.shape))
+        self._model.set_operand_value(operand.index, array)
+        return operand
 
     def _output_types(
         self,
@@ -342,8 +342,8 @@ class ModelBuilder:
             arguments = arguments * count
         wanted = asked or [None] * len(arguments)
         return [
-            given or self._inferred(call, argument, values)
-            for argument, given in zip(arguments, wanted, strict=True)
+            operand_type or self._inferred(call, argument, values)
+            for argument, operand_type in zip(arguments, wanted, strict=True)
         ]
 
     def _inferred(
@@ -373,9 +373,9 @@ class ModelBuilder:
         self, code: OperationCode, inputs: Sequence[int], outputs: Sequence[OperandType]
     ) -> tuple[ModelOperand, ...]:
         """Add an operation and the operands that it writes."""
-        made = tuple(self._add(operand_type) for operand_type in outputs)
-        self._model.add_operation(code, inputs, [value.index for value in made])
-        return made
+        operands = tuple(self._add(operand_type) for operand_type in outputs)
+        self._model.add_operation(code, inputs, [value.index for value in operands])
+        return operands
 
     def _model_operand(self, model: Model) -> int:
         index = self._model.add_operand(OperandType(OperandCode.MODEL))
@@ -389,11 +389,11 @@ class ModelBuilder:
 def _broadcast(shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
     """The dimensions of tensors broadcast together; none if they are not known."""
     try:
-        found = np.broadcast_shapes(*map(tuple, shapes))
+        dimensions = np.broadcast_shapes(*map(tuple, shapes))
     except ValueError:  # which `Model.finish` says better
         return ()
     # What is not known, a rank or a size of 0, cannot be broadcast.
-    return found if all(all(shape) and len(shape) for shape in shapes) else ()
+    return dimensions if all(all(shape) and len(shape) for shape in shapes) else ()
 
 
 def _code_of(value: object) -> OperandCode | None:

@@ -67,13 +67,13 @@ def converted(array: Array, code: OperandCode, where: str) -> Array:
         return array
     # What overflows is refused below, with the numbers in the message.
     with np.errstate(over="ignore", invalid="ignore"):
-        made = array.astype(dtype)
+        numbers = array.astype(dtype)
     # Floats are rounded as everywhere; an integer that changes is a mistake.
-    kept = dtype.kind == "f" or np.array_equal(made, array)
+    is_exact = dtype.kind == "f" or np.array_equal(numbers, array)
     require_data(
-        bool(kept),
+        bool(is_exact),
         f"the numbers do not fit {code.name}",
         where=where,
         actual=f"{array.dtype} {array.tolist()}"[:80],
     )
-    return made
+    return numbers

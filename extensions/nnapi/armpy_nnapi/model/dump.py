@@ -137,10 +137,14 @@ def _names_of(model: IModel | ModelDescription) -> Find:
 
     def find(extension: str, number: int, is_operation: bool) -> str:
         try:
-            found = lookup(extension)
+            extension_found = lookup(extension)
         except NnapiError:  # it is drawn all the same
             return ""
-        entry = found.operation(number) if is_operation else found.operand_type(number)
+        entry = (
+            extension_found.operation(number)
+            if is_operation
+            else extension_found.operand_type(number)
+        )
         return entry.name if entry is not None else ""
 
     return find

@@ -435,10 +435,10 @@ class Model(IModel):
         return f"Model({len(operands)} operands, {len(operations)} operations, {state})"
 
 
-def _scales(given: Iterable[float], where: str) -> tuple[float, ...]:
+def _scales(scales: Iterable[float], where: str) -> tuple[float, ...]:
     """Scales as plain numbers."""
     try:
-        return tuple(float(scale) for scale in given)
+        return tuple(float(scale) for scale in scales)
     except (TypeError, ValueError) as error:
         raise bad_data(
             "these are not scales", where=where, expected="a list of numbers", actual=str(error)
@@ -456,10 +456,10 @@ def _bytes(data: object, where: str) -> bytes:
         ) from error
 
 
-def _indexes(given: Iterable[int], where: str) -> tuple[int, ...]:
+def _indexes(indexes: Iterable[int], where: str) -> tuple[int, ...]:
     """A list of operands as plain integers."""
     try:
-        return tuple(operator.index(index) for index in given)
+        return tuple(operator.index(index) for index in indexes)
     except TypeError as error:
         raise bad_data(
             "a list of operands has something else in it",

@@ -81,11 +81,11 @@ def _default(argument: Argument) -> object:
 
 def _arguments(definition: OperationDefinition) -> list[Argument]:
     """Every argument of every form, each once, as they follow each other."""
-    found: dict[str, Argument] = {}
+    by_name: dict[str, Argument] = {}
     for form in definition.forms:
         for argument in form.inputs:
-            found.setdefault(argument.name, argument)
-    return list(found.values())
+            by_name.setdefault(argument.name, argument)
+    return list(by_name.values())
 
 
 def _leading_names(definition: OperationDefinition) -> list[str]:
@@ -110,8 +110,8 @@ def documentation(definition: OperationDefinition) -> str:
     """The docstring of an operation's function."""
     lines = [definition.summary, "", "Parameters", "----------"]
     for argument in _arguments(definition):
-        what = "several of " if argument.variadic else ""
-        lines.append(f"{argument.name} : {what}{_type_text(definition, argument)}")
+        quantity = "several of " if argument.variadic else ""
+        lines.append(f"{argument.name} : {quantity}{_type_text(definition, argument)}")
         ranks = f" Rank {' or '.join(map(str, argument.ranks))}." if argument.ranks else ""
         text = f"{argument.text}{'.' if argument.text[-1:].isalpha() else ''}{ranks}".strip()
         if text:
@@ -172,9 +172,9 @@ def resolve(
             if all(_fits(argument.code(row), value, code_of) for argument, value in pairs):
                 return OperationCall(definition, form, row, pairs)
     types = ", ".join(
-        f"{name} {found.name}"
+        f"{name} {operand_type.name}"
         for name, value in given.items()
-        if (found := code_of(value)) is not None
+        if (operand_type := code_of(value)) is not None
     )
     raise bad_data(
         "the operation does not take operands of these types together",
@@ -184,9 +184,9 @@ def resolve(
     )
 
 
-def _pairs(form: Form, given: Mapping[str, object]) -> Iterator[tuple[Argument, object]]:
+def _pairs(form: Form, arguments: Mapping[str, object]) -> Iterator[tuple[Argument, object]]:
     for argument in form.inputs:
-        value = given.get(argument.name, _default(argument))
+        value = arguments.get(argument.name, _default(argument))
         if not argument.variadic:
             yield argument, value
         elif isinstance(value, Sequence):
@@ -200,11 +200,11 @@ def _pairs(form: Form, given: Mapping[str, object]) -> Iterator[tuple[Argument, 
 
 
 def _no_form(
-    definition: OperationDefinition, given: Mapping[str, object], num_outputs: int | None
+    definition: OperationDefinition, arguments: Mapping[str, object], num_outputs: int | None
 ) -> NnapiError:
-    unknown = [name for name in given if name not in {a.name for a in _arguments(definition)}]
+    unknown = [name for name in arguments if name not in {a.name for a in _arguments(definition)}]
     forms = dict.fromkeys(", ".join(form.input_names) for form in definition.forms)
-    actual = ", ".join(given)
+    actual = ", ".join(arguments)
     if num_outputs is not None:
         actual += f"; {num_outputs} outputs"
     return bad_data(
@@ -222,9 +222,9 @@ def _fits(code: OperandCode, value: object, code_of: CodeOf) -> bool:
     # What is left out has the type that the form says.
     if value is None:
         return True
-    found = code_of(value)
-    if found is not None:
-        return found == code
+    operand_type = code_of(value)
+    if operand_type is not None:
+        return operand_type == code
     traits = OPERAND_TRAITS[code]
     elements = np.asarray(value)
     # A rank of 0 is a scalar to NNAPI, and plain numbers say no scale.

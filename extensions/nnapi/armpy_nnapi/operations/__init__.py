@@ -21,9 +21,9 @@ from armpy_nnapi.operations.form import TypeRow as TypeRow
 @cache
 def definitions() -> Mapping[int, OperationDefinition]:
     """Every operation's definition by code."""
-    found = {
+    by_code = {
         definition.code: definition
         for family in ModuleTables(__name__, "DEFINITIONS").modules()
         for definition in family.DEFINITIONS
     }
-    return MappingProxyType(dict(sorted(found.items())))
+    return MappingProxyType(dict(sorted(by_code.items())))

@@ -115,8 +115,8 @@ def _lower_elu(lower: LoweringContext) -> Value:
     # What is not positive is what the negative's RELU takes away.
     negated = lower.add(ElementwiseUnary(UnaryOperation.NEG), scaled, output=info)
     dropped = lower.add(Activation(_F.RELU), negated, output=info)
-    kept = lower.add(Activation(_F.RELU), values, output=info)
-    return lower.add(ElementwiseBinary(BinaryOperation.SUB), kept, dropped)
+    positive = lower.add(Activation(_F.RELU), values, output=info)
+    return lower.add(ElementwiseBinary(BinaryOperation.SUB), positive, dropped)
 
 
 def _lower_hard_swish(lower: LoweringContext) -> Value:

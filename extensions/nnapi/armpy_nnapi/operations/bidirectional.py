@@ -30,8 +30,8 @@ _TIME_MAJOR = Argument("time_major", _C.BOOL, "Whether the first axis is time, n
 
 def _output_forms(inputs: tuple[Argument, ...], outputs: tuple[Operand, ...]) -> tuple[Form, ...]:
     """Forms with and without a backward output of its own, with and without states."""
-    made = operand_arguments(outputs)
-    states, forward, backward = made[:-2], made[-2], made[-1]
+    arguments = operand_arguments(outputs)
+    states, forward, backward = arguments[:-2], arguments[-2], arguments[-1]
     return tuple(
         form
         # The final states became outputs with level 30.

@@ -97,14 +97,19 @@ def _misfit(
     """Return how far operands fit, the first misfit, its type in the form, and its own type."""
     # An output that differs is nearer to a fit than any input; no form has 1000 inputs.
     sides = ((0, "input", form.inputs, inputs), (1000, "output", form.outputs, outputs))
-    for first, what, arguments, operands in sides:
+    for first, side_name, arguments, operands in sides:
         named = spread(arguments, len(operands))
         if named is None:
             return None
         for i, (argument, operand) in enumerate(zip(named, operands, strict=True)):
             wanted = argument.code(row)
             if operand.type != wanted:
-                return first + i, f"{what} {i} ({argument.name})", wanted.name, operand.type_name
+                return (
+                    first + i,
+                    f"{side_name} {i} ({argument.name})",
+                    wanted.name,
+                    operand.type_name,
+                )
     return None
 
 
@@ -112,5 +117,5 @@ def _count_text(form: Form) -> str:
     """Numbers of operands of a form, for messages."""
     sides = ((form.inputs, "inputs"), (form.outputs, "outputs"))
     return " and ".join(
-        f"{len(side)}{' or more' * any(a.variadic for a in side)} {what}" for side, what in sides
+        f"{len(side)}{' or more' * any(a.variadic for a in side)} {noun}" for side, noun in sides
     )

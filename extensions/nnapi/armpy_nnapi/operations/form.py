@@ -92,12 +92,12 @@ def forms(
     *trailing : tuple of (int, sequence of Argument)
         Each further group with the feature level that its form needs.
     """
-    made = [Form(tuple(inputs), tuple(outputs), feature_level)]
+    forms_made = [Form(tuple(inputs), tuple(outputs), feature_level)]
     for level, group in trailing:
         # One after the other: a model gives arguments by position, and cannot skip a group.
-        last = made[-1]
-        made.append(replace(last, inputs=(*last.inputs, *group), feature_level=level))
-    return tuple(made)
+        last = forms_made[-1]
+        forms_made.append(replace(last, inputs=(*last.inputs, *group), feature_level=level))
+    return tuple(forms_made)
 
 
 def spread(arguments: Sequence[Argument], count: int) -> list[Argument] | None:
@@ -173,8 +173,8 @@ class Arguments:
 
     def constant(self, name: str) -> Array | None:
         """Elements of an operand, if it is there and constant."""
-        found = self._by_name.get(name)
-        return None if found is None else found[0].elements
+        entry = self._by_name.get(name)
+        return None if entry is None else entry[0].elements
 
     def check_ranks(self) -> None:
         """Check the ranks that are known.

@@ -50,8 +50,8 @@ class LoweringContext:
         # Lists, as a variadic argument has several operands of one name.
         self._values: dict[str, list[Value | None]] = {}
         # Graphs drop what is left out at the end; the match still counts it.
-        given = [*inputs, *[None] * (len(self.arguments.inputs) - len(inputs))]
-        for argument, value in zip(self.arguments.match.inputs, given, strict=True):
+        values = [*inputs, *[None] * (len(self.arguments.inputs) - len(inputs))]
+        for argument, value in zip(self.arguments.match.inputs, values, strict=True):
             self._values.setdefault(argument.name, []).append(value)
 
     def __contains__(self, name: str) -> bool:
@@ -157,8 +157,8 @@ class LoweringContext:
             The operation's declared output if left out; give it for layers in between.
         """
         info = self.output_info() if output is None else output
-        (made,) = self._build.add_layer(operation, inputs, (info,))
-        return made  # type: ignore[no-any-return]  # the builder's values are the graph's
+        (output_value,) = self._build.add_layer(operation, inputs, (info,))
+        return output_value  # type: ignore[no-any-return]  # the builder's values are the graph's
 
     def add_layer(
         self,

@@ -56,18 +56,18 @@ _CODES = {
 def _typed_arguments(
     type_rule: TypeRule, inputs: tuple[Operand, ...], outputs: tuple[Operand, ...]
 ) -> tuple[tuple[Argument, ...], tuple[Argument, ...]]:
-    made = []
+    sides = []
     for operands, columns in ((inputs, type_rule.inputs), (outputs, type_rule.outputs)):
         last = len(columns) - 1
         # The last column of a rule stands for all operands that follow.
         types = [_CODES[next(iter(columns[min(i, last)]))] for i in range(len(operands))]
-        made.append(
+        sides.append(
             tuple(
                 Argument(operand.name, code, optional=operand.optional)
                 for operand, code in zip(operands, types, strict=True)
             )
         )
-    return made[0], made[1]
+    return sides[0], sides[1]
 
 
 def _lower_lstm(lower: LoweringContext) -> Sequence[Value]:

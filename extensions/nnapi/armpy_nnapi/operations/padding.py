@@ -48,14 +48,14 @@ def padding_pairs(lower: LoweringContext) -> tuple[tuple[int, int], ...]:
     LayerValidationError
         If they are not pairs.
     """
-    given = lower.array("paddings")
+    pairs = lower.array("paddings")
     require(
-        given.ndim == 2 and given.shape[1] == 2,
+        pairs.ndim == 2 and pairs.shape[1] == 2,
         "paddings has the wrong shape",
         expected="(n, 2)",
-        actual=given.shape,
+        actual=pairs.shape,
     )
-    return tuple((int(before), int(after)) for before, after in given)
+    return tuple((int(before), int(after)) for before, after in pairs)
 
 
 def _lower(lower: LoweringContext) -> Value:

@@ -81,15 +81,15 @@ def _reduction(
 def _lower_search(lower: LoweringContext, function: ArgMinMaxFunction) -> Value:
     """ARGMAX and ARGMIN."""
     search = ArgMinMax(function, lower.integer("axis"))
-    found = lower.add(search, lower["input"], output=lower.output_info().with_shape(None))
-    return with_an_axis(lower, found)
+    position = lower.add(search, lower["input"], output=lower.output_info().with_shape(None))
+    return with_an_axis(lower, position)
 
 
-def _search(code: OperationCode, function: ArgMinMaxFunction, what: str) -> OperationDefinition:
+def _search(code: OperationCode, function: ArgMinMaxFunction, noun: str) -> OperationDefinition:
     """The definition of ARGMAX or ARGMIN."""
     return OperationDefinition(
         code,
-        f"Position of the {what} element along an axis, the first one of equals.",
+        f"Position of the {noun} element along an axis, the first one of equals.",
         forms(
             (
                 Argument("input", "T"),

@@ -77,9 +77,9 @@ def _interpolate_signed(lower: LoweringContext, operation: Resize) -> Value:
 
 def _size(lower: LoweringContext, name: str, size: int) -> int:
     """One size of the output, given as it is or as a factor."""
-    given = lower.number(name)
+    number = lower.number(name)
     # Products are rounded to float32 before they are rounded down, whatever the factor's type.
-    wanted = float32_product(size, given) if isinstance(given, float) else given
+    wanted = float32_product(size, number) if isinstance(number, float) else number
     require(
         1 <= wanted <= _LARGEST_SIZE,
         f"the output's {name} cannot be used",

@@ -122,13 +122,13 @@ def add_by_name(lower: LoweringContext, operation: Operation) -> tuple[Value, ..
     wanted = [argument.name for argument in lower.arguments.match.outputs]
     missing = set(wanted).difference(names)
     require(not missing, "too many outputs", expected=", ".join(names), actual=", ".join(wanted))
-    made = lower.add_layer(
+    outputs = lower.add_layer(
         operation,
         [lower.get(operand.name) for operand in operation.inputs],
         # The layer also has the outputs that the form leaves out; they are not read.
         [lower.output_info(wanted.index(name)) if name in wanted else None for name in names],
     )
-    return tuple(made[names.index(name)] for name in wanted)
+    return tuple(outputs[names.index(name)] for name in wanted)
 
 
 def quantized_like(lower: LoweringContext, name: str = "input", index: int = 0) -> TensorInfo:

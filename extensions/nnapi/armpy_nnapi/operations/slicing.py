@@ -39,8 +39,8 @@ def _lower_gather(lower: LoweringContext) -> Value:
 
 def _lower_slice(lower: LoweringContext) -> Value:
     rank = len(lower.shape("input"))
-    taken = Slice(vector(lower, "begin", rank), vector(lower, "size", rank))
-    return lower.add(taken, lower["input"], output=quantized_like(lower))
+    slicing = Slice(vector(lower, "begin", rank), vector(lower, "size", rank))
+    return lower.add(slicing, lower["input"], output=quantized_like(lower))
 
 
 def _check_num_splits(arguments: Arguments) -> int:
@@ -84,15 +84,15 @@ def _lower_strided_slice(lower: LoweringContext) -> Value:
         start = None if begin_mask >> axis & 1 else begin[axis]
         stop = None if end_mask >> axis & 1 else end[axis]
         # Python counts as the reference does: from the end where negative, cut at the borders.
-        taken = range(*slice(start, stop, stride).indices(dim))
+        indexes = range(*slice(start, stop, stride).indices(dim))
         require(
-            stride > 0 and len(taken) == 1,
+            stride > 0 and len(indexes) == 1,
             f"axis {axis} cannot be shrunk",
             expected="a stride above 0 that takes one element",
-            actual=f"a stride of {stride} that takes {len(taken)}",
+            actual=f"a stride of {stride} that takes {len(indexes)}",
         )
         # The core takes the one element from here, whatever the masks said.
-        first[axis] = taken.start
+        first[axis] = indexes.start
     sliced = lower.add(
         StridedSlice(tuple(first), end, strides, begin_mask, end_mask, shrink),
         lower["input"],

@@ -63,10 +63,10 @@ def check_channel_dim(arguments: Arguments, dim: int) -> int:
     int
         The feature level of the form and the types.
     """
-    given = arguments["filter"]
-    quant = given.channel_quant
+    filter_operand = arguments["filter"]
+    quant = filter_operand.channel_quant
     require(
-        given.type != _C.TENSOR_QUANT8_SYMM_PER_CHANNEL
+        filter_operand.type != _C.TENSOR_QUANT8_SYMM_PER_CHANNEL
         or (quant is not None and quant.channel_dim == dim),
         "the filter's scales run along the wrong dimension",
         expected=f"channel dimension {dim}",

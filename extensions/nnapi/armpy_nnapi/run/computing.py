@@ -74,14 +74,14 @@ def _run(
     results: ExecutionResults,
     limits: TimeLimits,
     network: LoadedNetwork,
-    given: Given,
+    arguments: Given,
     targets: Targets | None = None,
 ) -> list[Array]:
     """Run a network, and measure it if that was asked for."""
     limit_s = left_s(limits.deadline_s(), COMPUTE) if limits.timeout_ns else None
     loop_s = limits.loop_timeout_s
     if not results.is_timed:
-        return network.run(given, targets, loop_timeout_s=loop_s, deadline_s=limit_s)  # type: ignore[arg-type]  # memory is imported in the place of arrays
+        return network.run(arguments, targets, loop_timeout_s=loop_s, deadline_s=limit_s)  # type: ignore[arg-type]  # memory is imported in the place of arrays
     return results.measure(
-        lambda: network.run(given, targets, loop_timeout_s=loop_s, deadline_s=limit_s)  # type: ignore[arg-type]  # as above
+        lambda: network.run(arguments, targets, loop_timeout_s=loop_s, deadline_s=limit_s)  # type: ignore[arg-type]  # as above
     )

@@ -50,11 +50,11 @@ class ExecutionResults:
         started_ns = time.perf_counter_ns()
         token = enter_timing(timing)
         try:
-            made = call()
+            result = call()
         finally:
             leave_timing(token)
         self.note_durations(timing, started_ns, started_ns)
-        return made
+        return result
 
     def note_durations(self, timing: ExecutionTiming, launched_ns: int, ready_ns: int) -> None:
         """Note the times of launch, of the last dependency's end, and of the end, which is now."""

@@ -104,7 +104,7 @@ def _eventfd_count(fd: int) -> int:
     """The count of an eventfd, not by reading it, which would reset it; 0 of others."""
     try:
         with open(f"/proc/self/fdinfo/{fd}", encoding="ascii") as file:
-            found = _COUNT.search(file.read())
+            match = _COUNT.search(file.read())
     except OSError:  # no /proc: errors of other processes' fences are unknown
         return 0
-    return int(found[1], 16) if found else 0
+    return int(match[1], 16) if match else 0

@@ -112,7 +112,9 @@ class Launch:
                 deadlines.end(watch)
             if failed is None:
                 after_fence_s = deadline_in(duration_ns / 1e9) if duration_ns else None
-                times = [one for one in (self._deadline_s, after_fence_s) if one is not None]
+                times = [
+                    time_s for time_s in (self._deadline_s, after_fence_s) if time_s is not None
+                ]
                 # In the context of who has launched it, not of what it has waited for.
                 context.run(self._begin, min(times, default=None))
                 return
@@ -163,16 +165,19 @@ class Launch:
         """The future of the run, which a thread of the runtime's takes up."""
         arguments = self._arguments
         network = self._compilation.network_for(arguments.inputs.arrays)
-        given: Given = [array for array in arguments.inputs.arrays if array is not None]
+        operands: Given = [array for array in arguments.inputs.arrays if array is not None]
         outputs: dict[str, object] = {}
         if arguments.memories is not None:
             # Only now, as an execution that this one has waited for may have written the memory.
             arguments.memories.check(self._where)
-            given, outputs = arguments.memories.by_name(
+            operands, outputs = arguments.memories.by_name(
                 network, arguments.inputs.arrays, self._where, copies=copies
             )
         asked = Invocation(
-            {value.name: array for value, array in zip(network.graph.inputs, given, strict=True)},
+            {
+                value.name: array
+                for value, array in zip(network.graph.inputs, operands, strict=True)
+            },
             outputs,
             priority=self._compilation.priority,
             deadline_s=limit_s,

@@ -46,11 +46,11 @@ NO_LIMITS = TimeLimits()
 
 def clamped_loop_timeout(duration_ns: object, where: str) -> int:
     """A loop's time-out, `MAXIMUM_LOOP_TIMEOUT_NS` at most; BAD_DATA if it is no time."""
-    given = check_duration(duration_ns, where)
+    limit_ns = check_duration(duration_ns, where)
     # NNAPI clamps what is too long, and does not refuse it.
-    if given > MAXIMUM_LOOP_TIMEOUT_NS:
-        _log.warning("%s: %d ns is more than the maximum, which is used", where, given)
-    return min(given, MAXIMUM_LOOP_TIMEOUT_NS)
+    if limit_ns > MAXIMUM_LOOP_TIMEOUT_NS:
+        _log.warning("%s: %d ns is more than the maximum, which is used", where, limit_ns)
+    return min(limit_ns, MAXIMUM_LOOP_TIMEOUT_NS)
 
 
 def check_duration(duration_ns: object, where: str) -> int:

@@ -8,7 +8,7 @@ from armpy_nnapi.operations import definitions
 
 def optional_operands(graph: Subgraph) -> frozenset[int]:
     """Return the indices of operands that are optional for at least one operation."""
-    found: set[int] = set()
+    indexes: set[int] = set()
     for node in graph.operations:
         definition = definitions().get(node.type)
         # Control flow and extension operations have no definitions here: none is optional.
@@ -16,5 +16,5 @@ def optional_operands(graph: Subgraph) -> frozenset[int]:
             ins, outs = ([graph.operands[i] for i in side] for side in (node.inputs, node.outputs))
             match = definition.match(ins, outs)
             pairs = zip((*match.inputs, *match.outputs), (*node.inputs, *node.outputs), strict=True)
-            found.update(index for argument, index in pairs if argument.optional)
-    return frozenset(found)
+            indexes.update(index for argument, index in pairs if argument.optional)
+    return frozenset(indexes)

@@ -63,10 +63,10 @@ def _check_if(
 ) -> None:
     """Check an IF: both models take its inputs and give its outputs."""
     _check_condition(inputs[0], "the condition")
-    for what, model in (("then", inputs[1]), ("else", inputs[2])):
-        ins, outs = _edges(model, referenced, what)
-        _check_same(f"{what} model's input", ins, inputs[_IF_FIRST_INPUT:])
-        _check_same(f"{what} model's output", outs, outputs)
+    for branch, model in (("then", inputs[1]), ("else", inputs[2])):
+        ins, outs = _edges(model, referenced, branch)
+        _check_same(f"{branch} model's input", ins, inputs[_IF_FIRST_INPUT:])
+        _check_same(f"{branch} model's output", outs, outputs)
 
 
 def _check_while(
@@ -115,13 +115,13 @@ def _check_while(
 
 
 def _edges(
-    model: Operand, referenced: Sequence[Subgraph], what: str
+    model: Operand, referenced: Sequence[Subgraph], branch: str
 ) -> tuple[list[Operand], list[Operand]]:
     """Inputs and outputs of the model that an operand stands for."""
     index = model.subgraph
     if model.type != OperandCode.MODEL or index is None or not 0 <= index < len(referenced):
         raise LayerValidationError(
-            f"the {what} operand stands for no model",
+            f"the {branch} operand stands for no model",
             expected="a MODEL operand that is set to a finished model",
             actual=model.type_name,
         )
@@ -129,37 +129,38 @@ def _edges(
     return [graph.operands[i] for i in graph.inputs], [graph.operands[i] for i in graph.outputs]
 
 
-def _check_condition(operand: Operand, what: str) -> None:
+def _check_condition(operand: Operand, noun: str) -> None:
     """Check that an operand is one truth value."""
     require(
         # Not an open shape either: NNAPI wants conditions fully specified.
         operand.type == OperandCode.TENSOR_BOOL8 and operand.dimensions == (1,),
-        f"{what} is not one truth value",
+        f"{noun} is not one truth value",
         expected="TENSOR_BOOL8 (1,)",
         actual=f"{operand.type_name} {format_shape(_shape(operand))}",
     )
 
 
 def _check_same(
-    what: str, inner: Sequence[Operand], outer: Sequence[Operand], other: str = "the operation's"
+    noun: str, inner: Sequence[Operand], outer: Sequence[Operand], other: str = "the operation's"
 ) -> None:
     """Check that operands of a model can be those they stand for."""
     require(
         len(inner) == len(outer),
-        f"there is another number of {what}s than of {other}",
+        f"there is another number of {noun}s than of {other}",
         expected=str(len(outer)),
         actual=len(inner),
     )
-    for number, (one, two) in enumerate(zip(inner, outer, strict=True)):
+    for number, (first, two) in enumerate(zip(inner, outer, strict=True)):
         require(
             # Dimensions that are not known (0) agree with any: they may be learnt from either.
-            one.type == two.type
-            and shapes_agree(_shape(one), _shape(two))
-            and (one.scale, one.zero_point) == (two.scale, two.zero_point)
-            and (one.channel_quant, one.extension_data) == (two.channel_quant, two.extension_data),
-            f"the {what} {number} is not what {other} is",
+            first.type == two.type
+            and shapes_agree(_shape(first), _shape(two))
+            and (first.scale, first.zero_point) == (two.scale, two.zero_point)
+            and (first.channel_quant, first.extension_data)
+            == (two.channel_quant, two.extension_data),
+            f"the {noun} {number} is not what {other} is",
             expected=_text(two),
-            actual=_text(one),
+            actual=_text(first),
         )
 
 

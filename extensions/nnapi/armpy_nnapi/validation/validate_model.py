@@ -116,12 +116,12 @@ def _required_level(
         raise as_bad_data(error, name) from error
 
 
-def _check_indexes(indexes: Sequence[int], count: int, what: str, where: str) -> None:
+def _check_indexes(indexes: Sequence[int], count: int, noun: str, where: str) -> None:
     """Check that operands exist."""
     for position, index in enumerate(indexes):
         require_data(
             0 <= index < count,
-            f"{what} {position} is an operand that does not exist",
+            f"{noun} {position} is an operand that does not exist",
             where=where,
             expected=f"an index below {count}",
             actual=str(index),
@@ -226,8 +226,8 @@ def _validate_node(
 
 
 def _check_operand(operand: Operand, where: str, num_referenced: int) -> None:
-    given = OperandType(operand.type, operand.dimensions, operand.scale, operand.zero_point)
-    validate_operand_type(given, operand.extension_type, where=where)
+    operand_type = OperandType(operand.type, operand.dimensions, operand.scale, operand.zero_point)
+    validate_operand_type(operand_type, operand.extension_type, where=where)
     # No quantised type, but a bias has a scale: that of the inputs times that of the weights.
     if operand.type == OperandCode.TENSOR_INT32:
         require_data(
@@ -235,7 +235,7 @@ def _check_operand(operand: Operand, where: str, num_referenced: int) -> None:
             "scale or zero point does not fit the type",
             where=where,
             expected="TENSOR_INT32 with a scale of 0 or more and zero point 0",
-            actual=str(given),
+            actual=str(operand_type),
         )
     _check_channel_quant(operand, where)
     require_data(

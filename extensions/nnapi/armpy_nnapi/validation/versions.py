@@ -122,14 +122,14 @@ def _without_unused(graph: Subgraph) -> Subgraph:
     """A graph without the operands that nothing uses, whose types may be too new."""
     used = {index for node in graph.operations for index in (*node.inputs, *node.outputs)}
     # In their old order, so that dumps of the two models can be compared.
-    kept = sorted(used.union(graph.inputs, graph.outputs))
-    number_of = {index: number for number, index in enumerate(kept)}
+    kept_indexes = sorted(used.union(graph.inputs, graph.outputs))
+    number_of = {index: number for number, index in enumerate(kept_indexes)}
 
     def renumbered(indexes: Sequence[int]) -> tuple[int, ...]:
         return tuple(number_of[index] for index in indexes)
 
     return Subgraph(
-        tuple(graph.operands[index] for index in kept),
+        tuple(graph.operands[index] for index in kept_indexes),
         tuple(
             OperationNode(node.type, renumbered(node.inputs), renumbered(node.outputs))
             for node in graph.operations
@@ -172,22 +172,22 @@ def compliant_slice(model: IModel | ModelDescription, feature_level: int) -> Mod
     NNAPI ``MetaModel``.
     """
     description = described(model, "compliant_slice")
-    kept = [
+    numbers = [
         number
         for number, node in enumerate(description.main.operations)
         if _node_feature_level(node, description.main, description) <= feature_level
     ]
-    if len(kept) == len(description.main.operations):
-        return ModelSlice(description, tuple(kept))
-    if not kept:
+    if len(numbers) == len(description.main.operations):
+        return ModelSlice(description, tuple(numbers))
+    if not numbers:
         return None
-    main = _Slicer(description.main, kept).slice()
+    main = _Slicer(description.main, numbers).slice()
     has_control_flow = any(operand.subgraph is not None for operand in main.operands)
-    made = replace(
+    sliced = replace(
         description, main=main, referenced=description.referenced if has_control_flow else ()
     )
     # A graph without outputs is not valid, and no device can be asked about it.
-    return ModelSlice(made, tuple(kept)) if main.outputs else None
+    return ModelSlice(sliced, tuple(numbers)) if main.outputs else None
 
 
 Levels: TypeAlias = tuple[tuple[int, ...], ...]

@@ -83,7 +83,7 @@ def test_number_of_boxes_follows_from_their_scores() -> None:
     rois = tensor(F32, np.tile([[0, 0, 4, 4], [9, 9, 12, 12], [0, 0, 4, 4]], 2))
     outputs = nms_outputs(output(F32, [0]), output(F32, [0, 4]))
 
-    found = run(
+    detections = run(
         O.BOX_WITH_NMS_LIMIT,
         nms_inputs(tensor(F32, [[0, 0.5], [0, 0.75], [0, 0.375]]), rois, -1, 0),
         outputs,
@@ -92,8 +92,8 @@ def test_number_of_boxes_follows_from_their_scores() -> None:
         O.BOX_WITH_NMS_LIMIT, nms_inputs(tensor(F32, [[0, 0.25]] * 3), rois, -1, 0), outputs
     )
 
-    assert found[0].tolist() == [0.75, 0.5]
-    assert found[1].tolist() == [[9, 9, 12, 12], [0, 0, 4, 4]]
+    assert detections[0].tolist() == [0.75, 0.5]
+    assert detections[1].tolist() == [[9, 9, 12, 12], [0, 0, 4, 4]]
     assert [part.shape for part in nothing] == [(0,), (0, 4), (0,), (0,)]
 
 
@@ -127,16 +127,16 @@ def test_scores_keep_their_quantisation() -> None:
 
 def post_inputs(score_threshold: float = 0.5, **numbers: int) -> list[Operand]:
     """Arguments of DETECTION_POSTPROCESSING for two boxes, far from each other."""
-    given = {"regular": 0, "detections": 3, "per_detection": 2, "per_class": 1, **numbers}
+    arguments = {"regular": 0, "detections": 3, "per_detection": 2, "per_class": 1, **numbers}
     return [
         tensor(F32, [[[0.9, 0.5, 0.75], [0.9, 0.625, 0.25]]]),
         tensor(F32, np.zeros((1, 2, 4))),
         tensor(F32, [[0.5, 0.5, 1, 1], [0.5, 10.5, 1, 1]]),
         *[real(1.0)] * 4,
-        flag(bool(given["regular"])),
-        integer(given["detections"]),
-        integer(given["per_detection"]),
-        integer(given["per_class"]),
+        flag(bool(arguments["regular"])),
+        integer(arguments["detections"]),
+        integer(arguments["per_detection"]),
+        integer(arguments["per_class"]),
         real(score_threshold),
         real(0.5),
         flag(False),
@@ -157,11 +157,11 @@ def test_detections_are_scores_boxes_classes_and_count() -> None:
 
 
 def test_detections_of_single_classes_take_max_detections_rows() -> None:
-    found = run(O.DETECTION_POSTPROCESSING, post_inputs(regular=1), POST_OUTPUTS)
+    outputs = run(O.DETECTION_POSTPROCESSING, post_inputs(regular=1), POST_OUTPUTS)
 
     # The score of 0.5 is not above the threshold.
-    assert found[0].tolist() == [[0.75, 0.625, 0]]
-    assert found[3].tolist() == [2]
+    assert outputs[0].tolist() == [[0.75, 0.625, 0]]
+    assert outputs[3].tolist() == [2]
 
 
 @pytest.mark.parametrize(
@@ -231,9 +231,9 @@ def test_keypoints_are_boxes() -> None:
     ]
     scores = output(Q8A, (), 0.5, 7)
 
-    found = run(O.HEATMAP_MAX_KEYPOINT, inputs, [scores, output(Q16A, (), 0.125)])
-    assert found[0].tolist() == [[7]]
-    assert found[1].tolist() == [[[16, 16]]]
+    outputs = run(O.HEATMAP_MAX_KEYPOINT, inputs, [scores, output(Q16A, (), 0.125)])
+    assert outputs[0].tolist() == [[7]]
+    assert outputs[1].tolist() == [[[16, 16]]]
     with pytest.raises(LayerValidationError, match=r"wrong quantisation.*got 0\.5"):
         run(O.HEATMAP_MAX_KEYPOINT, inputs, [scores, output(Q16A, (), 0.5)])
 

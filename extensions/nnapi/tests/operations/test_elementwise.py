@@ -141,8 +141,8 @@ def test_unsigned_quantised_division_is_not_valid() -> None:
 def test_tensors_without_elements_are_not_checked(code: OperationCode, kind: OperandCode) -> None:
     scale = 0.5 if kind is Q8S else 0.0
     empty = tensor(kind, np.zeros((0, 2)), scale)
-    one = tensor(kind, [[1]], scale)
-    inputs = (empty, one, integer(FuseCode.RELU))
+    single = tensor(kind, [[1]], scale)
+    inputs = (empty, single, integer(FuseCode.RELU))
 
     (result,) = run(code, inputs, [output(kind, (0, 2), scale / 1024)])
 

@@ -24,13 +24,13 @@ O = OperationCode  # noqa: E741  # stands before every name
 def test_hits_are_quantised_with_a_scale_of_1() -> None:
     values = tensor(Q8A, [[10], [20]], 0.5, 3)
     inputs = [tensor(I32, [7, 8]), tensor(I32, [1, 7]), values]
-    found = output(Q8A, [2, 1], 0.5, 3)
+    values_out = output(Q8A, [2, 1], 0.5, 3)
 
-    result, hits = run(O.HASHTABLE_LOOKUP, inputs, [found, output(Q8A, [2], 1.0)])
+    result, hits = run(O.HASHTABLE_LOOKUP, inputs, [values_out, output(Q8A, [2], 1.0)])
     assert result.tolist() == [[20], [0]]
     assert hits.tolist() == [1, 0]
     with pytest.raises(LayerValidationError, match=r"quantisation.*scale 1 .*got 0\.5"):
-        run(O.HASHTABLE_LOOKUP, inputs, [found, output(Q8A, [2], 0.5)])
+        run(O.HASHTABLE_LOOKUP, inputs, [values_out, output(Q8A, [2], 0.5)])
 
 
 @pytest.mark.parametrize(
@@ -83,11 +83,11 @@ def test_local_response_of_other_ranks_came_later(rank: int, with_axis: bool, le
     axis = [integer(0)] if with_axis else []
     values = output(F32, [1] * rank)
 
-    found = feature_level(
+    actual = feature_level(
         O.LOCAL_RESPONSE_NORMALIZATION, [values, integer(1), *numbers, *axis], [output(F32)]
     )
 
-    assert found == level
+    assert actual == level
 
 
 def test_bias_comes_before_alpha_and_beta() -> None:

@@ -62,8 +62,8 @@ def test_requantising_concatenation_needs_a_newer_level(
     code: OperandCode, scales: tuple[float, float], level: int
 ) -> None:
     inputs = [tensor(code, [1, 2], scales[0]), tensor(code, [3], scales[1]), AXIS_0]
-    found = feature_level(OperationCode.CONCATENATION, inputs, [output(code, (3,), scales[0])])
-    assert found == level
+    actual = feature_level(OperationCode.CONCATENATION, inputs, [output(code, (3,), scales[0])])
+    assert actual == level
 
 
 def test_concatenation_takes_at_most_four_axes() -> None:
@@ -184,7 +184,7 @@ def test_fill(tensor_type: OperandCode, scalar_type: OperandCode, value: float) 
 
 @pytest.mark.parametrize("code", [F32, U8, OperandCode.TENSOR_BOOL8])
 def test_the_rank_is_a_scalar(code: OperandCode) -> None:
-    given = tensor(code, [[0, 1]], 0.5 if code == U8 else 0.0)
-    (result,) = run(OperationCode.RANK, [given], [output(OperandCode.INT32)])
+    operand = tensor(code, [[0, 1]], 0.5 if code == U8 else 0.0)
+    (result,) = run(OperationCode.RANK, [operand], [output(OperandCode.INT32)])
     assert result.shape == ()
     assert result == 2

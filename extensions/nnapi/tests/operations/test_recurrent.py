@@ -243,13 +243,13 @@ def test_quantized_lstm_halves_the_cell_state() -> None:
         *[omitted(wide)] * 4,
         *(no_clip, no_clip, *[scale] * 4, integer(0), scalar(C.FLOAT32, 1 / 128)),
     ]
-    made = [
+    lstm_outputs = [
         output(data, (1, 1), 1 / 128),
         output(wide, (1, 1), 2.0**-11),
         output(data, (1, 1), 1 / 128),
     ]
-    assert feature_level(O.QUANTIZED_LSTM, inputs, made) == 30
-    results = run(O.QUANTIZED_LSTM, inputs, made)
+    assert feature_level(O.QUANTIZED_LSTM, inputs, lstm_outputs) == 30
+    results = run(O.QUANTIZED_LSTM, inputs, lstm_outputs)
     # tanh(1000 / 2048) / 2 is 28.98 / 128.
     assert [result.item() for result in results] == [29, 1000, 29]
 
@@ -261,7 +261,7 @@ def test_quantized_16bit_lstm_fails_with_another_quantization_of_the_input() -> 
         *[tensor(C.TENSOR_INT32, [0], 0.01 / 128)] * 4,
         *(tensor(wide, [[2000]], 2.0**-11), tensor(data, [[128]], 1 / 128, 128)),
     ]
-    made = [output(wide, (1, 1), 2.0**-11), output(data, (1, 1), 1 / 128, 128)]
-    assert feature_level(O.QUANTIZED_16BIT_LSTM, inputs, made) == 29
+    lstm_outputs = [output(wide, (1, 1), 2.0**-11), output(data, (1, 1), 1 / 128, 128)]
+    assert feature_level(O.QUANTIZED_16BIT_LSTM, inputs, lstm_outputs) == 29
     with pytest.raises(LayerValidationError, match="quantisation of input is not"):
-        run(O.QUANTIZED_16BIT_LSTM, inputs, made)
+        run(O.QUANTIZED_16BIT_LSTM, inputs, lstm_outputs)

@@ -27,8 +27,8 @@ def test_mean_keeps_axes_if_its_flag_is_above_0(flag: int, shape: tuple[int, ...
 def test_quantised_means_round_the_stored_integers_down(code: OperandCode) -> None:
     shift = 128 if code == S8 else 0
     stored = np.array([[1, 2], [4, 4], [200, 203]]) - shift
-    given = tensor(code, stored, 0.5, 5)
-    inputs = [given, tensor(I32, [-1]), integer(0)]
+    operand = tensor(code, stored, 0.5, 5)
+    inputs = [operand, tensor(I32, [-1]), integer(0)]
     (result,) = run(OperationCode.MEAN, inputs, [output(code, (3,), 0.5, 5)])
     assert result.tolist() == (np.array([1, 4, 201]) - shift).tolist()
 
@@ -52,9 +52,9 @@ def test_a_mean_keeps_the_quantisation() -> None:
 def test_one_axis_of_size_1_is_left_of_all(
     code: OperationCode, expected: float, data_type: OperandCode
 ) -> None:
-    given = tensor(data_type, [[1, 2, 3], [4, 5, 6]])
+    operand = tensor(data_type, [[1, 2, 3], [4, 5, 6]])
     # Axes may come twice, and count from the end.
-    inputs = [given, tensor(I32, [1, -1, -2]), DROP]
+    inputs = [operand, tensor(I32, [1, -1, -2]), DROP]
     (result,) = run(code, inputs, [output(data_type)])
     assert result.tolist() == [expected]
 
@@ -69,14 +69,14 @@ def test_reduced_axes_may_stay() -> None:
     [(OperationCode.REDUCE_ANY, [1, 1, 0]), (OperationCode.REDUCE_ALL, [1, 0, 0])],
 )
 def test_truth_values(code: OperationCode, expected: list[int]) -> None:
-    given = tensor(BOOL, [[1, 0, 0], [1, 1, 0]])
-    (result,) = run(code, [given, tensor(I32, [0]), DROP], [output(BOOL)])
+    operand = tensor(BOOL, [[1, 0, 0], [1, 1, 0]])
+    (result,) = run(code, [operand, tensor(I32, [0]), DROP], [output(BOOL)])
     assert result.tolist() == expected
 
 
 def test_a_product_with_0_is_0() -> None:
-    given = tensor(F32, [[0, np.inf], [np.nan, 0], [2, np.inf]])
-    (result,) = run(OperationCode.REDUCE_PROD, [given, tensor(I32, [1]), DROP], [output(F32)])
+    operand = tensor(F32, [[0, np.inf], [np.nan, 0], [2, np.inf]])
+    (result,) = run(OperationCode.REDUCE_PROD, [operand, tensor(I32, [1]), DROP], [output(F32)])
     assert result.tolist() == [0, 0, np.inf]
 
 
@@ -99,16 +99,16 @@ def test_reductions_take_at_most_four_axes() -> None:
 
 
 def test_the_first_of_equal_elements_is_found() -> None:
-    given = tensor(U8, [[3, 7, 7], [1, 0, 0]], 0.5, 9)
-    (most,) = run(OperationCode.ARGMAX, [given, integer(-1)], [output(I32)])
-    (least,) = run(OperationCode.ARGMIN, [given, integer(1)], [output(I32)])
+    operand = tensor(U8, [[3, 7, 7], [1, 0, 0]], 0.5, 9)
+    (most,) = run(OperationCode.ARGMAX, [operand, integer(-1)], [output(I32)])
+    (least,) = run(OperationCode.ARGMIN, [operand, integer(1)], [output(I32)])
     assert most.tolist() == [1, 0]
     assert least.tolist() == [0, 1]
 
 
 def test_searching_a_vector_leaves_one_axis() -> None:
-    (found,) = run(OperationCode.ARGMIN, [tensor(I32, [4, -2, 5]), integer(0)], [output(I32)])
-    assert found.tolist() == [1]
+    (position,) = run(OperationCode.ARGMIN, [tensor(I32, [4, -2, 5]), integer(0)], [output(I32)])
+    assert position.tolist() == [1]
 
 
 def test_searching_signed_elements_needs_no_newer_level_than_others() -> None:

@@ -104,8 +104,8 @@ def strided_slice(
     lists = [tensor(I32, values) for values in (begin, end, strides)]
     flags = [integer(mask) for mask in (masks or (0, 0, 0))]
     (result,) = run(OperationCode.STRIDED_SLICE, [given, *lists, *flags], [output(F32)])
-    taken: list[object] = result.tolist()
-    return taken
+    elements: list[object] = result.tolist()
+    return elements
 
 
 # Elements are their positions.

@@ -131,11 +131,11 @@ def _turn(node: Node, values: Sequence[Value]) -> Sequence[Value]:
     error = reduced(node, ReduceOperation.MAX, errors, (1,), True)
     limit = node.like(error, np.float32(_TOLERANCE) / np.float32(num_classes))
     is_open = node.layer(Comparison(ComparisonOperation.GREATER_OR_EQUAL), error, limit)
-    found = _sweep(node, shares, slopes, height, matrix)
+    swept = _sweep(node, shares, slopes, height, matrix)
     return (
         binary(node, BinaryOperation.ADD, number, 1),
         reshaped(node, reduced(node, ReduceOperation.ANY, is_open, (0, 1), False), (1,)),
-        node.layer(Select(), is_open, found, shares),
+        node.layer(Select(), is_open, swept, shares),
     )
 
 

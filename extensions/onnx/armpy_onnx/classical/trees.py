@@ -92,14 +92,16 @@ class Trees:
 
 def column(node: Node, name: str, count: int, default: int | None = None) -> Integers:
     """An attribute with one integer for each node of an ensemble."""
-    found = np.array(node.integers(name, () if default is not None else None), np.int64)
-    if default is not None and not found.size:
+    column_values = np.array(node.integers(name, () if default is not None else None), np.int64)
+    if default is not None and not column_values.size:
         return np.full(count, default, np.int64)
-    if len(found) != count:
+    if len(column_values) != count:
         raise node.error(
-            f"the attribute '{name}' has the wrong length", expected=str(count), actual=len(found)
+            f"the attribute '{name}' has the wrong length",
+            expected=str(count),
+            actual=len(column_values),
         )
-    return found
+    return column_values
 
 
 def reals(node: Node, name: str) -> Numbers:
@@ -172,8 +174,8 @@ class PlacesOfLeaves:
             raise self._node.error(
                 "there is no such node", actual=f"{node_ids[missing]} of tree {tree_ids[missing]}"
             )
-        found: Integers = self._order[at]
-        return found
+        places: Integers = self._order[at]
+        return places
 
     def find_leaves(self, tree_ids: Integers, node_ids: Integers) -> Integers:
         """Numbers of leaves."""
@@ -209,9 +211,9 @@ def aggregated(
     table = np.full((trees.num_leaves, num_targets), start, float_type.dtype)
     write = {"MIN": np.minimum, "MAX": np.maximum}.get(aggregate, np.add)
     write.at(table, (leaves, targets), amounts)
-    found = gathered(node, node.constant(table, float_type), trees.leaves(node, rows))
+    answers = gathered(node, node.constant(table, float_type), trees.leaves(node, rows))
     kinds = {"MIN": ReduceOperation.MIN, "MAX": ReduceOperation.MAX, "SUM": ReduceOperation.SUM}
-    return reduced(node, kinds.get(aggregate, ReduceOperation.MEAN), found, (1,), False)
+    return reduced(node, kinds.get(aggregate, ReduceOperation.MEAN), answers, (1,), False)
 
 
 def expand_members(

@@ -13,8 +13,8 @@ _FAMILIES = ModuleTables(__name__, "OPERATORS")
 
 def operator_of(kind: str) -> Operator | None:
     """The operator of a kind of node, see `NodeData`; None if there is none."""
-    found: Operator | None = _FAMILIES.entry(kind, kind.rpartition(".")[2])
-    return found
+    operator: Operator | None = _FAMILIES.entry(kind, kind.rpartition(".")[2])
+    return operator
 
 
 def converted_kinds() -> list[str]:

@@ -35,8 +35,8 @@ def _attention(node: Node) -> Sequence[Value]:
         scales_products=scale > 1,
     )
     mask = _mask(node, key.info.known_shape[2], data_type)
-    given = query, node.cast(key, data_type), node.cast(value, data_type), mask, lengths
-    output, *scores = node.layers(operation, given)
+    operands = query, node.cast(key, data_type), node.cast(value, data_type), mask, lengths
+    output, *scores = node.layers(operation, operands)
     if node.rank(0) == 3:
         output = together(node, output)
     return output, key, value, *scores
@@ -83,7 +83,7 @@ def _rotary_embedding(node: Node) -> Value:
         by_heads = apart(node, value, node.integer("num_heads"))
     elif len(shape) != 4:
         raise node.error("the input has the wrong rank", expected="rank 3 or 4", actual=shape)
-    made = rotated(
+    turned = rotated(
         node,
         by_heads,
         node.value(1),
@@ -92,7 +92,7 @@ def _rotary_embedding(node: Node) -> Value:
         node.flag("interleaved"),
         node.integer("rotary_embedding_dim", 0),
     )
-    return together(node, made) if len(shape) == 3 else made
+    return together(node, turned) if len(shape) == 3 else turned
 
 
 OPERATORS: OperatorTable = {

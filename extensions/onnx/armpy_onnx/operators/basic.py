@@ -22,9 +22,9 @@ def _constant(node: Node) -> Value:
         array, data_type = node.tensor("value")
         return node.constant(array, data_type)
     for name, data_type in _CONSTANTS.items():
-        found = node.attribute(name)
-        if found is not None:
-            return node.constant(found, data_type)
+        value = node.attribute(name)
+        if value is not None:
+            return node.constant(value, data_type)
     raise LayerValidationError("the constant has no value that is supported", where=node.data.label)
 
 

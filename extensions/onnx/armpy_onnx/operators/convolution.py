@@ -73,17 +73,19 @@ def convolve_last(
         rows = transposed(node, filters, (0, 2, 3, 4, 1))
         return node.layer(Convolution3d(stride, dilation, pads), image, rows, bias)  # type: ignore[arg-type]
     if 1 < groups == image.info.known_shape[-1]:
-        each = transposed(node, filters, (1, 2, 3, 0))
-        return node.layer(DepthwiseConvolution2d(stride, dilation, pads), image, each, bias)  # type: ignore[arg-type]
+        depthwise = transposed(node, filters, (1, 2, 3, 0))
+        return node.layer(DepthwiseConvolution2d(stride, dilation, pads), image, depthwise, bias)  # type: ignore[arg-type]
     rows = transposed(node, filters, (0, 2, 3, 1))
     return node.layer(Convolution2d(stride, dilation, pads), image, rows, bias)  # type: ignore[arg-type]
 
 
 def _fused_conv(node: Node) -> Value:
-    made = convolved(node, node.value(0), node.value(1), node.input(2))
+    sums = convolved(node, node.value(0), node.value(1), node.input(2))
     if node.has(3):
-        made = binary(node, BinaryOperation.ADD, made, node.value(3))
-    return activated(node, made, [float(one) for one in node.attribute("activation_params", ())])
+        sums = binary(node, BinaryOperation.ADD, sums, node.value(3))
+    return activated(
+        node, sums, [float(number) for number in node.attribute("activation_params", ())]
+    )
 
 
 def activated(node: Node, made: Value, numbers: Sequence[float]) -> Value:
@@ -123,28 +125,28 @@ def _line_shape(node: Node) -> tuple[int, ...]:
 
 def _causal_conv(node: Node) -> tuple[Value, ...]:
     line, weights = node.value(0), node.value(1)
-    channels, found = _line_shape(node)[1], weights.info.known_shape
-    kernel = math.prod(found[2:])
-    if found != (channels, 1, kernel) or kernel < 1:
+    channels, shape = _line_shape(node)[1], weights.info.known_shape
+    kernel = math.prod(shape[2:])
+    if shape != (channels, 1, kernel) or kernel < 1:
         raise node.error(
             "the weights have the wrong shape",
             expected=f"({channels}, 1, k)",
-            actual=found,
+            actual=shape,
         )
     if node.has(3):
         extended = joined(node, [node.value(3), line], 2)
     else:
         extended = node.layer(Pad(((0, 0), (0, 0), (kernel - 1, 0))), line)
     windows = WindowAttributes((kernel,), (1,), (1,), ((0, 0),))
-    made = convolve_last(
+    convolved_line = convolve_last(
         node, channels_last(node, extended), weights, node.input(2), windows, channels
     )
-    made = channels_first(node, made, 1)
+    convolved_line = channels_first(node, convolved_line, 1)
     if node.choice("activation", "none", {"none": False, "silu": True, "swish": True}):
-        gate = node.layer(Activation(ActivationFunction.SIGMOID), made)
-        made = binary(node, BinaryOperation.MUL, made, gate)
+        gate = node.layer(Activation(ActivationFunction.SIGMOID), convolved_line)
+        convolved_line = binary(node, BinaryOperation.MUL, convolved_line, gate)
     length = extended.info.known_shape[2]
-    return made, taken(node, extended, 2, length - kernel + 1, length)
+    return convolved_line, taken(node, extended, 2, length - kernel + 1, length)
 
 
 OPERATORS: OperatorTable = {

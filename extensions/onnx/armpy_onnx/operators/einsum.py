@@ -31,15 +31,15 @@ def _einsum(node: Node) -> Value:
         if letter not in sizes:
             raise node.error("no input has an axis of the output", actual=letter)
     terms = [_without_ones(node, _with_diagonals(node, term), sizes) for term in terms]
-    found = terms[0]
+    total = terms[0]
     for number, term in enumerate(terms[1:], 1):
-        kept = {*output, *(letter for other in terms[number + 1 :] for letter in other.letters)}
-        found = _product(node, found, term, kept)
-    found = _summed(node, found, set(output))
+        needed = {*output, *(letter for other in terms[number + 1 :] for letter in other.letters)}
+        total = _product(node, total, term, needed)
+    total = _summed(node, total, set(output))
     # An axis that all inputs repeat is there once, of size 1.
-    missing = "".join(letter for letter in output if letter not in found.letters)
-    shape = (*found.value.info.known_shape, *(1,) * len(missing))
-    value, letters = reshaped(node, found.value, shape), found.letters + missing
+    missing = "".join(letter for letter in output if letter not in total.letters)
+    shape = (*total.value.info.known_shape, *(1,) * len(missing))
+    value, letters = reshaped(node, total.value, shape), total.letters + missing
     return transposed(node, value, [letters.index(letter) for letter in output])
 
 
@@ -68,8 +68,10 @@ def _terms(node: Node) -> tuple[list[_EinsumTerm], str]:
         longest = max(longest, dots)
         terms.append(_EinsumTerm(node.value(index), part.replace("...", _dots(spare, dots), 1)))
     if not arrow:
-        given = left.replace(",", "").replace("...", "")
-        output = "..." + "".join(sorted(letter for letter in set(given) if given.count(letter) < 2))
+        letters = left.replace(",", "").replace("...", "")
+        output = "..." + "".join(
+            sorted(letter for letter in set(letters) if letters.count(letter) < 2)
+        )
     output = output.replace("...", _dots(spare, longest), 1)
     if len(set(output)) < len(output) or not (output.isalnum() or not output):
         raise node.error("the output's term cannot be used", actual=equation)
@@ -99,7 +101,7 @@ def _with_diagonals(node: Node, term: _EinsumTerm) -> _EinsumTerm:
     value, letters = term.value, term.letters
     for letter in dict.fromkeys(letters):
         while letters.count(letter) > 1:
-            first, second = [at for at, found in enumerate(letters) if found == letter][:2]
+            first, second = [at for at, other in enumerate(letters) if other == letter][:2]
             order = [at for at in range(len(letters)) if at not in (first, second)]
             value = transposed(node, value, (*order, first, second))
             *rest, rows, columns = value.info.known_shape
@@ -121,27 +123,27 @@ def _with_diagonals(node: Node, term: _EinsumTerm) -> _EinsumTerm:
 def _without_ones(node: Node, term: _EinsumTerm, sizes: Mapping[str, int]) -> _EinsumTerm:
     """A term without axes of size 1 along which it is repeated."""
     shape = term.value.info.known_shape
-    kept = [at for at, letter in enumerate(term.letters) if shape[at] == sizes[letter]]
-    value = reshaped(node, term.value, [shape[at] for at in kept])
-    return _EinsumTerm(value, "".join(term.letters[at] for at in kept))
+    places = [at for at, letter in enumerate(term.letters) if shape[at] == sizes[letter]]
+    value = reshaped(node, term.value, [shape[at] for at in places])
+    return _EinsumTerm(value, "".join(term.letters[at] for at in places))
 
 
-def _summed(node: Node, term: _EinsumTerm, kept: set[str]) -> _EinsumTerm:
+def _summed(node: Node, term: _EinsumTerm, letters: set[str]) -> _EinsumTerm:
     """A term summed along the axes that nothing else needs."""
-    axes = [at for at, letter in enumerate(term.letters) if letter not in kept]
+    axes = [at for at, letter in enumerate(term.letters) if letter not in letters]
     if not axes:
         return term
     value = reduced(node, ReduceOperation.SUM, term.value, axes, keep_dims=False)
-    return _EinsumTerm(value, "".join(letter for letter in term.letters if letter in kept))
+    return _EinsumTerm(value, "".join(letter for letter in term.letters if letter in letters))
 
 
-def _product(node: Node, x: _EinsumTerm, y: _EinsumTerm, kept: set[str]) -> _EinsumTerm:
+def _product(node: Node, x: _EinsumTerm, y: _EinsumTerm, needed: set[str]) -> _EinsumTerm:
     """The product of two terms, summed along what only they have."""
-    x = _summed(node, x, kept | set(y.letters))
-    y = _summed(node, y, kept | set(x.letters))
+    x = _summed(node, x, needed | set(y.letters))
+    y = _summed(node, y, needed | set(x.letters))
     shared = [letter for letter in x.letters if letter in y.letters]
-    batch = "".join(letter for letter in shared if letter in kept)
-    depth = "".join(letter for letter in shared if letter not in kept)
+    batch = "".join(letter for letter in shared if letter in needed)
+    depth = "".join(letter for letter in shared if letter not in needed)
     rows = "".join(letter for letter in x.letters if letter not in shared)
     columns = "".join(letter for letter in y.letters if letter not in shared)
     sizes = {
@@ -157,13 +159,13 @@ def _product(node: Node, x: _EinsumTerm, y: _EinsumTerm, kept: set[str]) -> _Ein
     left, is_left_swapped = _matrices(node, x, batch, rows, depth)
     right, is_right_swapped = _matrices(node, y, batch, depth, columns)
     if depth:
-        made = matrix_product(node, left, right, is_left_swapped, is_right_swapped)
+        product = matrix_product(node, left, right, is_left_swapped, is_right_swapped)
     else:
         left = reshaped(node, left, (*batches, count(rows), 1))
         right = reshaped(node, right, (*batches, 1, count(columns)))
-        made = binary(node, BinaryOperation.MUL, left, right)
+        product = binary(node, BinaryOperation.MUL, left, right)
     letters = batch + rows + columns
-    return _EinsumTerm(reshaped(node, made, [sizes[letter] for letter in letters]), letters)
+    return _EinsumTerm(reshaped(node, product, [sizes[letter] for letter in letters]), letters)
 
 
 def _matrices(

@@ -78,10 +78,10 @@ def _variadic(operation: BinaryOperation) -> Operator:
 
 def _combined(node: Node, operation: Operation) -> Value:
     """All inputs, one after the other."""
-    made = node.value(0)
+    total = node.value(0)
     for value in node.values[1:]:
-        made = node.layer(operation, made, value)
-    return made
+        total = node.layer(operation, total, value)
+    return total
 
 
 def _mean(node: Node) -> Value:
@@ -102,9 +102,9 @@ def _power(node: Node) -> Value:
             ElementwiseBinary(BinaryOperation.POWER), base, node.cast(exponent, data_type)
         )
     if not exponent.info.data_type.is_float:
-        wide = [node.cast(each, DataType.SIGNED64) for each in (base, exponent)]
+        wide = [node.cast(operand, DataType.SIGNED64) for operand in (base, exponent)]
         return node.cast(node.layer(ElementwiseBinary(BinaryOperation.POWER), *wide), data_type)
-    wide = [node.cast(each, DataType.FLOAT64) for each in (base, exponent)]
+    wide = [node.cast(operand, DataType.FLOAT64) for operand in (base, exponent)]
     return node.cast(node.layer(ElementwiseBinary(BinaryOperation.POWER), *wide), data_type)
 
 

@@ -43,8 +43,8 @@ def _array_feature_extractor(node: Node) -> Value:
         raise node.error("the input has no axes", expected="rank 1 or more")
     count = math.prod(node.shape(1))
     flat = reshaped(node, indices, (count,))
-    found = gathered(node, value, flat, len(shape) - 1)
-    return reshaped(node, found, (1, count) if len(shape) == 1 else (*shape[:-1], count))
+    features = gathered(node, value, flat, len(shape) - 1)
+    return reshaped(node, features, (1, count) if len(shape) == 1 else (*shape[:-1], count))
 
 
 def _binarizer(node: Node) -> Value:
@@ -99,9 +99,9 @@ def _normalizer(node: Node) -> Value:
 def _imputer(node: Node) -> Value:
     value = node.value(0)
     kind = "floats" if node.type(0).is_float else "int64s"
-    one = kind.rstrip("s")
+    type_name = kind.rstrip("s")
     imputed = np.array(node.attribute(f"imputed_value_{kind}", ()))
-    replaced = node.attribute(f"replaced_value_{one}", 0)
+    replaced = node.attribute(f"replaced_value_{type_name}", 0)
     if imputed.size not in (1, *node.shape(0)[-1:]):
         raise node.error(
             "there is not one value for each feature", expected="1, or one for each feature"
@@ -137,12 +137,12 @@ def _equals(node: Node, value: Value, keys: Value) -> Value:
     shape = value.info.known_shape
     check_table(node, (*shape, *keys.info.known_shape))
     spread = reshaped(node, value, (*shape, 1))
-    found = node.layer(Comparison(ComparisonOperation.EQUAL), spread, keys)
+    is_equal = node.layer(Comparison(ComparisonOperation.EQUAL), spread, keys)
     if not value.info.data_type.is_float:
-        return found
+        return is_equal
     odd = [node.layer(Comparison(ComparisonOperation.NOT_EQUAL), x, x) for x in (spread, keys)]
     both = node.layer(LogicalBinary(LogicalBinaryOperation.LOGICAL_AND), *odd)
-    return node.layer(LogicalBinary(LogicalBinaryOperation.LOGICAL_OR), found, both)
+    return node.layer(LogicalBinary(LogicalBinaryOperation.LOGICAL_OR), is_equal, both)
 
 
 def _listed(node: Node, role: str) -> tuple[Value, DataType]:
@@ -153,9 +153,9 @@ def _listed(node: Node, role: str) -> tuple[Value, DataType]:
     for name, data_type in _LISTS.items():
         attribute = f"{role}_{name}"
         is_strings = data_type is DataType.STRING
-        found = node.strings(attribute) if is_strings else node.attribute(attribute)
-        if found:
-            return node.constant([*found], data_type), data_type
+        keys = node.strings(attribute) if is_strings else node.attribute(attribute)
+        if keys:
+            return node.constant([*keys], data_type), data_type
     raise node.error(f"its {role} are missing", expected=", ".join(_LISTS))
 
 
@@ -182,8 +182,8 @@ def _label_encoder(node: Node) -> Value:
         node.cast(is_key, DataType.SIGNED32),
     )
     is_known = reduced(node, ReduceOperation.ANY, is_key, (rank,), False)
-    found = gathered(node, values, number)
-    return node.layer(Select(), is_known, found, default)
+    mapped = gathered(node, values, number)
+    return node.layer(Select(), is_known, mapped, default)
 
 
 def _table_lookup(node: Node, keys: Value, values: Value, default: Value) -> Value:
@@ -252,9 +252,9 @@ def _values_type(data: NodeData, types: Sequence[DataType | None]) -> DataType:
     """The type of a LabelEncoder's values."""
     if data.attribute("classes_strings") is not None:
         return _mapped_type(data, types)
-    found = data.attribute("values_tensor")
-    if isinstance(found, onnx.TensorProto):
-        return data_type_of(found.data_type, data.label)
+    tensor = data.attribute("values_tensor")
+    if isinstance(tensor, onnx.TensorProto):
+        return data_type_of(tensor.data_type, data.label)
     return next(
         (t for name, t in _LISTS.items() if data.attribute(f"values_{name}")), _LISTS["int64s"]
     )

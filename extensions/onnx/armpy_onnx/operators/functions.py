@@ -219,12 +219,12 @@ def _chosen(
     comparison: ComparisonOperation,
     value: Value,
     limit: float,
-    one: Value,
+    chosen: Value,
     other: Value,
 ) -> Value:
-    """Elements of `one` where a comparison with a number is true."""
+    """Elements of `chosen` where a comparison with a number is true."""
     is_so = node.layer(Comparison(comparison), value, node.like(value, limit))
-    return node.layer(Select(), is_so, one, other)
+    return node.layer(Select(), is_so, chosen, other)
 
 
 OPERATORS: OperatorTable = {

@@ -42,9 +42,9 @@ def _type_of_value(data: NodeData, types: object) -> DataType:
 
 def _type_of_eye(data: NodeData, types: object) -> DataType:
     """Data type of EyeLike's output."""
-    given = data.attribute("dtype")
-    if given is not None:
-        return data_type_of(given, data.label)
+    element_type = data.attribute("dtype")
+    if element_type is not None:
+        return data_type_of(element_type, data.label)
     return types[0]  # type: ignore[index,no-any-return]  # one per input
 
 
@@ -75,8 +75,8 @@ def _trilu(node: Node) -> Value:
     operation = (
         ComparisonOperation.GREATER_OR_EQUAL if is_upper else ComparisonOperation.LESS_OR_EQUAL
     )
-    kept = _compared(node, operation, shape[-2], shape[-1], offset)
-    return node.layer(Select(), kept, node.value(0), node.like(node.value(0), 0))
+    is_inside = _compared(node, operation, shape[-2], shape[-1], offset)
+    return node.layer(Select(), is_inside, node.value(0), node.like(node.value(0), 0))
 
 
 def _range(node: Node) -> Value:

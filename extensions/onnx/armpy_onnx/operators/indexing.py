@@ -61,17 +61,17 @@ def _scatter_nd(node: Node) -> Value:
 def _reduction(node: Node) -> ScatterReduction:
     """Return how updates are combined."""
     name = node.text("reduction", "none")
-    found = {each.name.lower(): each for each in ScatterReduction}.get(name)
-    if found is None:
+    reduction = {reduction.name.lower(): reduction for reduction in ScatterReduction}.get(name)
+    if reduction is None:
         raise node.error("there is no such reduction", actual=name)
-    return found
+    return reduction
 
 
 def _scattered(node: Node, operation: Operation, reduction: ScatterReduction) -> Value:
     """Updates written into the first input; BFLOAT16 is combined in FLOAT32."""
     value, updates = node.value(0), node.value(2)
     if reduction is not ScatterReduction.NONE and node.type(0) is DataType.BFLOAT16:
-        value, updates = (node.cast(each, DataType.FLOAT32) for each in (value, updates))
+        value, updates = (node.cast(operand, DataType.FLOAT32) for operand in (value, updates))
     return node.cast(node.layer(operation, value, node.value(1), updates), node.type(0))
 
 
@@ -108,9 +108,9 @@ def _compress(node: Node) -> Value:
         value, axis = reshaped(node, value, (-1,)), 0
     else:
         axis = node.axis(node.integer("axis"), len(shape))
-    found = node.layer(NonZero(), node.value(1))
+    positions = node.layer(NonZero(), node.value(1))
     # One row of positions, whose number depends on the elements.
-    return node.layer(Gather(axis), value, node.layer(Reshape((-1,)), found))
+    return node.layer(Gather(axis), value, node.layer(Reshape((-1,)), positions))
 
 
 def _reverse_sequence(node: Node) -> Value:

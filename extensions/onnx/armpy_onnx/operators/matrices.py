@@ -24,15 +24,15 @@ def matrix_product(
         y, transpose_y = reshaped(node, y, (*right, 1)), False
     if _are_weights(y) and not transpose_x:
         weights = y if transpose_y else transposed(node, y, (1, 0))
-        made = node.layer(FullyConnected(keep_num_dims=True), x, weights)
+        product = node.layer(FullyConnected(keep_num_dims=True), x, weights)
     else:
-        made = node.layer(BatchMatMul(transpose_x, transpose_y), x, y)
-    shape = list(made.info.known_shape)
+        product = node.layer(BatchMatMul(transpose_x, transpose_y), x, y)
+    shape = list(product.info.known_shape)
     if len(left) == 1:
         del shape[-2]
     if len(right) == 1:
         del shape[-1]
-    return reshaped(node, made, shape)
+    return reshaped(node, product, shape)
 
 
 def _are_weights(value: Value) -> bool:
@@ -74,17 +74,17 @@ def gemm(node: Node) -> Value:
         weights = b if transposes_b else transposed(node, b, (1, 0))
         bias = reshaped(node, addend, (units,))
         return node.layer(FullyConnected(keep_num_dims=True), a, weights, bias)
-    made = scaled(node, matrix_product(node, a, b, transposes_a, transposes_b), alpha)
+    product = scaled(node, matrix_product(node, a, b, transposes_a, transposes_b), alpha)
     if addend is None:
-        return made
-    return node.layer(ElementwiseBinary(BinaryOperation.ADD), made, addend)
+        return product
+    return node.layer(ElementwiseBinary(BinaryOperation.ADD), product, addend)
 
 
 def _fused_gemm(node: Node) -> Value:
     """A product with an activation that ONNX Runtime's optimiser has put into it."""
     names = ("activation_alpha", "activation_beta")
-    given = [node.real(name) for name in names if node.attribute(name) is not None]
-    return activated(node, gemm(node), given)
+    params = [node.real(name) for name in names if node.attribute(name) is not None]
+    return activated(node, gemm(node), params)
 
 
 def _fused_mat_mul(node: Node) -> Value:
@@ -93,8 +93,8 @@ def _fused_mat_mul(node: Node) -> Value:
         _batch_last(node, index, node.flag(name))
         for index, name in enumerate(("transBatchA", "transBatchB"))
     )
-    made = matrix_product(node, x, y, node.flag("transA"), node.flag("transB"))
-    return scaled(node, made, node.real("alpha", 1.0))
+    product = matrix_product(node, x, y, node.flag("transA"), node.flag("transB"))
+    return scaled(node, product, node.real("alpha", 1.0))
 
 
 def _batch_last(node: Node, index: int, is_moved: bool) -> Value:

@@ -27,11 +27,11 @@ from armpy_onnx.operators.matrices import matrix_product
 
 def _attention(node: Node) -> Sequence[Value]:
     """One input for queries, keys and values, whose weights are one matrix."""
-    made = matrix_product(node, node.value(0), node.value(1))
+    packed = matrix_product(node, node.value(0), node.value(1))
     if node.has(2):
-        made = binary(node, BinaryOperation.ADD, made, node.value(2))
+        packed = binary(node, BinaryOperation.ADD, packed, node.value(2))
     _refuse(node, 6, "a past that shares its buffer with the present is not supported")
-    return attended(node, made, node.input(3), node.input(4), node.input(5))
+    return attended(node, packed, node.input(3), node.input(4), node.input(5))
 
 
 def attended(
@@ -77,11 +77,11 @@ def attended(
     operation = Attention(
         scale=node.real("scale", 0.0), is_causal=node.flag("unidirectional"), num_past=num_past
     )
-    found = together(node, node.layer(operation, query, key, value, mask))
+    attention = together(node, node.layer(operation, query, key, value, mask))
     if node.data.num_outputs < 2:
-        return (found,)
+        return (attention,)
     rows = [reshaped(node, part, (1, *part.info.known_shape)) for part in (key, value)]
-    return found, joined(node, rows, 0)
+    return attention, joined(node, rows, 0)
 
 
 def _multi_head_attention(node: Node) -> Sequence[Value]:
@@ -101,8 +101,8 @@ def _multi_head_attention(node: Node) -> Sequence[Value]:
     operation = Attention(
         scale=node.real("scale", 0.0), is_causal=node.flag("unidirectional"), num_past=num_past
     )
-    found = together(node, node.layer(operation, query, key, value, mask))
-    return found, key, value
+    attention = together(node, node.layer(operation, query, key, value, mask))
+    return attention, key, value
 
 
 def _packed(node: Node, heads: int) -> tuple[Value, Value, Value]:
@@ -143,22 +143,22 @@ def _by_heads(node: Node, value: Value, bias: Value | None, heads: int) -> Value
     return apart(node, value, heads)
 
 
-def _mask(node: Node, given: Value | None, keys: Sequence[int]) -> Value | None:
+def _mask(node: Node, mask: Value | None, keys: Sequence[int]) -> Value | None:
     """Which keys each query sees: (batch, 1, 1 or queries, keys)."""
-    if given is None:
+    if mask is None:
         return None
-    batch, length, shape = keys[0], keys[2], given.info.known_shape
+    batch, length, shape = keys[0], keys[2], mask.info.known_shape
     if shape == (batch,) and shape != (3 * batch + 2,):  # lengths
-        places = node.cast(counted(node, length), given.info.data_type)
-        lengths = reshaped(node, given, (batch, 1, 1, 1))
+        places = node.cast(counted(node, length), mask.info.data_type)
+        lengths = reshaped(node, mask, (batch, 1, 1, 1))
         less = Comparison(ComparisonOperation.LESS)
         return node.layer(less, reshaped(node, places, (1, 1, 1, length)), lengths)
     if shape in ((batch, length), (1, length)):
-        marks = reshaped(node, given, (shape[0], 1, 1, length))
+        marks = reshaped(node, mask, (shape[0], 1, 1, length))
     elif len(shape) == 3 and shape[0] in (1, batch) and shape[2] == length:
-        marks = reshaped(node, given, (shape[0], 1, *shape[1:]))
+        marks = reshaped(node, mask, (shape[0], 1, *shape[1:]))
     elif len(shape) == 4:
-        marks = given
+        marks = mask
     else:
         raise node.error(
             "the mask has a shape that is not supported",
@@ -226,8 +226,8 @@ def _group_query_attention(node: Node) -> Sequence[Value]:
         bias = taken(node, node.cast(bias, query.info.data_type), 3, 0, total)
     lengths = None if last is None else binary(node, BinaryOperation.ADD, last, 1)
     keys, values = (taken(node, part, 2, 0, total) for part in (present_key, present_value))
-    found = together(node, node.layer(operation, query, keys, values, bias, lengths))
-    return found, present_key, present_value
+    attention = together(node, node.layer(operation, query, keys, values, bias, lengths))
+    return attention, present_key, present_value
 
 
 def _grouped(node: Node, heads: int, groups: int) -> tuple[Value, Value, Value]:
@@ -310,8 +310,8 @@ def _rotary_embedding(node: Node) -> Value:
         offsets = node.cast(offsets, positions.info.data_type)
         positions = binary(node, BinaryOperation.ADD, offsets, reshaped(node, positions, (1, 1)))
     interleaved = node.flag("interleaved")
-    made = rotated(node, by_heads, node.value(2), node.value(3), positions, interleaved, length)
-    return made if len(shape) == 4 else together(node, made)
+    turned = rotated(node, by_heads, node.value(2), node.value(3), positions, interleaved, length)
+    return turned if len(shape) == 4 else together(node, turned)
 
 
 def _heads(node: Node, name: str) -> int:

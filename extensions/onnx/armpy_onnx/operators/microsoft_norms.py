@@ -44,11 +44,11 @@ def _skip_normalization(simplified: bool) -> Operator:
         operation: LayerNormalization | RmsNormalization
         if simplified:
             operation = RmsNormalization((-1,), eps)
-            made = node.layer(operation, total, node.value(2))
+            normalized = node.layer(operation, total, node.value(2))
         else:
             operation = LayerNormalization((-1,), eps)
-            made = node.layer(operation, total, node.value(2), node.input(3))
-        return made, made, made, total
+            normalized = node.layer(operation, total, node.value(2), node.input(3))
+        return normalized, normalized, normalized, total
 
     return Operator(convert)
 
@@ -72,8 +72,8 @@ def _embed_layer_normalization(node: Node) -> Sequence[Value]:
     else:
         places = reshaped(node, counted(node, shape[1]), (1, shape[1]))
     positions = gathered(node, node.value(3), places)
-    made, total = embedded(node, words, positions, segments, node.value(5), node.value(6))
-    return made, mask_lengths(node, shape), total
+    normalized, total = embedded(node, words, positions, segments, node.value(5), node.value(6))
+    return normalized, mask_lengths(node, shape), total
 
 
 def embedded(

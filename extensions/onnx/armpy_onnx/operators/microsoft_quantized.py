@@ -47,8 +47,8 @@ def _attention(node: Node) -> Sequence[Value]:
             actual=f"{node.shape(0)} and {node.shape(1)}",
         )
     sums = integer_product(node, node.value(0), node.value(1), node.input(6), node.input(7))
-    made = scaled_sums(node, sums, node.value(3), node.value(4), node.input(2))
-    return attended(node, made, node.input(5), node.input(8))
+    packed = scaled_sums(node, sums, node.value(3), node.value(4), node.input(2))
+    return attended(node, packed, node.input(5), node.input(8))
 
 
 def _embed_layer_normalization(node: Node) -> Sequence[Value]:
@@ -64,8 +64,8 @@ def _embed_layer_normalization(node: Node) -> Sequence[Value]:
         check_bytes(node, 4)
         segments = _real(node, gathered(node, node.value(4), node.value(1)), 10, 15)
     gamma, beta = _real(node, node.value(5), 11, 16), _real(node, node.value(6), 12, 17)
-    made, _ = embedded(node, words, positions, segments, gamma, beta)
-    return made, mask_lengths(node, shape)
+    normalized, _ = embedded(node, words, positions, segments, gamma, beta)
+    return normalized, mask_lengths(node, shape)
 
 
 def _first_rows(node: Node, table: Value, count: int) -> Value:
@@ -96,8 +96,8 @@ def _dynamic_lstm(node: Node) -> Sequence[Value]:
     assert operator is not None  # it is one of ONNX's own
     inner = NodeData("LSTM", node.data.name, 7, node.data.attributes, 3, (True,) * 3)
     inputs = [node.value(0), *weights, *(node.input(index) for index in range(3, 8))]
-    made = operator.convert(node.of(inner, inputs))
-    return [made] if isinstance(made, Value) else made
+    converted = operator.convert(node.of(inner, inputs))
+    return [converted] if isinstance(converted, Value) else converted
 
 
 def _directions(node: Node, index: int, scale: int, zero_point: int) -> Value:
@@ -121,8 +121,8 @@ def _directions(node: Node, index: int, scale: int, zero_point: int) -> Value:
     if len(known) == len(stored):
         real = known[0]
         for at, array in zip(places, known[1:], strict=True):
-            each = array.reshape(count, 1, array.size // count)
-            real = real - each if at == zero_point else real * each
+            per_direction = array.reshape(count, 1, array.size // count)
+            real = real - per_direction if at == zero_point else real * per_direction
         return node.constant(np.ascontiguousarray(real.transpose(0, 2, 1)), DataType.FLOAT32)
     computed = node.cast(node.value(index), DataType.FLOAT32)
     for at in places:
@@ -170,8 +170,8 @@ def _gather_blocks(node: Node) -> Value:
     at = along if along < axis else along + len(shape) - rank
     real = node.cast(data, DataType.FLOAT32)
     if points is not None:
-        each = node.cast(points, DataType.FLOAT32)
-        real = binary(node, BinaryOperation.SUB, real, spread(node, each, shape, at, block))
+        floats = node.cast(points, DataType.FLOAT32)
+        real = binary(node, BinaryOperation.SUB, real, spread(node, floats, shape, at, block))
     elif kind is DataType.UNSIGNED8:
         real = binary(node, BinaryOperation.SUB, real, float(1 << (bits - 1)))
     factors = spread(node, node.cast(scales, DataType.FLOAT32), shape, at, block)

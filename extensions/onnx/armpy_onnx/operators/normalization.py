@@ -80,8 +80,8 @@ def _training(node: Node, image: Value) -> Sequence[Value]:
     for index, current in ((3, mean), (4, variance)):
         old = node.value(index)
         flat = node.cast(reshaped(node, current, old.info.known_shape), old.info.data_type)
-        kept = scaled(node, old, share)
-        outputs.append(_add(node, kept, scaled(node, flat, 1 - share)))
+        share_kept = scaled(node, old, share)
+        outputs.append(_add(node, share_kept, scaled(node, flat, 1 - share)))
     return outputs[: node.data.num_outputs]
 
 
@@ -93,15 +93,15 @@ def _layer_normalization(node: Node) -> Value | Sequence[Value]:
     axes = _last_axes(node)
     eps = node.real("epsilon", 1e-5)
     gamma, beta = (_alike(node, node.input(i), value) for i in (1, 2))
-    made = node.layer(LayerNormalization(axes, eps), value, gamma, beta)
+    normalized = node.layer(LayerNormalization(axes, eps), value, gamma, beta)
     if node.data.num_outputs == 1:
-        return made
+        return normalized
     real = node.cast(value, DataType.FLOAT32)
     mean = _mean(node, real, axes)
     variance = _mean(node, _square(node, _sub(node, real, mean)), axes)
     shifted = binary(node, BinaryOperation.ADD, variance, eps)
     deviation = unary(node, UnaryOperation.RSQRT, shifted)
-    return (made, mean, deviation)[: node.data.num_outputs]
+    return (normalized, mean, deviation)[: node.data.num_outputs]
 
 
 def _rms_normalization(node: Node) -> Value:
@@ -137,8 +137,8 @@ def _instance_normalization(node: Node) -> Value:
     image = node.value(0)
     sizes = _sizes_after_channels(node)
     rows = _channels_at_end(node, image, (math.prod(sizes), 1))
-    made = node.layer(InstanceNormalization(eps=node.real("epsilon", 1e-5)), rows)
-    return _channels_back(node, _adjusted(node, made), sizes)
+    normalized = node.layer(InstanceNormalization(eps=node.real("epsilon", 1e-5)), rows)
+    return _channels_back(node, _adjusted(node, normalized), sizes)
 
 
 def _group_normalization(node: Node) -> Value:
@@ -153,8 +153,8 @@ def _group_normalization(node: Node) -> Value:
     shape = rows.info.known_shape
     split = reshaped(node, rows, (*shape[:2], groups, channels // groups))
     operation = LayerNormalization((1, 3), node.real("epsilon", 1e-5))
-    made = _adjusted(node, reshaped(node, node.layer(operation, split), shape))
-    return _channels_back(node, made, sizes)
+    normalized = _adjusted(node, reshaped(node, node.layer(operation, split), shape))
+    return _channels_back(node, normalized, sizes)
 
 
 def _adjusted(node: Node, value: Value) -> Value:

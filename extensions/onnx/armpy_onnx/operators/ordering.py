@@ -22,21 +22,21 @@ def _top_k(node: Node) -> tuple[Value, Value]:
     k = int(node.number(1)) if node.version >= 10 else node.integer("k")
     axis = node.axis(node.integer("axis", -1), len(shape))
     # Along the last axis, and back.
-    perm = [each for each in range(len(shape)) if each != axis] + [axis]
+    perm = [number for number in range(len(shape)) if number != axis] + [axis]
     value = transposed(node, node.value(0), perm)
     if _is_bfloat16(value):
         value = node.cast(value, DataType.FLOAT32)
     top = TopkV2(k, largest=node.flag("largest", True))
     positions = TensorInfo(None, DataType.SIGNED64)
     values, indices = node.layers(top, [value], [None, positions])
-    back = [perm.index(each) for each in range(len(shape))]
+    back = [perm.index(number) for number in range(len(shape))]
     values = node.cast(values, node.type(0))
     return transposed(node, values, back), transposed(node, indices, back)
 
 
 def _unique(node: Node) -> tuple[Value, ...]:
-    given = node.attribute("axis")
-    axis = None if given is None else node.axis(given, node.rank(0))
+    attribute = node.attribute("axis")
+    axis = None if attribute is None else node.axis(attribute, node.rank(0))
     return node.layers(Unique(axis, node.flag("sorted", True)), [node.value(0)])
 
 
@@ -65,8 +65,8 @@ def _marked(node: Node, value: Value, axis: int) -> Value:
     size = value.info.known_shape[axis]
     require(size > 0, "the axis is empty", actual=value.info.known_shape)
     compared = node.cast(value, DataType.FLOAT32) if _is_bfloat16(value) else value
-    found = node.layer(ArgMinMax(ArgMinMaxFunction.MAX, axis), compared)
-    return node.layer(OneHot(size, axis), found, node.like(value, 1), node.like(value, 0))
+    position = node.layer(ArgMinMax(ArgMinMaxFunction.MAX, axis), compared)
+    return node.layer(OneHot(size, axis), position, node.like(value, 1), node.like(value, 0))
 
 
 def _is_bfloat16(value: Value) -> bool:

@@ -54,8 +54,8 @@ def _col2im(node: Node) -> Value:
     shape = (total + 1, batch, channels)
     zeros = node.layer(Fill(shape), node.like(updates, 0))
     indices = node.constant(places.T.reshape(-1, 1), DataType.SIGNED64)
-    made = node.layer(ScatterNd(ScatterReduction.ADD), zeros, indices, updates)
-    image = transposed(node, taken(node, made, 0, 0, total), (1, 2, 0))
+    summed = node.layer(ScatterNd(ScatterReduction.ADD), zeros, indices, updates)
+    image = transposed(node, taken(node, summed, 0, 0, total), (1, 2, 0))
     return reshaped(node, image, (batch, channels, *sizes))
 
 
@@ -87,8 +87,8 @@ def _patch_places(node: Node, sizes: Sequence[int], kernel: Sequence[int]) -> In
         where = where.reshape(shape)
         places = places * sizes[axis] + where
         inside = inside & (where >= 0) & (where < sizes[axis])
-    found = np.where(inside, places, math.prod(sizes))
-    return found.reshape(math.prod(counts), math.prod(kernel))
+    flat_places = np.where(inside, places, math.prod(sizes))
+    return flat_places.reshape(math.prod(counts), math.prod(kernel))
 
 
 # The inverse of pooling
@@ -114,14 +114,14 @@ def _max_unpool(node: Node) -> Value:
     zeros = node.layer(Fill((math.prod(full),)), node.like(node.value(0), 0))
     count = (math.prod(shape),)
     updates, places = (reshaped(node, node.value(i), count) for i in (0, 1))
-    made = reshaped(node, node.layer(ScatterElements(0), zeros, places, updates), full)
+    unpooled = reshaped(node, node.layer(ScatterElements(0), zeros, places, updates), full)
     if not node.has(2) or node.ints(2) == full:
-        return made
+        return unpooled
     wanted = node.ints(2)
     more = tuple((0, size - old) for size, old in zip(wanted, full, strict=False))
     if len(wanted) != len(full) or min(min(pair) for pair in more) < 0:
         raise node.error("the output shape is too small", expected=str(full), actual=wanted)
-    return node.layer(Pad(more), made)
+    return node.layer(Pad(more), unpooled)
 
 
 # Convolution at places that are moved

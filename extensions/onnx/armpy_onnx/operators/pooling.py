@@ -51,8 +51,8 @@ def _max_pool(node: Node) -> Value | Sequence[Value]:
     if is_named:
         value = as_quantized(node, value, Quantization.per_tensor(1.0))
     image = channels_last(node, value)
-    made = channels_first(node, _pooled(node, image, PoolingAlgorithm.MAX, windows), len(sizes))
-    return as_integers(node, made) if is_named else made
+    largest = channels_first(node, _pooled(node, image, PoolingAlgorithm.MAX, windows), len(sizes))
+    return as_integers(node, largest) if is_named else largest
 
 
 def _with_indices(
@@ -65,8 +65,8 @@ def _with_indices(
         lifted(windows.dilation, 1),
         lifted_pads(windows.pads),
     )
-    made = node.layers(operation, [channels_last(node, node.value(0))])
-    largest, places = (channels_first(node, value, len(sizes)) for value in made)
+    values = node.layers(operation, [channels_last(node, node.value(0))])
+    largest, places = (channels_first(node, value, len(sizes)) for value in values)
     if node.flag("storage_order"):
         places = _columns_first(node, places, sizes)
     batch, channels = node.shape(0)[:2]
@@ -213,11 +213,11 @@ def _pooled(
         plane = len(kernel) == 2
         volume = reshaped(node, image, (shape[0], 1, *shape[1:])) if plane else image
         gaps = lifted(windows.dilation, 1)
-        size, step, gap = (((1,) * plane + each) for each in (kernel, stride, gaps))
+        size, step, gap = (((1,) * plane + numbers) for numbers in (kernel, stride, gaps))
         around = spec_of_pads(((0, 0), *pads) if plane else pads)
-        made = node.layer(Pooling3d(algorithm, size, step, gap, around), volume)  # type: ignore[arg-type]
-        found = made.info.known_shape
-        return reshaped(node, made, (found[0], *found[2:])) if plane else made
+        pooled = node.layer(Pooling3d(algorithm, size, step, gap, around), volume)  # type: ignore[arg-type]
+        pooled_shape = pooled.info.known_shape
+        return reshaped(node, pooled, (pooled_shape[0], *pooled_shape[2:])) if plane else pooled
     if len(kernel) == 2:
         padding = spec_of_pads(windows.pads)
         return node.layer(Pooling2d(algorithm, kernel, stride, padding), image)  # type: ignore[arg-type]

@@ -107,9 +107,9 @@ def _dequantize_linear(node: Node) -> Value:
     if source in QUANTIZED and not block_size:
         quantization = quantization_of(node, 1, 2, len(shape), axis)
         if quantization is not None:
-            made = target if target is DataType.FLOAT16 else DataType.FLOAT32
+            float_type = target if target is DataType.FLOAT16 else DataType.FLOAT32
             stored = as_quantized(node, value, quantization)
-            real = node.layer(Dequantize(), stored, output=TensorInfo(None, made))
+            real = node.layer(Dequantize(), stored, output=TensorInfo(None, float_type))
             return node.cast(real, target)
     real = node.cast(value, DataType.FLOAT32)
     zero_point = node.input(2)
@@ -128,8 +128,8 @@ def dynamically_quantized(node: Node, value: Value) -> tuple[Value, Value, Value
     """Real numbers as bytes by their range, the scale, and the zero point."""
     zero = node.constant(np.float32(0))
     low, high = (
-        binary(node, limit, node.layer(Reduce(found), value), zero)
-        for limit, found in (
+        binary(node, limit, node.layer(Reduce(reduction), value), zero)
+        for limit, reduction in (
             (BinaryOperation.MINIMUM, ReduceOperation.MIN),
             (BinaryOperation.MAXIMUM, ReduceOperation.MAX),
         )

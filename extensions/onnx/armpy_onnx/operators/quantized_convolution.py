@@ -85,8 +85,10 @@ def _convolved(
     windows, data, of_image = filters.windows, filters.data, image.info
     is_depthwise = 1 < filters.groups == of_image.known_shape[1]
     perm, axis = ((1, 2, 3, 0), 3) if is_depthwise else ((0, 2, 3, 1), 0)
-    given = filters.quantization
-    turned = Quantization(given.scales, given.zero_points, None if given.axis is None else axis)
+    quantization = filters.quantization
+    turned = Quantization(
+        quantization.scales, quantization.zero_points, None if quantization.axis is None else axis
+    )
     plain = DataType.SIGNED8 if of_image.data_type is DataType.QASYMM_S8 else DataType.UNSIGNED8
     weights = quantized_weights(node, np.ascontiguousarray(data.transpose(perm)), turned, plain)
     make = DepthwiseConvolution2d if is_depthwise else Convolution2d

@@ -48,7 +48,7 @@ def _same_types(node: Node, *indexes: int) -> None:
     """Check that tensors are all int8 or all uint8."""
     types = {node.type(index) for index in indexes if node.has(index)}
     if len(types) > 1:
-        names = ", ".join(sorted(one.name for one in types))
+        names = ", ".join(sorted(data_type.name for data_type in types))
         raise node.error("the types differ", expected="one of them", actual=names)
 
 
@@ -130,8 +130,8 @@ def _moved(kind: str) -> Operator:
         assert operator is not None  # the table below names those that there are
         data = node.data
         inner = NodeData(kind, data.name, node.integer("opset"), data.attributes, 1, (True,))
-        made = operator.convert(node.of(inner, [_given(node, 0), *node.inputs[5:]]))
-        (value,) = [made] if isinstance(made, Value) else made[:1]
+        converted = operator.convert(node.of(inner, [_given(node, 0), *node.inputs[5:]]))
+        (value,) = [converted] if isinstance(converted, Value) else converted[:1]
         return _requantized(node, value, output_of_bytes(node, 3, node.type(0)))
 
     return Operator(convert, tuple(range(1, 12)))
@@ -149,8 +149,8 @@ def _pooled(kind: str) -> Operator:
         if is_last:
             value = node.layer(Transpose((0, rank - 1, *range(1, rank - 1))), value)
         inner = NodeData(kind, node.data.name, 19, node.data.attributes, 1, (True,))
-        made = operator.convert(node.of(inner, [value]))
-        (value,) = [made] if isinstance(made, Value) else made[:1]
+        converted = operator.convert(node.of(inner, [value]))
+        (value,) = [converted] if isinstance(converted, Value) else converted[:1]
         if is_last:
             value = node.layer(Transpose((0, *range(2, rank), 1)), value)
         return _requantized(node, value, output_of_bytes(node, 3, node.type(0)))
@@ -179,12 +179,18 @@ def _gemm(node: Node) -> Value:
     if node.rank(0) != 2 or weights.ndim != 2:
         raise node.error("a factor is not a matrix", expected="rank 2")
     left = _given(node, 0)
-    given = quantization_of(node, 4, 5, 2, 0 if is_turned else 1)
+    quantization = quantization_of(node, 4, 5, 2, 0 if is_turned else 1)
     alpha = node.real("alpha", 1.0)
-    if given is None or not alpha > 0 or (given.axis is not None and any(given.zero_points)):
+    if (
+        quantization is None
+        or not alpha > 0
+        or (quantization.axis is not None and any(quantization.zero_points))
+    ):
         raise node.error("the weights' scales cannot be used", expected="positive numbers")
-    scales = tuple(float(np.float32(scale) * np.float32(alpha)) for scale in given.scales)
-    turned = Quantization(scales, given.zero_points, None if given.axis is None else 0)
+    scales = tuple(float(np.float32(scale) * np.float32(alpha)) for scale in quantization.scales)
+    turned = Quantization(
+        scales, quantization.zero_points, None if quantization.axis is None else 0
+    )
     matrix = np.ascontiguousarray(weights if is_turned else weights.T)
     units = quantized_weights(node, matrix, turned, node.type(0))
     if node.flag("transA"):

@@ -51,11 +51,11 @@ def _recurrent(cell: RecurrentCell) -> Operator:
         sequence = node.value(0)
         if node.flag("layout"):
             sequence = transposed(node, sequence, (1, 0, 2))
-        made = [
+        by_direction = [
             _direction(node, number, operation, sequence)
             for number, operation in enumerate(directions)
         ]
-        return _outputs(node, made)
+        return _outputs(node, by_direction)
 
     return Operator(convert)
 
@@ -92,14 +92,14 @@ def _operations(node: Node, cell: RecurrentCell) -> list[RecurrentSequence]:
         raise node.error("there is no such direction", expected=str([*_REVERSED]), actual=direction)
     reverses, count = _REVERSED[direction], len(cell.functions)
     names = node.attribute("activations")
-    given = _functions(node, names) if names else []
-    if given and len(given) != count * len(reverses):
+    functions = _functions(node, names) if names else []
+    if functions and len(functions) != count * len(reverses):
         raise node.error(
             "the number of activations is wrong",
             expected=str(count * len(reverses)),
-            actual=len(given),
+            actual=len(functions),
         )
-    parts = [given[number * count :][:count] for number in range(len(reverses))]
+    parts = [functions[number * count :][:count] for number in range(len(reverses))]
     return [
         RecurrentSequence(
             cell,
@@ -119,20 +119,20 @@ def _functions(node: Node, names: Sequence[str]) -> list[tuple[GateFunction, flo
     """Functions with their parameters, which are given for those only that take some."""
     alphas: Iterator[float] = iter(node.attribute("activation_alpha", ()))
     betas: Iterator[float] = iter(node.attribute("activation_beta", ()))
-    found = []
+    functions = []
     for name in names:
         entry = _FUNCTIONS.get(name.lower())
         if entry is None:
             raise node.error("there is no such activation", actual=name)
         function, alpha, beta = entry
-        found.append(
+        functions.append(
             (
                 function,
                 0.0 if alpha is None else float(next(alphas, alpha)),
                 0.0 if beta is None else float(next(betas, beta)),
             )
         )
-    return found
+    return functions
 
 
 def _direction(
@@ -160,11 +160,11 @@ def _direction(
     hidden, cell, peephole = part(_FIRST_STATE, axis), None, None
     if operation.cell is RecurrentCell.LSTM:
         cell, peephole = part(6, axis), part(7)
-    given = (sequence, weights, recurrent, bias, recurrent_bias, _lengths(node, sequence))
+    operands = (sequence, weights, recurrent, bias, recurrent_bias, _lengths(node, sequence))
     states = (hidden, cell, peephole)
-    if _is_plain_lstm(operation, given):
-        return _plain_lstm(node, operation, given, states)
-    return node.layers(operation, (*given, *states))
+    if _is_plain_lstm(operation, operands):
+        return _plain_lstm(node, operation, operands, states)
+    return node.layers(operation, (*operands, *states))
 
 
 def _lengths(node: Node, sequence: Value) -> Value | None:
@@ -176,9 +176,9 @@ def _lengths(node: Node, sequence: Value) -> Value | None:
     return None if is_whole else lengths
 
 
-def _is_plain_lstm(operation: RecurrentSequence, given: Sequence[Value | None]) -> bool:
+def _is_plain_lstm(operation: RecurrentSequence, operands: Sequence[Value | None]) -> bool:
     """Return whether an LSTM is one that `UnidirectionalSequenceLstm` computes."""
-    sequence, *_, lengths = given
+    sequence, *_, lengths = operands
     assert sequence is not None
     if operation.cell is not RecurrentCell.LSTM:
         return False
@@ -198,11 +198,11 @@ def _is_plain_lstm(operation: RecurrentSequence, given: Sequence[Value | None]) 
 def _plain_lstm(
     node: Node,
     operation: RecurrentSequence,
-    given: Sequence[Value | None],
+    operands: Sequence[Value | None],
     states: Sequence[Value | None],
 ) -> tuple[Value, ...]:
     """An LSTM as Arm NN and TFLite have it, whose gates have operands of their own."""
-    sequence, weights, recurrent, bias, recurrent_bias, _ = given
+    sequence, weights, recurrent, bias, recurrent_bias, _ = operands
     hidden, cell, peephole = states
     assert sequence is not None
     assert weights is not None
@@ -250,7 +250,7 @@ def _plain_lstm(
 def _outputs(node: Node, directions: Sequence[Sequence[Value]]) -> list[Value]:
     """The outputs of all directions together, in the node's layout."""
     is_batch_major = node.flag("layout")
-    made = []
+    outputs = []
     for number, parts in enumerate(zip(*directions, strict=True)):
         axis = 0 if number else 1
         rows = []
@@ -261,8 +261,8 @@ def _outputs(node: Node, directions: Sequence[Sequence[Value]]) -> list[Value]:
         value = joined(node, rows, axis)
         if is_batch_major:
             value = transposed(node, value, (1, 0, 2) if number else (2, 0, 1, 3))
-        made.append(value)
-    return made
+        outputs.append(value)
+    return outputs
 
 
 OPERATORS: OperatorTable = {

@@ -59,8 +59,8 @@ def _composed(compose: Callable[[Node, Value, _Reduction], Value]) -> Operator:
     def convert(node: Node) -> Value:
         value = node.value(0)
         wide = DataType.FLOAT32 if node.type(0) in _HALVES else None
-        made = compose(node, node.cast(value, wide), _Reduction(node, _AXES_ARE_AN_INPUT))
-        return node.cast(made, node.type(0))
+        composed = compose(node, node.cast(value, wide), _Reduction(node, _AXES_ARE_AN_INPUT))
+        return node.cast(composed, node.type(0))
 
     return Operator(convert, decides=(1,))
 
@@ -120,13 +120,13 @@ def _extreme(function: ArgMinMaxFunction) -> Operator:
         takes_last = node.flag("select_last_index")
         if takes_last:
             value = node.layer(ReverseV2((axis,)), value)
-        found = node.layer(ArgMinMax(function, axis, DataType.SIGNED64), value)
+        position = node.layer(ArgMinMax(function, axis, DataType.SIGNED64), value)
         if takes_last:
             last = node.constant(shape[axis] - 1, DataType.SIGNED64)
-            found = node.layer(ElementwiseBinary(BinaryOperation.SUB), last, found)
+            position = node.layer(ElementwiseBinary(BinaryOperation.SUB), last, position)
         if node.flag("keepdims", True):
-            found = reshaped(node, found, (*shape[:axis], 1, *shape[axis + 1 :]))
-        return found
+            position = reshaped(node, position, (*shape[:axis], 1, *shape[axis + 1 :]))
+        return position
 
     return Operator(convert, types=(DataType.SIGNED64,))
 

@@ -67,8 +67,8 @@ def _affine_grid(node: Node) -> Value:
         along = [np.full(1, -1.0) if count == 1 else line for count, line in pairs]
     places = np.meshgrid(*along, indexing="ij")
     columns = np.stack([*places[::-1], np.ones(sizes)]).reshape(1, rank + 1, -1)
-    made = node.layer(BatchMatMul(), theta, node.like(theta, columns))
-    return reshaped(node, transposed(node, made, (0, 2, 1)), (*batch, *sizes, rank))
+    grid = node.layer(BatchMatMul(), theta, node.like(theta, columns))
+    return reshaped(node, transposed(node, grid, (0, 2, 1)), (*batch, *sizes, rank))
 
 
 def _non_max_suppression(node: Node) -> Value:

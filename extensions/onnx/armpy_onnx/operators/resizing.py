@@ -44,10 +44,12 @@ def _scalings(node: Node, scales: Sequence[float], sizes: Sequence[int]) -> Scal
     """Scaling of each axis, from scales or else from sizes, which may be for some axes only."""
     shape = node.shape(0)
     axes = node.axes(len(shape)) or tuple(range(len(shape)))
-    given = scales or sizes
-    if len(given) != len(axes) or len(set(axes)) < len(axes):
+    quotients = scales or sizes
+    if len(quotients) != len(axes) or len(set(axes)) < len(axes):
         raise node.error(
-            "there is not one scale or size per axis", expected=f"{len(axes)}", actual=len(given)
+            "there is not one scale or size per axis",
+            expected=f"{len(axes)}",
+            actual=len(quotients),
         )
     before = [shape[axis] for axis in axes]
     if scales:
@@ -142,12 +144,12 @@ def _resized(node: Node, scalings: Scalings) -> Value:
         }
         chosen = {a: at for a, at in chosen.items() if not _is_identity(at, scalings[a].size)}
         rule = _nearest_rule({a: scalings[a] for a in chosen}, chosen)
-        found = _in_one_layer(node, value, scalings, chosen, ResizeMethod.NEAREST_NEIGHBOR, rule)
-        if found is None:
-            found = value
+        resized = _in_one_layer(node, value, scalings, chosen, ResizeMethod.NEAREST_NEIGHBOR, rule)
+        if resized is None:
+            resized = value
             for axis, indices in chosen.items():
-                found = _gathered(node, found, axis, indices)
-        return _extrapolated(node, found, scalings, where)
+                resized = _gathered(node, resized, axis, indices)
+        return _extrapolated(node, resized, scalings, where)
     number = DataType.FLOAT64 if value.info.data_type is DataType.FLOAT64 else DataType.FLOAT32
     result = _interpolated(node, node.cast(value, number), scalings, where)
     return node.cast(_extrapolated(node, result, scalings, where), value.info.data_type)
@@ -168,14 +170,14 @@ def _interpolated(
     )
     for scaling in scalings.values():
         check_table(node, (scaling.out_size, sampling.num_taps(scaling, kernel), _TABLES))
-    found = {a: sampling.taps(axis, where[a], kernel) for a, axis in scalings.items()}
-    found = {a: t for a, t in found.items() if not _keeps_all(t, scalings[a].size)}
+    axis_taps = {a: sampling.taps(axis, where[a], kernel) for a, axis in scalings.items()}
+    axis_taps = {a: t for a, t in axis_taps.items() if not _keeps_all(t, scalings[a].size)}
     if kernel == Filter("linear", kernel.sharpness):
-        rule = _linear_rule({a: scalings[a] for a in found}, found)
-        made = _in_one_layer(node, value, scalings, found, ResizeMethod.BILINEAR, rule)
-        if made is not None:
-            return made
-    for axis, taps in found.items():
+        rule = _linear_rule({a: scalings[a] for a in axis_taps}, axis_taps)
+        resized = _in_one_layer(node, value, scalings, axis_taps, ResizeMethod.BILINEAR, rule)
+        if resized is not None:
+            return resized
+    for axis, taps in axis_taps.items():
         value = _combined(node, value, axis, taps, scalings[axis].size)
     return value
 
@@ -204,14 +206,14 @@ def _nearest_rule(scalings: Scalings, chosen: Mapping[int, Int64Array]) -> tuple
     return None
 
 
-def _linear_rule(scalings: Scalings, found: Mapping[int, Taps]) -> tuple[bool, bool] | None:
+def _linear_rule(scalings: Scalings, taps: Mapping[int, Taps]) -> tuple[bool, bool] | None:
     """The choices with which `Resize` interpolates at the same positions."""
     for align, half in _RULES:
         options = {"align_corners": align, "half_pixel_centers": half}
         for a, axis in scalings.items():
             own = plain.real_samples(axis.size, axis.out_size, **options)
             centres = own.lower * own.lower_weights + own.upper * own.upper_weights
-            if not np.allclose(centres, found[a].centres, rtol=1e-6, atol=1e-5):
+            if not np.allclose(centres, taps[a].centres, rtol=1e-6, atol=1e-5):
                 break
         else:
             return align, half

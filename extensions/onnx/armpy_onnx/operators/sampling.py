@@ -29,9 +29,9 @@ _SEEDED = 1
 
 def type_of(data: NodeData, types: Sequence[DataType | None]) -> DataType:
     """The data type that ``dtype`` says, or that of the first input, or float32."""
-    given = data.attribute("dtype")
-    if given is not None:
-        return data_type_of(given, data.label)
+    element_type = data.attribute("dtype")
+    if element_type is not None:
+        return data_type_of(element_type, data.label)
     first = types[0] if types else None
     return DataType.FLOAT32 if first is None else first
 
@@ -81,8 +81,8 @@ def _bernoulli(node: Node) -> Value:
 
 def _type_of_classes(data: NodeData, types: Sequence[DataType | None]) -> DataType:
     """The data type of Multinomial's output."""
-    given = data.attribute("dtype")
-    return DataType.SIGNED32 if given is None else data_type_of(given, data.label)
+    element_type = data.attribute("dtype")
+    return DataType.SIGNED32 if element_type is None else data_type_of(element_type, data.label)
 
 
 def _multinomial(node: Node) -> Value:
@@ -102,15 +102,15 @@ def _dropout(node: Node) -> Sequence[Value]:
     if ratio == 0:
         if node.data.num_outputs < 2:
             return [value]
-        kept = node.cast(node.constant(np.ones((), np.bool_)), mask_type)
-        return [value, node.layer(Fill(node.shape(0)), kept)]
+        is_left = node.cast(node.constant(np.ones((), np.bool_)), mask_type)
+        return [value, node.layer(Fill(node.shape(0)), is_left)]
     numbers = node.layer(RandomUniform(node.shape(0), 0.0, 1.0, *_seeds(node)))
     limit = node.like(numbers, ratio)
-    kept = node.layer(Comparison(ComparisonOperation.GREATER_OR_EQUAL), numbers, limit)
+    is_left = node.layer(Comparison(ComparisonOperation.GREATER_OR_EQUAL), numbers, limit)
     factor = 1 / (1 - ratio) if ratio < 1 else 0.0
-    scale = node.cast(_times(node, node.cast(kept, DataType.FLOAT32), factor), node.type(0))
+    scale = node.cast(_times(node, node.cast(is_left, DataType.FLOAT32), factor), node.type(0))
     scaled = node.layer(ElementwiseBinary(BinaryOperation.MUL), value, scale)
-    return [scaled, node.cast(kept, mask_type)]
+    return [scaled, node.cast(is_left, mask_type)]
 
 
 def _dropped_share(node: Node) -> float:
@@ -162,8 +162,8 @@ def _times(node: Node, value: Value, factor: float) -> Value:
 
 def _type_of_window(data: NodeData, types: Sequence[DataType | None]) -> DataType:
     """The data type of a window's elements."""
-    given = data.attribute("output_datatype")
-    return DataType.FLOAT32 if given is None else data_type_of(given, data.label)
+    element_type = data.attribute("output_datatype")
+    return DataType.FLOAT32 if element_type is None else data_type_of(element_type, data.label)
 
 
 OPERATORS: OperatorTable = {

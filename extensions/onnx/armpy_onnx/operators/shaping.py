@@ -54,25 +54,25 @@ def _squeeze(node: Node) -> Value:
         expected=f"size 1 along axes {axes}",
         actual=shape,
     )
-    kept = tuple(dim for axis, dim in enumerate(shape) if axis not in axes)
-    return reshaped(node, node.value(0), kept)
+    dims = tuple(dim for axis, dim in enumerate(shape) if axis not in axes)
+    return reshaped(node, node.value(0), dims)
 
 
 def _unsqueeze(node: Node) -> Value:
     shape = node.shape(0)
-    given = node.ints(1) if node.version >= 13 else node.integers("axes")
-    rank = len(shape) + len(given)
-    axes = {node.axis(axis, rank) for axis in given}
-    require(len(axes) == len(given), "an axis is named twice", actual=str(given))
+    axes_given = node.ints(1) if node.version >= 13 else node.integers("axes")
+    rank = len(shape) + len(axes_given)
+    axes = {node.axis(axis, rank) for axis in axes_given}
+    require(len(axes) == len(axes_given), "an axis is named twice", actual=str(axes_given))
     dims = iter(shape)
-    made = [1 if axis in axes else next(dims) for axis in range(rank)]
-    return reshaped(node, node.value(0), made)
+    shape_out = [1 if axis in axes else next(dims) for axis in range(rank)]
+    return reshaped(node, node.value(0), shape_out)
 
 
 def _expand(node: Node) -> Value:
-    value, given = node.value(0), node.ints(1)
-    require(min(given, default=0) >= 0, "a size is negative", actual=str(given))
-    target = broadcast_shapes(value.info.known_shape, given)
+    value, sizes = node.value(0), node.ints(1)
+    require(min(sizes, default=0) >= 0, "a size is negative", actual=str(sizes))
+    target = broadcast_shapes(value.info.known_shape, sizes)
     if target == value.info.shape:
         return value
     return node.layer(BroadcastTo(tuple(dim or 0 for dim in target or ())), value)

@@ -109,8 +109,8 @@ def _sliced(node: Node, value: Value, ranges: dict[int, slice]) -> Value:
 def _taken(dim: int, part: slice) -> tuple[int, int, int]:
     """Begin, end and step of a range of an axis; `dim` may be traced."""
     if part.step not in (None, 1):
-        found = range(dim)[part]
-        return found.start, found.stop, found.step
+        steps = range(dim)[part]
+        return steps.start, steps.stop, steps.step
     begin, end = part.start, part.stop
     return (
         0 if begin is None else _within(begin, dim),
@@ -136,20 +136,20 @@ def _pad(node: Node) -> Value:
     value, rank = node.value(0), node.rank(0)
     fill: Value | None = None
     if node.version >= 11:
-        given, fill = node.ints(1), node.input(2)
+        amounts, fill = node.ints(1), node.input(2)
     else:
-        given = node.integers("paddings" if node.version < 2 else "pads")
+        amounts = node.integers("paddings" if node.version < 2 else "pads")
         fill = node.like(value, node.real("value", 0.0))
     axes = node.axes(rank, index=3)
     axes = tuple(range(rank)) if axes is None else axes
     require(
-        len(given) == 2 * len(axes),
+        len(amounts) == 2 * len(axes),
         "the number of pads is wrong",
         expected=f"{2 * len(axes)}, two per axis",
-        actual=len(given),
+        actual=len(amounts),
     )
     pads = [(0, 0)] * rank
-    for axis, before, after in zip(axes, given[: len(axes)], given[len(axes) :], strict=True):
+    for axis, before, after in zip(axes, amounts[: len(axes)], amounts[len(axes) :], strict=True):
         pads[axis] = (before, after)
     mode = node.text("mode", "constant")
     if mode not in _MODES:
@@ -164,7 +164,7 @@ def _pad(node: Node) -> Value:
         require(
             all(part.start <= part.stop for part in crops.values()),
             "more is taken away than there is",
-            actual=str(given),
+            actual=str(amounts),
         )
         value = _sliced(node, value, crops)
     added = tuple((max(before, 0), max(after, 0)) for before, after in pads)

@@ -19,8 +19,8 @@ def _along_axis(operation: type[Softmax] | type[LogSoftmax]) -> Operator:
             return node.layer(
                 operation(axis=node.axis(node.integer("axis", -1), len(shape))), value
             )
-        given = node.integer("axis", 1)
-        axis = len(shape) if given == len(shape) else node.axis(given, len(shape))
+        axis_given = node.integer("axis", 1)
+        axis = len(shape) if axis_given == len(shape) else node.axis(axis_given, len(shape))
         if axis == len(shape) - 1:
             return node.layer(operation(), value)
         flat = reshaped(node, value, (math.prod(shape[:axis]), math.prod(shape[axis:])))

@@ -85,8 +85,8 @@ def _by_matrix(node: Node, frames: Value, window: Value | None, bins: int) -> Va
     weights = node.like(frames, rows)
     if window is not None:
         weights = binary(node, BinaryOperation.MUL, weights, window)
-    made = matrix_product(node, frames, weights, transpose_y=True)
-    return reshaped(node, made, (batch, count, bins, 2))
+    product = matrix_product(node, frames, weights, transpose_y=True)
+    return reshaped(node, product, (batch, count, bins, 2))
 
 
 def _mel_weight_matrix(node: Node) -> Value:

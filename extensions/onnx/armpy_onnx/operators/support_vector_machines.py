@@ -44,14 +44,14 @@ _KERNELS = {name: name for name in ("LINEAR", "POLY", "RBF", "SIGMOID")}
 
 def _numbers(node: Node, name: str, least: int) -> npt.NDArray[np.float32]:
     """An attribute of at least so many numbers; further ones do not count."""
-    found = attribute_numbers(node, name)
-    if found.size < least:
+    numbers = attribute_numbers(node, name)
+    if numbers.size < least:
         raise node.error(
             f"the attribute '{name}' has the wrong length",
             expected=f"{least} or more",
-            actual=found.size,
+            actual=numbers.size,
         )
-    return found[:least]
+    return numbers[:least]
 
 
 def _kernel(node: Node, rows: Value, vectors: Value) -> Value:
@@ -82,8 +82,8 @@ def _distances(node: Node, rows: Value, vectors: Value) -> Value:
     """
     pair = [node.cast(value, DataType.FLOAT64) for value in (rows, vectors)]
     lengths = [
-        reduced(node, ReduceOperation.SUM, unary(node, UnaryOperation.SQUARE, each), (1,), True)
-        for each in pair
+        reduced(node, ReduceOperation.SUM, unary(node, UnaryOperation.SQUARE, operand), (1,), True)
+        for operand in pair
     ]
     of_vectors = reshaped(node, lengths[1], (1, vectors.info.known_shape[0]))
     both = binary(node, BinaryOperation.ADD, lengths[0], of_vectors)
@@ -173,12 +173,12 @@ def _pair_scores(node: Node, kernel: Value, sizes: Sequence[int]) -> Value:
     count, num_classes = sum(sizes), len(sizes)
     check_table(node, (num_classes * (num_classes - 1) // 2, count))
     pairs = list(combinations(range(num_classes), 2))
-    given = _numbers(node, "coefficients", (num_classes - 1) * count).reshape(-1, count)
+    coefficients = _numbers(node, "coefficients", (num_classes - 1) * count).reshape(-1, count)
     own = [slice(end - size, end) for size, end in zip(sizes, accumulate(sizes), strict=True)]
     weights = np.zeros((len(pairs), count), np.float32)
     for number, (i, j) in enumerate(pairs):
-        weights[number, own[i]] = given[j - 1, own[i]]
-        weights[number, own[j]] = given[i, own[j]]
+        weights[number, own[i]] = coefficients[j - 1, own[i]]
+        weights[number, own[j]] = coefficients[i, own[j]]
     products = matrix_product(
         node, kernel, node.constant(weights, DataType.FLOAT32), transpose_y=True
     )

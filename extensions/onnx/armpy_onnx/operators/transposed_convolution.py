@@ -35,10 +35,10 @@ def _conv_transpose(node: Node) -> Value:
     befores = [before for before, _ in windows.pads]
     is_plain = groups == 1 and max(windows.dilation) == 1
     if min(befores) >= 0 and (is_plain or len(sizes) == 3):
-        made = _spread(node, image, windows, out_sizes, groups)
+        spread_image = _spread(node, image, windows, out_sizes, groups)
     else:
-        made = _convolved(node, image, windows, out_sizes, groups)
-    return channels_first(node, made, len(sizes))
+        spread_image = _convolved(node, image, windows, out_sizes, groups)
+    return channels_first(node, spread_image, len(sizes))
 
 
 def _check_groups(node: Node) -> int:
@@ -95,12 +95,14 @@ def _output_sizes(
     node: Node, sizes: Sequence[int], stride: Sequence[int], mode: str
 ) -> tuple[int, ...] | None:
     """Sizes of the output where they are given, and padding follows from them."""
-    given = node.integers("output_shape", ())
-    if given:
-        given = given[2:] if len(given) == len(sizes) + 2 else given
-        if len(given) != len(sizes):
-            raise node.error("the attribute 'output_shape' has the wrong length", actual=given)
-        return given
+    sizes_given = node.integers("output_shape", ())
+    if sizes_given:
+        sizes_given = sizes_given[2:] if len(sizes_given) == len(sizes) + 2 else sizes_given
+        if len(sizes_given) != len(sizes):
+            raise node.error(
+                "the attribute 'output_shape' has the wrong length", actual=sizes_given
+            )
+        return sizes_given
     if mode.startswith("SAME"):
         return tuple(size * step for size, step in zip(sizes, stride, strict=True))
     return None
@@ -163,11 +165,11 @@ def _convolved(
 def _regrouped(node: Node, windows: WindowAttributes, groups: int) -> Value:
     """The weights as ``Conv`` has them: (filters, channels / groups, ...)."""
     weights = node.value(1)
-    channels, each = weights.info.known_shape[:2]
+    channels, per_group = weights.info.known_shape[:2]
     kernel = windows.kernel
-    split = reshaped(node, weights, (groups, channels // groups, each, *kernel))
+    split = reshaped(node, weights, (groups, channels // groups, per_group, *kernel))
     swapped = transposed(node, split, (0, 2, 1, *range(3, 3 + len(kernel))))
-    return reshaped(node, swapped, (groups * each, channels // groups, *kernel))
+    return reshaped(node, swapped, (groups * per_group, channels // groups, *kernel))
 
 
 def _with_gaps(node: Node, image: Value, stride: Sequence[int]) -> Value:

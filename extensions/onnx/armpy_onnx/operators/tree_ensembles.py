@@ -189,8 +189,8 @@ def _without_sets(node: Node, trees: Trees) -> Trees:
     fields = (trees.features, trees.thresholds, trees.missing, trees.if_true, trees.if_false)
     features, thresholds, missing, if_true, if_false = (field.tolist() for field in fields)
     comparisons = trees.comparisons.tolist()
-    for place, found in expand_members(node, comparisons, members):
-        values = found.tolist() or [np.nan]  # which equals nothing
+    for place, members_found in expand_members(node, comparisons, members):
+        values = members_found.tolist() or [np.nan]  # which equals nothing
         otherwise, at = if_false[place], place
         comparisons[place], thresholds[place] = TreeComparison.EQUAL, values[0]
         for value in values[1:]:

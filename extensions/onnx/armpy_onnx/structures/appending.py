@@ -28,8 +28,8 @@ def run_appending(loop: OnnxLoop) -> list[Item]:
     if collecting is None:
         return loop.run()
     walker, label = loop.node.walker, loop.node.data.name
-    made = collecting.run()
-    others, collected = made[: len(collecting.carried)], made[len(collecting.carried) :]
+    results = collecting.run()
+    others, collected = results[: len(collecting.carried)], results[len(collecting.carried) :]
     stacks, own = tensors(collected[: len(axes)]), collected[len(axes) :]
     for (number, axis), stack in zip(axes.items(), stacks, strict=True):
         first = loop.carried[number]
@@ -59,14 +59,14 @@ def _collecting(loop: OnnxLoop, axes: Mapping[int, int]) -> OnnxLoop | None:
         walker: Walker, scope: Scope, number: Value, go: Item, state: Sequence[Item], label: str
     ) -> list[Item]:
         rest = iter(state)
-        given = [
+        items = [
             _without_elements(walker, item, axes[place]) if place in axes else next(rest)
             for place, item in enumerate(loop.carried)
         ]
-        condition, *made = loop.turn(walker, scope, number, go, given, label)
-        kept = [made[place] for place in range(len(given)) if place not in axes]
-        parts = [_part(made[place]) for place in axes]
-        return [condition, *kept, *parts, *made[len(given) :]]
+        condition, *results = loop.turn(walker, scope, number, go, items, label)
+        others = [results[place] for place in range(len(items)) if place not in axes]
+        parts = [_part(results[place]) for place in axes]
+        return [condition, *others, *parts, *results[len(items) :]]
 
     num_collected = len(axes) + loop.num_collected
     collecting = replace(loop, turn=turn, carried=others, num_collected=num_collected)
@@ -116,7 +116,9 @@ def _appended(loop: OnnxLoop) -> Iterator[tuple[int, int]]:
                 yield number, 0
         elif node.op_type == "Concat" and isinstance(item, Value) and item.info.shape:
             rank = len(item.info.shape)
-            axis = next((each.i for each in node.attribute if each.name == "axis"), rank)
+            axis = next(
+                (attribute.i for attribute in node.attribute if attribute.name == "axis"), rank
+            )
             if -rank <= axis < rank:
                 yield number, axis % rank
 

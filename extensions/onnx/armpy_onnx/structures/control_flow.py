@@ -57,16 +57,16 @@ def run_if(node: ControlNode) -> list[Item]:
         enclosed = outer_scope.enclosed((), ())
         enclosed.finish(enclosed.walk(branch, (), f"{label}/")[:count])
         graphs.append(enclosed)
-    one, other = graphs
-    if one.forms != other.forms:
+    first, other = graphs
+    if first.forms != other.forms:
         condition = node.inputs[0]
         assert isinstance(condition, Value)
         raise UnknownElements([condition], "which sequences or optionals the branches give")
-    if not one.results:
-        return one.restored([])
+    if not first.results:
+        return first.restored([])
     inputs = [tensors(node.inputs[:1])[0], *outer_scope.handed]
-    made = node.walker.layers(node.data.name, If(one.build(), other.build()), inputs)
-    return one.restored(made)
+    results = node.walker.layers(node.data.name, If(first.build(), other.build()), inputs)
+    return first.restored(results)
 
 
 def run_loop(node: ControlNode) -> list[Item]:
@@ -116,19 +116,19 @@ def _turn_of(node: ControlNode, body: onnx.GraphProto) -> Turn:
 def _always_goes_on(node: ControlNode, body: onnx.GraphProto) -> bool:
     """Return whether a body gives the condition that it is given, or a constant that is true."""
     name = body.output[0].name
-    made = {output: inner for inner in body.node for output in inner.output}
-    while name in made and made[name].op_type == "Identity" and len(made[name].input) == 1:
-        name = made.pop(name).input[0]
+    writers = {output: inner for inner in body.node for output in inner.output}
+    while name in writers and writers[name].op_type == "Identity" and len(writers[name].input) == 1:
+        name = writers.pop(name).input[0]
     if len(body.input) > 1 and name == body.input[1].name:
         return True
     constants = {tensor.name: tensor for tensor in body.initializer}
-    if name in made and made[name].op_type == "Constant":
-        constants.update((name, a.t) for a in made[name].attribute if a.name == "value")
+    if name in writers and writers[name].op_type == "Constant":
+        constants.update((name, a.t) for a in writers[name].attribute if a.name == "value")
     if name in constants:
         external = node.walker.functions.external
         array, _ = external.read(constants[name], f"{node.data.label}, condition '{name}'")
         return bool(np.all(array))
-    outer = node.scope.values.get(name) if name not in made else None
+    outer = node.scope.values.get(name) if name not in writers else None
     return isinstance(outer, Value) and outer.data is not None and bool(np.all(outer.data))
 
 
@@ -144,10 +144,10 @@ def run_scan(node: ControlNode) -> list[Item]:
 
 def _batched_scan(node: ControlNode) -> list[Item]:
     """Outputs of a Scan of opset 8, which has a batch in front of everything."""
-    lengths, *given = node.inputs
+    lengths, *operands = node.inputs
     if lengths is not None:
         raise node.data.error("lengths of sequences are not supported")
-    inputs, walker, label = tensors(given), node.walker, node.data.name
+    inputs, walker, label = tensors(operands), node.walker, node.data.name
     batches = {value.info.known_shape[:1] for value in inputs}
     if len(batches) != 1 or batches == {()}:
         raise node.data.error("the inputs have different batches", actual=str(batches))
@@ -168,21 +168,23 @@ def _batched_scan(node: ControlNode) -> list[Item]:
 
 def _axes(node: ControlNode, name: str, values: Sequence[Value], extra: int) -> list[int]:
     """Axes along which a Scan goes."""
-    given = node.data.attribute(name) or [0] * len(values)
+    axes = node.data.attribute(name) or [0] * len(values)
     ranks = [len(value.info.known_shape) + extra for value in values]
-    if len(given) != len(values) or any(
-        not -rank <= axis < rank for axis, rank in zip(given, ranks, strict=True)
+    if len(axes) != len(values) or any(
+        not -rank <= axis < rank for axis, rank in zip(axes, ranks, strict=True)
     ):
-        raise node.data.error(f"the attribute '{name}' does not fit", actual=str(given))
-    return [axis % rank for axis, rank in zip(given, ranks, strict=True)]
+        raise node.data.error(f"the attribute '{name}' does not fit", actual=str(axes))
+    return [axis % rank for axis, rank in zip(axes, ranks, strict=True)]
 
 
 def _backwards(node: ControlNode, names: Sequence[str], count: int) -> list[bool]:
     """Return whether a Scan goes from the end, per operand."""
-    found = next((found for name in names if (found := node.data.attribute(name))), [0] * count)
-    if len(found) != count:
-        raise node.data.error(f"the attribute '{names[0]}' does not fit", actual=str(found))
-    return [bool(item) for item in found]
+    directions = next(
+        (directions for name in names if (directions := node.data.attribute(name))), [0] * count
+    )
+    if len(directions) != count:
+        raise node.data.error(f"the attribute '{names[0]}' does not fit", actual=str(directions))
+    return [bool(item) for item in directions]
 
 
 def _scan(node: ControlNode, inputs: Sequence[Value]) -> list[Item]:
@@ -221,9 +223,9 @@ def _scan(node: ControlNode, inputs: Sequence[Value]) -> list[Item]:
     scope = node.scope.child({**node.scope.values, **names}, reads=tuple(names))
     around = ControlNode(node.walker, node.data, node.inputs, scope)
     trips = node.walker.constant(np.int64(length))
-    made = OnnxLoop(around, body, turn, carried, num_collected, trips, None, True).run()
-    collected = tensors(made[num_carried:])
-    return [*made[:num_carried], *_arranged(node, collected)][: node.data.num_outputs]
+    results = OnnxLoop(around, body, turn, carried, num_collected, trips, None, True).run()
+    collected = tensors(results[num_carried:])
+    return [*results[:num_carried], *_arranged(node, collected)][: node.data.num_outputs]
 
 
 _SCANNED = "\0scanned "
@@ -237,14 +239,14 @@ def _arranged(node: ControlNode, collected: Sequence[Value]) -> list[Item]:
     backwards = _backwards(node, ("scan_output_directions",), len(collected))
     arranged: list[Item] = []
     for value, axis, from_end in zip(collected, axes, backwards, strict=True):
-        made, rank = value, len(value.info.known_shape)
+        result, rank = value, len(value.info.known_shape)
         if from_end:
             ends = [[-1], [-(2**63) + 1], [0], [-1]]
-            made = walker.call("Slice", made, *ends, label=label)
+            result = walker.call("Slice", result, *ends, label=label)
         if axis:
             order = [*range(1, axis + 1), 0, *range(axis + 1, rank)]
-            made = walker.call("Transpose", made, label=label, perm=order)
-        arranged.append(made)
+            result = walker.call("Transpose", result, label=label, perm=order)
+        arranged.append(result)
     return arranged
 
 
@@ -290,18 +292,18 @@ class ControlFlowNode(Composite):
         """Run the node with what is known now."""
         refusals = Refusals()
         walker = Walker(build, self.functions, refusals, folds=True)
-        given = [value for value in inputs if value is not None]
-        items = formed(given, self.forms)
+        values = [value for value in inputs if value is not None]
+        items = formed(values, self.forms)
         own = len(items) - len(self.names)
         scope = self.scope.child(dict(zip(self.names, items[own:], strict=True)), self.scope.reads)
         try:
-            made = _CONTROL[self.data.kind](ControlNode(walker, self.data, items[:own], scope))
+            results = _CONTROL[self.data.kind](ControlNode(walker, self.data, items[:own], scope))
         except RefusedDependency:
-            made = []
+            results = []
         except UnknownElements as waiting:
             raise self.data.error(f"elements decide {waiting.what}") from waiting
         refusals.check()
-        return tensors(made[: len(self.types)])
+        return tensors(results[: len(self.types)])
 
 
 def _control(
@@ -341,7 +343,7 @@ def _forms(node: ControlNode, outer_scope: OuterScope) -> Sequence[Form]:
     Graphs around this one are walked again when their shapes are known. What the node gives stays
     the same then, and without this a graph would be walked once per graph around it.
     """
-    found, scope = node.walker.functions.forms, node.scope
+    known_forms, scope = node.walker.functions.forms, node.scope
     graphs = tuple(_graphs_of(node.data).values())
     key = (
         node.data.kind,
@@ -350,10 +352,10 @@ def _forms(node: ControlNode, outer_scope: OuterScope) -> Sequence[Form]:
         tuple(map(form_of, node.inputs)),
         tuple((name, form_of(item)) for name, item in outer_scope.items.items()),
     )
-    if key not in found:
+    if key not in known_forms:
         forms = tuple(_trial(node, outer_scope))
-        found[key] = forms, (graphs, scope.attributes)  # which keeps their ids theirs
-    return found[key][0]
+        known_forms[key] = forms, (graphs, scope.attributes)  # which keeps their ids theirs
+    return known_forms[key][0]
 
 
 def _trial(node: ControlNode, outer_scope: OuterScope) -> list[Form]:
@@ -368,11 +370,11 @@ def _trial(node: ControlNode, outer_scope: OuterScope) -> list[Form]:
         names = [f"input_{index}" for index in range(len(infos))]
         enclosed = outer_scope.enclosed(names, infos)
         try:
-            made = enclosed.walk(graph, enclosed.inputs, f"{node.data.name}/{attribute}/")
+            results = enclosed.walk(graph, enclosed.inputs, f"{node.data.name}/{attribute}/")
         except RefusedDependency:  # errors of the other graph are reported, too
             is_lost = True
             continue
-        forms = [form_of(item) for item in made]
+        forms = [form_of(item) for item in results]
     if is_lost:
         raise RefusedDependency
     return forms[1:] if node.data.kind == "Loop" else forms

@@ -90,9 +90,9 @@ class _Slices:
             return self._distance(node.input[0], steps - 1) if is_whole else None
         if node.op_type != "Add":
             return None
-        for one, other in (node.input, node.input[::-1]):
+        for first, other in (node.input, node.input[::-1]):
             constant = self._number(other)
-            distance = None if constant is None else self._distance(one, steps - 1)
+            distance = None if constant is None else self._distance(first, steps - 1)
             if distance is not None and constant is not None:
                 return distance + constant
         return None

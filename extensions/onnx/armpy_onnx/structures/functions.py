@@ -166,14 +166,14 @@ def too_deep() -> ParserError:
 
 def bound_attributes(node: onnx.NodeProto, attributes: Attributes) -> Attributes:
     """A node's attributes with those of the function around it that they refer to."""
-    found = {}
+    bound_by_name = {}
     for attribute in node.attribute:
         bound: onnx.AttributeProto | None = attribute
         if attribute.ref_attr_name:
             bound = attributes.get(attribute.ref_attr_name)
         if bound is not None:
-            found[attribute.name] = bound
-    return found
+            bound_by_name[attribute.name] = bound
+    return bound_by_name
 
 
 def _key(node: onnx.NodeProto) -> tuple[str, str, str]:
@@ -187,7 +187,7 @@ def _schema_versions(node: onnx.NodeProto, version: int) -> list[int]:
         schema = onnx.defs.get_schema(node.op_type, version, node.domain)
     except onnx.defs.SchemaError:
         return []
-    return sorted(found for found in schema.all_function_opset_versions if found <= version)
+    return sorted(opset for opset in schema.all_function_opset_versions if opset <= version)
 
 
 def _schema_function(
@@ -230,8 +230,8 @@ def _check_operands(schema: onnx.defs.OpSchema, inputs: Sequence[TensorInfo | No
     """Check that nothing is missing that ONNX's code would read without looking."""
     required = onnx.defs.OpSchema.FormalParameterOption.Single
     count = sum(operand.option == required for operand in schema.inputs)
-    given = [*inputs, *(None,) * count][: max(count, len(inputs))]
-    missing = [number for number, info in enumerate(given[:count]) if info is None]
+    operands = [*inputs, *(None,) * count][: max(count, len(inputs))]
+    missing = [number for number, info in enumerate(operands[:count]) if info is None]
     if missing or len(inputs) > schema.max_input:
         raise ParserError(
             "the operands do not fit",

@@ -61,10 +61,10 @@ class ControlNode:
 
     def graph(self, name: str) -> onnx.GraphProto:
         """A graph that is an attribute."""
-        found = self.data.attribute(name)
-        if not isinstance(found, onnx.GraphProto):
+        graph = self.data.attribute(name)
+        if not isinstance(graph, onnx.GraphProto):
             raise self.data.error(f"the attribute '{name}' is missing, or no graph")
-        return found
+        return graph
 
     def inline(self, graph: onnx.GraphProto, given: Sequence[Item], label: str) -> list[Item]:
         """Outputs of a graph whose nodes are added here."""
@@ -81,11 +81,11 @@ class ControlNode:
         return None if item.data is None else _single(self.data, item.data, "condition")
 
 
-def _single(data: NodeData, array: object, what: str) -> bool:
+def _single(data: NodeData, array: object, noun: str) -> bool:
     """The only element of an array."""
     elements = np.asarray(array).reshape(-1)
     if elements.size != 1:
-        raise data.error(f"the {what} is not one element", actual=str(elements.size))
+        raise data.error(f"the {noun} is not one element", actual=str(elements.size))
     return bool(elements[0])
 
 
@@ -170,12 +170,12 @@ class OnnxLoop:
             if number == MOST_TURNS:
                 raise node.data.error("the loop is too long to write it out", actual=str(count))
             turn = walker.constant(np.int64(number))
-            made = self.turn(walker, scope, turn, condition, carried, f"{number}/")
-            carried = made[1 : 1 + len(carried)]
-            rows.append(made[1 + len(carried) :])
+            results = self.turn(walker, scope, turn, condition, carried, f"{number}/")
+            carried = results[1 : 1 + len(carried)]
+            rows.append(results[1 + len(carried) :])
             number += 1
             if may_end:
-                goes_on = node.truth(made[0])
+                goes_on = node.truth(results[0])
                 if goes_on is None:
                     raise node.data.error("a loop that carries sequences ends as elements say")
                 if not goes_on:
@@ -205,8 +205,8 @@ class OnnxLoop:
         names = [f"given_{number}" for number in range(len(own) + 2)]
         inner = outer_scope.enclosed(names, [*counters, *own])
         number, condition, *state = inner.inputs
-        made = tensors(self.turn(inner.walker, inner.scope, number, condition, state, "given/"))
-        infos = [value.info for value in made]
+        results = tensors(self.turn(inner.walker, inner.scope, number, condition, state, "given/"))
+        infos = [value.info for value in results]
         if all(info.is_fully_shaped for info in infos[1 + len(own) :]):
             return infos
         return self._phantom()
@@ -227,8 +227,8 @@ class OnnxLoop:
                 expected=f"at most {MOST_PHANTOMS} such loops in each other",
             )
         number = walker.constant(np.int64(0))
-        made = self.turn(walker, scope, number, walker.constant(_TRUE), self.carried, "phantom/")
-        return [value.info for value in tensors(made)]
+        results = self.turn(walker, scope, number, walker.constant(_TRUE), self.carried, "phantom/")
+        return [value.info for value in tensors(results)]
 
 
 def _rows(loop: OnnxLoop, info: TensorInfo, count: int) -> tuple[int, ...]:
@@ -248,10 +248,10 @@ def _as_while(loop: OnnxLoop, fixed: int | None) -> list[Item]:
     as many rows as there are turns where that is known, or one more every turn.
     """
     node, walker = loop.node, loop.node.walker
-    given = loop.given()
+    infos_given = loop.given()
     num_carried = len(loop.carried)
     carried = tensors(loop.carried)
-    collected = given[1 + num_carried :]
+    collected = infos_given[1 + num_carried :]
     if any(not info.is_fully_shaped for info in collected):
         fixed = None
     start = [
@@ -261,7 +261,7 @@ def _as_while(loop: OnnxLoop, fixed: int | None) -> list[Item]:
         *(walker.zeros(_rows(loop, info, fixed or 0), info.data_type) for info in collected),
     ]
     infos = [value.info for value in start]
-    for index, (before, after) in enumerate(zip(carried, given[1:], strict=False)):
+    for index, (before, after) in enumerate(zip(carried, infos_given[1:], strict=False)):
         infos[2 + index] = _widened(before.info, after.shape)
     if fixed is None:
         for index in range(2 + num_carried, len(infos)):
@@ -280,8 +280,8 @@ def _as_while(loop: OnnxLoop, fixed: int | None) -> list[Item]:
         infos = wider
     condition = _condition(loop, outer_scope, infos, fixed)
     operation = While(condition.build(), body.build())
-    made = walker.layers(node.data.name, operation, [*start, *outer_scope.handed])
-    return list(made[2:])
+    results = walker.layers(node.data.name, operation, [*start, *outer_scope.handed])
+    return list(results[2:])
 
 
 def _widened(info: TensorInfo, other: Shape | None) -> TensorInfo:
@@ -299,9 +299,9 @@ def _body(
     inner = outer_scope.enclosed(names, infos)
     walker, (number, condition, *state) = inner.walker, inner.inputs
     num_carried = len(loop.carried)
-    made = tensors(loop.turn(walker, inner.scope, number, condition, state[:num_carried], ""))
+    results = tensors(loop.turn(walker, inner.scope, number, condition, state[:num_carried], ""))
     rows = []
-    for before, value in zip(state[num_carried:], made[1 + num_carried :], strict=True):
+    for before, value in zip(state[num_carried:], results[1 + num_carried :], strict=True):
         row = walker.call("Unsqueeze", value, [0], label=label)
         if fixed is None:
             rows.append(walker.call("Concat", before, row, label=label, axis=0))
@@ -311,9 +311,9 @@ def _body(
         turns = walker.layer(label, column, numbers)
         here = walker.layer(label, Comparison(ComparisonOperation.EQUAL), turns, number)
         rows.append(walker.layer(label, Select(), here, row, before))
-    one = walker.constant(np.int64(1))
-    following = walker.layer(label, ElementwiseBinary(BinaryOperation.ADD), number, one)
-    inner.finish([following, made[0], *made[1 : 1 + num_carried], *rows])
+    step = walker.constant(np.int64(1))
+    following = walker.layer(label, ElementwiseBinary(BinaryOperation.ADD), number, step)
+    inner.finish([following, results[0], *results[1 : 1 + num_carried], *rows])
     return inner
 
 

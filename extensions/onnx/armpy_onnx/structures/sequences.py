@@ -74,29 +74,31 @@ def _listed(data: NodeData, values: Sequence[Value]) -> ValueList:
 
 
 def _at(walker: Walker, data: NodeData, inputs: Sequence[Item], scope: Scope) -> list[Item]:
-    found = _sequence(data, inputs)
-    return [found.values[_position(data, _tensor(data, inputs, 1), len(found.values))]]
+    sequence = _sequence(data, inputs)
+    return [sequence.values[_position(data, _tensor(data, inputs, 1), len(sequence.values))]]
 
 
 def _insert(walker: Walker, data: NodeData, inputs: Sequence[Item], scope: Scope) -> list[Item]:
-    found, value = _sequence(data, inputs), _tensor(data, inputs, 1)
-    if value.info.data_type is not found.data_type:
+    sequence, value = _sequence(data, inputs), _tensor(data, inputs, 1)
+    if value.info.data_type is not sequence.data_type:
         raise data.error("the tensor is of another type than the sequence's", actual=value.info)
-    place = len(found.values)
+    place = len(sequence.values)
     if _input(data, inputs, 2) is not None:
         place = _position(data, _tensor(data, inputs, 2), place, may_append=True)
-    values = (*found.values[:place], value, *found.values[place:])
-    return [ValueList(values, found.data_type)]
+    values = (*sequence.values[:place], value, *sequence.values[place:])
+    return [ValueList(values, sequence.data_type)]
 
 
 def _erase(walker: Walker, data: NodeData, inputs: Sequence[Item], scope: Scope) -> list[Item]:
-    found = _sequence(data, inputs)
-    place = len(found.values) - 1
+    sequence = _sequence(data, inputs)
+    place = len(sequence.values) - 1
     if _input(data, inputs, 1) is not None:
-        place = _position(data, _tensor(data, inputs, 1), len(found.values))
+        place = _position(data, _tensor(data, inputs, 1), len(sequence.values))
     elif place < 0:
         raise data.error("the sequence is empty")
-    return [ValueList((*found.values[:place], *found.values[place + 1 :]), found.data_type)]
+    return [
+        ValueList((*sequence.values[:place], *sequence.values[place + 1 :]), sequence.data_type)
+    ]
 
 
 def _length(walker: Walker, data: NodeData, inputs: Sequence[Item], scope: Scope) -> list[Item]:
@@ -134,9 +136,9 @@ def _split(walker: Walker, data: NodeData, inputs: Sequence[Item], scope: Scope)
     size = shape[axis]
     if size is None:
         raise UnknownElements((), "how many tensors a sequence has")
-    given = _input(data, inputs, 1)
+    split_sizes = _input(data, inputs, 1)
     sizes: list[int]
-    if given is None:
+    if split_sizes is None:
         sizes = [1] * size
     else:
         parts = _tensor(data, inputs, 1)
@@ -145,26 +147,26 @@ def _split(walker: Walker, data: NodeData, inputs: Sequence[Item], scope: Scope)
         sizes = _sizes(data, [*data.whole(parts.data, "input 1")], parts.data.ndim, size)
     if len(sizes) > MOST_ELEMENTS:
         raise data.error("the sequence is too long", expected=str(MOST_ELEMENTS), actual=len(sizes))
-    keeps = given is not None or bool(data.attribute("keepdims", 1))
-    made: list[Value] = []
+    keeps = split_sizes is not None or bool(data.attribute("keepdims", 1))
+    cuts: list[Value] = []
     start = 0
     for part in sizes:
         cut = walker.call("Slice", value, [start], [start + part], [axis], label=data.name)
-        made.append(cut if keeps else walker.call("Squeeze", cut, [axis], label=data.name))
+        cuts.append(cut if keeps else walker.call("Squeeze", cut, [axis], label=data.name))
         start += part
-    return [ValueList(tuple(made), value.info.data_type)]
+    return [ValueList(tuple(cuts), value.info.data_type)]
 
 
-def _sizes(data: NodeData, given: list[int], rank: int, size: int) -> list[int]:
+def _sizes(data: NodeData, parts: list[int], rank: int, size: int) -> list[int]:
     """Sizes of the parts of an axis."""
     if rank == 0:
-        part = given[0]
+        part = parts[0]
         if part < 1:
             raise data.error("the size of the parts cannot be used", actual=part)
         return [min(part, size - start) for start in range(0, size, part)]
-    if sum(given) != size or min(given, default=0) < 0:
-        raise data.error("the parts do not fit", expected=f"{size} in all", actual=str(given))
-    return given
+    if sum(parts) != size or min(parts, default=0) < 0:
+        raise data.error("the parts do not fit", expected=f"{size} in all", actual=str(parts))
+    return parts
 
 
 def _map(walker: Walker, data: NodeData, inputs: Sequence[Item], scope: Scope) -> list[Item]:
@@ -177,8 +179,8 @@ def _map(walker: Walker, data: NodeData, inputs: Sequence[Item], scope: Scope) -
         raise data.error("the sequences have different lengths")
     rows = []
     for number in range(length):
-        given = [item.values[number] if isinstance(item, ValueList) else item for item in inputs]
-        rows.append(tensors(walker.inlined(body, given, scope, f"{data.name}/{number}/")))
+        items = [item.values[number] if isinstance(item, ValueList) else item for item in inputs]
+        rows.append(tensors(walker.inlined(body, items, scope, f"{data.name}/{number}/")))
     if rows:
         return [_listed(data, column) for column in zip(*rows, strict=True)]
     kinds = [value.type.tensor_type.elem_type for value in body.output]

@@ -298,14 +298,14 @@ class Walker:
             external = self.functions.external
             data = replace(data, attributes=external.with_elements(data.attributes, data.label))
             try:
-                made = self._converted(node, data, inputs, scope)
+                results = self._converted(node, data, inputs, scope)
             except UnknownElements as waiting:
                 self._postpone(waiting, data, scope)
                 scope.postponed.add(node, label)
                 return
-            if len(made) != len(names):
+            if len(results) != len(names):
                 raise data.error("the number of outputs is wrong", actual=len(names))
-            pairs = zip(names, made, strict=True)
+            pairs = zip(names, results, strict=True)
             scope.values.update((name, value) for name, value in pairs if name)
 
     def _postpone(self, waiting: UnknownElements, data: NodeData, scope: Scope) -> None:
@@ -352,17 +352,17 @@ class Walker:
             frozenset(i for i, value in enumerate(values) if value in postponed.decisive),
         )
         if tensors_of:
-            made = self.layers(postponed.nodes[0][1], composite, values)
-            scope.values.update(zip(tensors_of, made, strict=True))
+            results = self.layers(postponed.nodes[0][1], composite, values)
+            scope.values.update(zip(tensors_of, results, strict=True))
 
     def _converted(
         self, node: onnx.NodeProto, data: NodeData, inputs: Sequence[Item], scope: Scope
     ) -> Sequence[Item]:
         structure = structure_of(data.kind)
         if structure is not None:
-            made: Sequence[Item] | None = structure(self, data, inputs, scope)
-            if made is not None:
-                return made
+            results: Sequence[Item] | None = structure(self, data, inputs, scope)
+            if results is not None:
+                return results
         operator = operator_of(data.kind)
         if operator is None:
             infos = [item.info if isinstance(item, Value) else None for item in inputs]
@@ -376,12 +376,12 @@ class Walker:
         """Outputs of a node of an operator that computes tensors of tensors."""
         if any(isinstance(item, ValueList) for item in inputs):
             raise LayerValidationError("an input is a sequence", expected="tensors")
-        given: list[Value | None] = list(inputs)  # type: ignore[arg-type]  # none is a sequence
+        values: list[Value | None] = list(inputs)  # type: ignore[arg-type]  # none is a sequence
         data = composite.data
         build = NamedBuilder(self._build, data.name)
-        if composite.is_ready(given):
-            return convert(build, data, composite.operator, given)
-        return build.add_layer(composite, given)
+        if composite.is_ready(values):
+            return convert(build, data, composite.operator, values)
+        return build.add_layer(composite, values)
 
     def _called(
         self, body: FunctionBody, data: NodeData, inputs: Sequence[Item], scope: Scope
@@ -395,9 +395,9 @@ class Walker:
                 actual=f"{len(inputs)} and {data.num_outputs}",
             )
         left_out: dict[str, Item] = dict.fromkeys(("", *body.inputs))
-        given = dict(zip(body.inputs, inputs, strict=False))
+        arguments = dict(zip(body.inputs, inputs, strict=False))
         versions = {**scope.versions, **body.versions}
-        inner = Scope({**left_out, **given}, versions, body.attributes, scope.depth + 1)
+        inner = Scope({**left_out, **arguments}, versions, body.attributes, scope.depth + 1)
         inner.turns, inner.phantoms = scope.turns, scope.phantoms
         self.walk(body.nodes, inner, f"{data.name}/")
         return self._results(body.outputs[: data.num_outputs], inner)
@@ -443,11 +443,11 @@ class Walker:
             raise UnsupportedOperatorError(f"{kind} is not supported")
         protos = {name: make_attribute(name, value) for name, value in attributes.items()}
         data = NodeData(kind, f"{label}/{kind}", _OWN_VERSION, protos, 1, (True,))
-        given = [
+        values = [
             item if isinstance(item, Value) else self.constant(np.array(item, np.int64))
             for item in inputs
         ]
-        return self._plain(OnnxNode(data, operator), given)[0]
+        return self._plain(OnnxNode(data, operator), values)[0]
 
 
 LARGEST_ZEROS_BYTES = 1 << 28
@@ -501,8 +501,8 @@ class PostponedNodes(Composite):
             walker.add(node, scope, label)
         walker.finish(self.types, scope)
         refusals.check()
-        made = tensors([scope.values[name] for name in self.types])
-        for (name, kind), value in zip(self.types.items(), made, strict=True):
+        results = tensors([scope.values[name] for name in self.types])
+        for (name, kind), value in zip(self.types.items(), results, strict=True):
             if value.info.data_type is not kind:
                 raise LayerValidationError(
                     "the file declares another type",
@@ -510,4 +510,4 @@ class PostponedNodes(Composite):
                     expected=str(kind),
                     actual=str(value.info.data_type),
                 )
-        return made
+        return results

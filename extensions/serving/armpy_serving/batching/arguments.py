@@ -57,9 +57,9 @@ def checked_arguments(
     _check_whole("max_waiting", waiting)
     if not isinstance(max_wait_ms, (int, float)) or not 0 <= max_wait_ms < math.inf:
         raise _wrong("max_wait_ms", "a number of milliseconds, 0 or more", max_wait_ms)
-    for name, given, known in (("when_full", when_full, _WHEN_FULL), ("mode", mode, _MODES)):
-        if given not in known:
-            raise _wrong(name, " or ".join(map(repr, known)), given)
+    for name, word, known in (("when_full", when_full, _WHEN_FULL), ("mode", mode, _MODES)):
+        if word not in known:
+            raise _wrong(name, " or ".join(map(repr, known)), word)
     chosen = _checked_sizes(sizes, max_batch)
     wait_s, refuses = float(max_wait_ms) / 1e3, when_full == "error"
     return BatcherArguments(max_batch, wait_s, waiting, refuses, workers, chosen, mode)
@@ -78,23 +78,25 @@ def checked_seconds(given: float) -> float:
     return max(0.0, float(given))
 
 
-def _check_whole(name: str, given: object) -> None:
+def _check_whole(name: str, number: object) -> None:
     """Check a number that is to be 1 or more."""
-    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
-        raise _wrong(name, "a whole number of 1 or more", given)
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        raise _wrong(name, "a whole number of 1 or more", number)
 
 
-def _checked_sizes(given: Sequence[int] | None, max_batch: int) -> tuple[int, ...]:
+def _checked_sizes(num_rows: Sequence[int] | None, max_batch: int) -> tuple[int, ...]:
     """The numbers of rows that are executed, smallest first."""
-    if given is None:
+    if num_rows is None:
         return batch_sizes(max_batch)
-    if not isinstance(given, Sequence):
-        raise _wrong("sizes", "whole numbers", given)
-    for size in given:
+    if not isinstance(num_rows, Sequence):
+        raise _wrong("sizes", "whole numbers", num_rows)
+    for size in num_rows:
         _check_whole("sizes", size)
-    sizes = tuple(sorted({*given}))
+    sizes = tuple(sorted({*num_rows}))
     if not sizes or sizes[-1] != max_batch:
-        raise _wrong("sizes", f"whole numbers, the largest of them max_batch ({max_batch})", given)
+        raise _wrong(
+            "sizes", f"whole numbers, the largest of them max_batch ({max_batch})", num_rows
+        )
     return sizes
 
 
@@ -103,8 +105,8 @@ def batch_sizes(max_batch: int) -> tuple[int, ...]:
     return (*(2**power for power in range(math.ceil(math.log2(max_batch)))), max_batch)
 
 
-def _wrong(name: str, expected: str, given: object) -> InvalidArgumentError:
+def _wrong(name: str, expected: str, argument: object) -> InvalidArgumentError:
     """The error for an argument that cannot be used."""
     return InvalidArgumentError(
-        f"{name} cannot be used", where="Batcher", expected=expected, actual=repr(given)
+        f"{name} cannot be used", where="Batcher", expected=expected, actual=repr(argument)
     )

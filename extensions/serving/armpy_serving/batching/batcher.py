@@ -95,23 +95,23 @@ class Batcher:
         sizes: Sequence[int] | None = None,
         mode: str = "batch",
     ) -> None:
-        given = checked_arguments(
+        checked = checked_arguments(
             model, max_batch, max_wait_ms, max_waiting, when_full, workers, sizes, mode
         )
-        self._given, self._arguments = model, given
+        self._given, self._arguments = model, checked
         self._specs = model.inputs
-        self._sizes = PreparedSizes(model, given.sizes, is_open=has_open_batch(model, max_batch))
+        self._sizes = PreparedSizes(model, checked.sizes, is_open=has_open_batch(model, max_batch))
         self._direct = DirectCalls(model)
         self._tally = BatchCounter()
         self._is_direct = mode == "direct"
         num_threads = max(workers, default_num_executors())
-        self._most_direct = num_threads + given.max_waiting
+        self._most_direct = num_threads + checked.max_waiting
         self._items = WaitingItems(
             max_batch=1 if self._is_direct else max_batch,
-            max_wait_s=given.max_wait_s,
-            max_waiting=given.max_waiting,
+            max_wait_s=checked.max_wait_s,
+            max_waiting=checked.max_waiting,
             workers=num_threads if self._is_direct else workers,
-            refuses=given.refuses,
+            refuses=checked.refuses,
         )
         self._workers = Workers(self._direct, self._sizes, self._items, self._tally, num_threads)
         self._entrance = Entrance(self._items, self._workers, self._tally)
@@ -181,13 +181,13 @@ class Batcher:
         direct, items = self._direct, self._items
         if deadline_s is not None:
             deadline_s = min(checked_seconds(deadline_s), threading.TIMEOUT_MAX)
-        given, keeps_axis = direct.single(inputs)
+        single, keeps_axis = direct.single(inputs)
         begin = time.perf_counter()
         direct.running.append(None)
         try:
             if items.is_closed:
                 raise closed_error()
-            return direct.run(given, keeps_axis, deadline_s)
+            return direct.run(single, keeps_axis, deadline_s)
         except BaseException as error:
             is_late = deadline_s is not None and isinstance(error, ExecutionTimeoutError)
             self._tally.count("expired" if is_late else "failed")
@@ -207,8 +207,8 @@ class Batcher:
                 expected=f"{len(self._specs)}: {', '.join(s.name for s in self._specs)}",
                 actual=str(len(arrays)),
             )
-        made = self.run({spec.name: a for spec, a in zip(self._specs, arrays, strict=True)})
-        results = tuple(made.values())
+        outputs = self.run({spec.name: a for spec, a in zip(self._specs, arrays, strict=True)})
+        results = tuple(outputs.values())
         return results[0] if len(results) == 1 else results
 
     def submit(
@@ -310,8 +310,8 @@ class Batcher:
 
     def __repr__(self) -> str:
         state = "closed" if self.is_closed else f"{len(self._items)} waiting"
-        given = self._arguments
-        about = f"{given.max_batch}, {1e3 * given.max_wait_s:g}, mode={given.mode!r}"
+        arguments = self._arguments
+        about = f"{arguments.max_batch}, {1e3 * arguments.max_wait_s:g}, mode={arguments.mode!r}"
         return f"Batcher({self._given!r}, {about}; {state})"
 
 

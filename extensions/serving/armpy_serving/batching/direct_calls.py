@@ -55,12 +55,12 @@ class DirectCalls:
         if type(inputs) is not dict or len(inputs) != len(self._slots):
             return self._converted(inputs)
         rows, num_with_axis = {}, 0
-        for name, row, one, dtype in self._slots:
+        for name, row, shape_of_one, dtype in self._slots:
             array = inputs.get(name)
             if type(array) is not ndarray or array.dtype != dtype:
                 return self._converted(inputs)
             shape = array.shape
-            if shape == one:
+            if shape == shape_of_one:
                 array = array[0]
                 num_with_axis += 1
             elif shape != row:
@@ -78,9 +78,9 @@ class DirectCalls:
         """Inputs as the model takes a single item, and whether outputs keep the batch dimension."""
         if self._only is not None and type(inputs) is dict and len(inputs) == 1:
             # As the model takes it: most items of most models are.
-            name, _, one, dtype = self._only
+            name, _, shape_of_one, dtype = self._only
             array = inputs.get(name)
-            if type(array) is ndarray and array.shape == one and array.dtype == dtype:
+            if type(array) is ndarray and array.shape == shape_of_one and array.dtype == dtype:
                 return inputs, True
         rows, keeps_axis = self.read(inputs)
         return {name: array[None] for name, array in rows.items()}, keeps_axis
@@ -95,10 +95,10 @@ class DirectCalls:
         deadline_s : float, optional
             How long it may take.
         """
-        made = self._model.run(given, None, None, None, deadline_s)
+        outputs = self._model.run(given, None, None, None, deadline_s)
         if not self._has_rows:
-            check_rows(made, 1)
-        return made if keeps_axis else {name: array[0] for name, array in made.items()}
+            check_rows(outputs, 1)
+        return outputs if keeps_axis else {name: array[0] for name, array in outputs.items()}
 
     def notify_drained(self) -> None:
         """Wake the threads that wait for the last run, if it is over."""

@@ -25,13 +25,13 @@ class Entrance:
         """Let an item in; a future of the room for it, or what its caller is to run."""
         self._workers.start()  # none are there yet, or none any more in a process that was forked
         try:
-            found = self._items.add(item, leads=leads)
+            place = self._items.add(item, leads=leads)
         except QueueFullError:
             self._tally.count("refused")
             raise
-        if not isinstance(found, Future):
+        if not isinstance(place, Future):
             self._watch(item)
-        return found
+        return place
 
     def _watch(self, item: Item) -> None:
         """End an item's waiting at its deadline."""

@@ -135,11 +135,11 @@ def read_item(
     InvalidArgumentError
         If names, types or shapes do not fit the model.
     """
-    given = as_dict("inputs", inputs)
+    by_name = as_dict("inputs", inputs)
     names = [spec.name for spec in specs]
-    if given.keys() != set(names):
-        missing = [name for name in names if name not in given]
-        extra = [str(name) for name in given if name not in names]
+    if by_name.keys() != set(names):
+        missing = [name for name in names if name not in by_name]
+        extra = [str(name) for name in by_name if name not in names]
         raise InvalidArgumentError(
             "the inputs are not the model's",
             expected=", ".join(names),
@@ -149,7 +149,7 @@ def read_item(
         )
     arrays, with_axis = {}, set()
     for spec in specs:
-        array, has_axis = _row(spec, given[spec.name], quantize)
+        array, has_axis = _row(spec, by_name[spec.name], quantize)
         arrays[spec.name] = array
         with_axis.add(has_axis)
     if len(with_axis) > 1:
@@ -161,11 +161,11 @@ def read_item(
     return arrays, with_axis == {True}
 
 
-def _row(spec: TensorSpec, given: object, quantize: bool) -> tuple[Array, bool]:
+def _row(spec: TensorSpec, argument: object, quantize: bool) -> tuple[Array, bool]:
     """One input of an item, without the batch dimension, and whether it came with one."""
     row = (spec.shape or ())[1:]
-    shape = row if isinstance(given, (bytes, bytearray, memoryview)) else None
-    array = as_input(spec.name, spec.info.with_shape(shape), given, quantize=quantize)
+    shape = row if isinstance(argument, (bytes, bytearray, memoryview)) else None
+    array = as_input(spec.name, spec.info.with_shape(shape), argument, quantize=quantize)
     has_axis = array.ndim == len(row) + 1
     single = array[0] if has_axis and array.shape[0] == 1 else array
     if single.ndim != len(row) or any(

@@ -42,11 +42,13 @@ class PreparedSizes:
 
     def __init__(self, given: Model, sizes: Sequence[int], *, is_open: bool) -> None:
         self.given = given
-        kept = _plans_kept(given)
-        self._sizes = [size for size in sizes if size > 1][1 - kept :]  # one is for single rows
+        num_plans = _plans_kept(given)
+        self._sizes = [size for size in sizes if size > 1][
+            1 - num_plans :
+        ]  # one is for single rows
         self._is_open = is_open
         self._model = given if is_open else None
-        self._most_kept = max(1, kept // (len(self._sizes) + 1))
+        self._most_kept = max(1, num_plans // (len(self._sizes) + 1))
         self._prepared: dict[Rows, tuple[int, ...]] = {}
         self.problem = ""
         self._is_closed = False
@@ -156,10 +158,10 @@ class PreparedSizes:
         sizes = self._sizes[::-1]
         shapes = [[(size, *row) for row in rows] for size in sizes]
         count = self._model.handle.loaded.prepare_together(shapes)
-        kept = {**self._prepared, rows: tuple(sorted(sizes[:count]))}
-        for oldest in [*kept][: -self._most_kept]:
-            del kept[oldest]
-        self._prepared = kept  # in one step, as others read it without a lock
+        prepared = {**self._prepared, rows: tuple(sorted(sizes[:count]))}
+        for oldest in [*prepared][: -self._most_kept]:
+            del prepared[oldest]
+        self._prepared = prepared  # in one step, as others read it without a lock
 
     def close(self) -> None:
         """Close a model of its own."""

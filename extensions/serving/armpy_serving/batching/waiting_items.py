@@ -214,11 +214,11 @@ class WaitingItems:
 
     def _take(self, key: object) -> list[Item]:
         """Take the oldest items of some shapes; those that were cancelled are left out."""
-        taken = [item for item in self._items if item.key == key][: self._max_batch]
-        for item in taken:
+        chosen = [item for item in self._items if item.key == key][: self._max_batch]
+        for item in chosen:
             self._leave(item)
         # From here on they cannot be cancelled: their rows are being executed.
-        batch = [item for item in taken if item.future.set_running_or_notify_cancel()]
+        batch = [item for item in chosen if item.future.set_running_or_notify_cancel()]
         self._let_in()
         if batch:
             self._num_running += 1

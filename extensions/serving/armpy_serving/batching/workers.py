@@ -107,8 +107,8 @@ class Workers:
         try:
             if size == 1:
                 item = items[0]
-                given = {name: array[None] for name, array in item.arrays.items()}
-                rows = [self._direct.run(given, item.keeps_axis)]
+                arrays = {name: array[None] for name, array in item.arrays.items()}
+                rows = [self._direct.run(arrays, item.keeps_axis)]
                 self._tally.ran_directly(time.perf_counter() - begin)
             else:
                 outputs = self._sizes.model.run(stacked(items, size))

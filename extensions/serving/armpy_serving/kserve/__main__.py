@@ -13,10 +13,13 @@ from armpy_serving.kserve.server import ArmpyModelServer
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Load all models, and then serve them until a signal comes."""
-    given = make_parser().parse_args(arguments)
+    parsed = make_parser().parse_args(arguments)
     try:
         repository = ArmpyModelRepository(
-            given.model_dir, given.model_name, load_options(given), max_waiting=given.max_waiting
+            parsed.model_dir,
+            parsed.model_name,
+            load_options(parsed),
+            max_waiting=parsed.max_waiting,
         )
         repository.load_models()
     except (ArmpyError, OSError) as error:
@@ -24,22 +27,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     server = ArmpyModelServer(
         repository,
-        given.host,
-        (given.grpc_max_send_message_length, given.grpc_max_receive_message_length),
-        max_body_bytes=given.max_body_bytes,
-        repository_api=given.repository_api and given.repository_api == "true",
-        http_port=given.http_port,
-        grpc_port=given.grpc_port,
-        workers=given.workers,
-        max_asyncio_workers=given.max_asyncio_workers,
-        enable_grpc=given.enable_grpc,
-        enable_latency_logging=given.enable_latency_logging,
-        access_log_format=given.access_log_format,
-        event_loop=given.event_loop,
-        timeout_keep_alive=given.timeout_keep_alive,
-        grace_period=given.grace_period,
-        ssl_certfile=given.ssl_certfile,
-        ssl_keyfile=given.ssl_keyfile,
+        parsed.host,
+        (parsed.grpc_max_send_message_length, parsed.grpc_max_receive_message_length),
+        max_body_bytes=parsed.max_body_bytes,
+        repository_api=parsed.repository_api and parsed.repository_api == "true",
+        http_port=parsed.http_port,
+        grpc_port=parsed.grpc_port,
+        workers=parsed.workers,
+        max_asyncio_workers=parsed.max_asyncio_workers,
+        enable_grpc=parsed.enable_grpc,
+        enable_latency_logging=parsed.enable_latency_logging,
+        access_log_format=parsed.access_log_format,
+        event_loop=parsed.event_loop,
+        timeout_keep_alive=parsed.timeout_keep_alive,
+        grace_period=parsed.grace_period,
+        ssl_certfile=parsed.ssl_certfile,
+        ssl_keyfile=parsed.ssl_keyfile,
     )
     server.start()
     return 0

@@ -20,12 +20,12 @@ def kserve_error(error: Exception, *, is_grpc: bool) -> Exception:
     """The exception whose status KServe's servers answer with: ``GrpcException`` or HTTP's."""
     status = status_of(error)
     log_error(error)
-    made: Exception = (
+    kserve_made: Exception = (
         GrpcException(status_code=grpc.StatusCode[status.grpc], details=str(error))
         if is_grpc
         else HTTPException(status.http, str(error))
     )
-    return made
+    return kserve_made
 
 
 def error_response(error: Exception) -> Response:

@@ -47,8 +47,10 @@ def request_of_message(request: Any) -> InferenceRequest:  # Any: a message of g
             raise InvalidArgumentError(
                 "there are raw and typed contents", where=f"input '{tensor.name}'"
             )
-        make, given = (array_of_bytes, raw[index]) if raw else (array_of_contents, tensor.contents)
-        inputs[tensor.name] = make(tensor.name, tensor.datatype, tensor.shape, given)
+        make, contents = (
+            (array_of_bytes, raw[index]) if raw else (array_of_contents, tensor.contents)
+        )
+        inputs[tensor.name] = make(tensor.name, tensor.datatype, tensor.shape, contents)
     for output in request.outputs:
         check_output(output.name, to_http_parameters(output.parameters))
     return InferenceRequest(
@@ -77,12 +79,12 @@ def answer_of(
     """
     datatypes = served.output_datatypes
     raw = raw or any(datatypes[name] in RAW_ONLY for name in outputs)
-    made = pb.ModelInferResponse(id=request.id, model_name=served.name)
+    response = pb.ModelInferResponse(id=request.id, model_name=served.name)
     for name, array in outputs.items():
-        tensor = made.outputs.add(name=name, datatype=datatypes[name], shape=array.shape)
+        tensor = response.outputs.add(name=name, datatype=datatypes[name], shape=array.shape)
         if raw:
-            made.raw_output_contents.append(bytes_of(array))
+            response.raw_output_contents.append(bytes_of(array))
         else:
             field, elements = contents_of(datatypes[name], array)
             getattr(tensor.contents, field).extend(elements)
-    return made
+    return response

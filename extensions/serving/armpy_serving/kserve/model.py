@@ -124,9 +124,11 @@ class ArmpyModel(kserve.Model):
             If it cannot be loaded.
         """
         begin_s = time.perf_counter()
-        given = self.options.get("runtime_options")
-        runtime = Runtime(given) if isinstance(given, RuntimeOptions) else None
-        options = {name: value for name, value in self.options.items() if value is not given}
+        runtime_options = self.options.get("runtime_options")
+        runtime = Runtime(runtime_options) if isinstance(runtime_options, RuntimeOptions) else None
+        options = {
+            name: value for name, value in self.options.items() if value is not runtime_options
+        }
         self._closing = ExitStack()
         if runtime is not None:
             self._closing.enter_context(runtime)
@@ -250,11 +252,11 @@ class ArmpyModel(kserve.Model):
 
     async def _run(self, served: ServedModel, request: InferenceRequest) -> dict[str, Array]:
         """Run a request, in the way that costs least."""
-        given = request.inputs, request.datatypes, request.outputs
+        question = request.inputs, request.datatypes, request.outputs
         if request.deadline_s is None and self._is_short(request.inputs):
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._pool, served.run, *given)
-        return await served.run_async(*given, request.deadline_s)
+            return await loop.run_in_executor(self._pool, served.run, *question)
+        return await served.run_async(*question, request.deadline_s)
 
     def _is_short(self, inputs: Mapping[str, Array]) -> bool:
         """Return whether a run is so short that it need not be stoppable."""
@@ -291,8 +293,8 @@ def _short_bytes(model: Model, short_run_s: float) -> int:
 
 def _plain_metadata(spec: TensorSpec) -> dict[str, object]:
     """Metadata without parameters, for which gRPC's message has no place."""
-    found = tensor_metadata(spec)
-    return {"name": found.name, "datatype": found.datatype, "shape": [*found.shape]}
+    metadata = tensor_metadata(spec)
+    return {"name": metadata.name, "datatype": metadata.datatype, "shape": [*metadata.shape]}
 
 
 def _request_of(payload: InferRequest) -> InferenceRequest:
@@ -325,7 +327,10 @@ def _response_of(
     return InferResponse(
         payload.id or "",
         served.name,
-        [InferOutput(name, [*one.shape], datatypes[name], one) for name, one in outputs.items()],
+        [
+            InferOutput(name, [*array.shape], datatypes[name], array)
+            for name, array in outputs.items()
+        ],
         use_binary_outputs=payload.use_binary_outputs,
         requested_outputs=payload.request_outputs,
     )

@@ -70,15 +70,15 @@ class ArmpyModelRepository(ModelRepository):
         ArmpyError
             If there is none, or one cannot be loaded.
         """
-        found = self._found()
-        if not found:
+        files = self._found()
+        if not files:
             raise InvalidArgumentError(
                 "there is no model",
                 where=f"folder '{self.models_dir}'",
                 expected=f"one file, or several that end in {', '.join(SUFFIXES)}",
                 actual=_names(Path(self.models_dir).glob("*")),
             )
-        for name in found:
+        for name in files:
             self.update(self._loaded(name))
         return list(self.models.values())
 
@@ -176,9 +176,9 @@ class ArmpyModelRepository(ModelRepository):
             # The file that was there first, or else the one that has come in its place.
             stays = [self._single] if self._single.is_file() else files
             return {self._model_name: stays[0]} if len(stays) == 1 else {}
-        made = {path.stem: path for path in files}
-        if len(made) == len(files):
-            return made
+        by_stem = {path.stem: path for path in files}
+        if len(by_stem) == len(files):
+            return by_stem
         raise InvalidArgumentError(
             "two models have one name", where=f"folder '{self.models_dir}'", actual=_names(files)
         )

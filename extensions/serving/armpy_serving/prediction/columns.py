@@ -65,7 +65,7 @@ def read_columns(
             fix="Say which column is which input: input_columns={'column': 'tensor'}",
         )
     counts = {column: _length(column, values) for column, values in columns.items()}
-    taken = {tensor: _array(column, columns[column]) for tensor, column in wanted.items()}
+    used = {tensor: _array(column, columns[column]) for tensor, column in wanted.items()}
     if len({*counts.values()}) > 1:
         raise InvalidArgumentError(
             "the columns differ in their number of rows",
@@ -73,7 +73,7 @@ def read_columns(
             actual=", ".join(f"'{name}' has {count}" for name, count in counts.items()),
         )
     others = {name: values for name, values in columns.items() if name not in wanted.values()}
-    return taken, others, next(iter(counts.values()))
+    return used, others, next(iter(counts.values()))
 
 
 def _length(name: str, column: Any) -> int:  # Any: whatever the engine has for columns
@@ -89,21 +89,23 @@ def _length(name: str, column: Any) -> int:  # Any: whatever the engine has for 
         ) from error
 
 
-def _array(name: str, given: object) -> Column:
+def _array(name: str, column: object) -> Column:
     """A column as an array, of objects where its rows have to be looked at one by one."""
     # NumPy would take bytes for texts, whose trailing zeros it cuts, and drop masks.
-    if isinstance(given, list | tuple) and any(_is_bytes(row) or _is_masked(row) for row in given):
-        return np.fromiter(given, object, len(given))
-    if _is_masked(given):
-        masked = np.ma.getmaskarray(given).reshape(len(given), -1).any(axis=1)
+    if isinstance(column, list | tuple) and any(
+        _is_bytes(row) or _is_masked(row) for row in column
+    ):
+        return np.fromiter(column, object, len(column))
+    if _is_masked(column):
+        masked = np.ma.getmaskarray(column).reshape(len(column), -1).any(axis=1)
         raise InvalidArgumentError(
             "the mask would be lost",
             where=f"column '{name}', row {int(masked.argmax())}",
             expected="no masked elements",
-            actual=f"{int(masked.sum())} of {len(given)} rows with some",
+            actual=f"{int(masked.sum())} of {len(column)} rows with some",
             fix="Drop such rows, or fill them with numpy.ma.filled",
         )
-    values = np.asarray(given)
+    values = np.asarray(column)
     if values.dtype.kind == "S":
         raise InvalidArgumentError(
             "NumPy has cut trailing zeros of the rows, which are bytes",
@@ -115,9 +117,9 @@ def _array(name: str, given: object) -> Column:
     return values
 
 
-def _is_masked(given: object) -> TypeGuard[np.ma.MaskedArray[Any, Any]]:
+def _is_masked(values: object) -> TypeGuard[np.ma.MaskedArray[Any, Any]]:
     """Return whether something is masked in an array of a column or row."""
-    return isinstance(given, np.ma.MaskedArray) and bool(np.ma.is_masked(given))
+    return isinstance(values, np.ma.MaskedArray) and bool(np.ma.is_masked(values))
 
 
 def _is_bytes(row: object) -> TypeGuard[bytes | bytearray | memoryview]:
@@ -230,14 +232,16 @@ def _cast(spec: TensorSpec, values: Column, dtype: np.dtype[Any], where: str) ->
     if kinds[0] == "f" and dtype.kind == "f":
         # Tables have 64 bits for every real number, whatever it was: rounding is what is wanted.
         with np.errstate(over="ignore"):
-            made = values.astype(dtype)
-        if np.array_equal(np.isfinite(made), np.isfinite(values)):
-            return made
+            cast_values = values.astype(dtype)
+        if np.array_equal(np.isfinite(cast_values), np.isfinite(values)):
+            return cast_values
     elif kinds[0] in "biu" and kinds[1] in "iuf":
-        made = values.astype(dtype)
+        cast_values = values.astype(dtype)
         # Back again: wrapped integers, and those that a float has no room for, are others then.
-        if np.array_equal(made.astype(values.dtype), values) and _same_signs(made, values):
-            return made
+        if np.array_equal(cast_values.astype(values.dtype), values) and _same_signs(
+            cast_values, values
+        ):
+            return cast_values
     raise InvalidArgumentError(
         "the column's type is not the tensor's, and its values do not fit",
         where=where,
@@ -260,9 +264,9 @@ def _check_finite(spec: TensorSpec, values: Column, column: str, begin: int) -> 
         )
 
 
-def _same_signs(made: Column, values: Column) -> bool:
+def _same_signs(cast_values: Column, values: Column) -> bool:
     """Return whether no number has become negative, or ceased to be."""
-    return bool(np.array_equal(made < 0, values < 0)) if values.dtype.kind != "b" else True
+    return bool(np.array_equal(cast_values < 0, values < 0)) if values.dtype.kind != "b" else True
 
 
 def _span(values: Column) -> str:

@@ -142,13 +142,13 @@ def _is_whole(place: Path, digest: str) -> bool:
 
 def _make_room(folder: Path) -> None:
     """Drop what was used longest ago, if the limit is exceeded."""
-    found = []
+    files = []
     for path in folder.iterdir():
         with contextlib.suppress(OSError):  # another process may have dropped it
             info = path.stat()
-            found.append((max(info.st_atime_ns, info.st_mtime_ns), info.st_size, path))
+            files.append((max(info.st_atime_ns, info.st_mtime_ns), info.st_size, path))
     left = NODE_LIMIT_BYTES
-    for _, size, path in sorted(found, reverse=True):
+    for _, size, path in sorted(files, reverse=True):
         left -= size
         if left < 0 and path.suffix != _LOCK:
             with contextlib.suppress(OSError):

@@ -72,8 +72,8 @@ class ModelDeployment:
                 actual=repr(dict(user_config)),
             )
         metrics = self._current.served.metrics
-        made = await asyncio.to_thread(self._made, path, self._name, metrics)
-        old, self._current = self._current, made
+        replacement = await asyncio.to_thread(self._made, path, self._name, metrics)
+        old, self._current = self._current, replacement
         closing = asyncio.ensure_future(asyncio.to_thread(old.close))
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)
@@ -229,9 +229,9 @@ def deployment(
     opens = serve.multiplexed(max_num_models_per_replica=max_models)(_open)
     # Made here, as Serve has the number of models in the method itself, and finds it by its name.
     replica = type("ModelDeployment", (ModelDeployment,), {_open.__name__: opens})
-    others = {other: _path(one) for other, one in (models or {}).items()}
-    made = serve.deployment(replica, name=name, ray_actor_options=actor, **of_serve)
-    return made.bind(name, _path(model), others, arguments)
+    others = {other: _path(path) for other, path in (models or {}).items()}
+    deployed = serve.deployment(replica, name=name, ray_actor_options=actor, **of_serve)
+    return deployed.bind(name, _path(model), others, arguments)
 
 
 def _path(model: object) -> str:

@@ -128,11 +128,11 @@ class ServedReplica:
     ) -> dict[str, Array]:
         """Run many rows, in a thread of tables."""
         # As strict as the batcher is with its rows: a table of Predictor's may be of other types.
-        one = {
+        row = {
             name: array[:1] if num_rows else np.zeros((1, *array.shape[1:]), array.dtype)
             for name, array in arrays.items()
         }
-        read_item(self._model.inputs, one, self._model.quantize_inputs)
+        read_item(self._model.inputs, row, self._model.quantize_inputs)
         return self._rows.run(arrays, {}, num_rows, ends_s)
 
     @cached_property

@@ -69,12 +69,12 @@ def joined(calls: Sequence[TritonCall], sizes: Sequence[int]) -> dict[str, Array
         return dict(calls[0].inputs)
     batch: dict[str, Array] = {}
     for name, first in calls[0].inputs.items():
-        made = np.empty((size, *first.shape[1:]), first.dtype)
+        filled = np.empty((size, *first.shape[1:]), first.dtype)
         begin = 0
         for call in calls:
-            made[begin : begin + call.rows] = call.inputs[name]
+            filled[begin : begin + call.rows] = call.inputs[name]
             begin += call.rows
-        batch[name] = fill_up(made, rows)
+        batch[name] = fill_up(filled, rows)
     return batch
 
 

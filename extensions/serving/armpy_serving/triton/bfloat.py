@@ -88,9 +88,9 @@ def bfloat_capsule(bits: Array) -> object:
     """A capsule of bfloat16 over an array of bits, which is kept until it has been read."""
     bits = np.ascontiguousarray(bits)
     shape = (ctypes.c_int64 * max(bits.ndim, 1))(*bits.shape)
-    made = ManagedTensor(
+    managed = ManagedTensor(
         bits.ctypes.data, 1, 0, bits.ndim, _BFLOAT, 16, 1, shape, None, 0, None, _give_back
     )
-    address = ctypes.addressof(made)
-    _lent[address] = (made, shape, bits)
+    address = ctypes.addressof(managed)
+    _lent[address] = (managed, shape, bits)
     return _capsule_of(address, _NAME, None)

@@ -89,7 +89,7 @@ def model_config(
         If Triton cannot have such an input or output.
     """
     batched = options.max_batch > 0
-    made: dict[str, object] = {
+    config: dict[str, object] = {
         "name": options.name,
         "backend": "python",
         "max_batch_size": options.max_batch,
@@ -102,8 +102,8 @@ def model_config(
         "instance_group": [{"kind": Word("KIND_CPU"), "count": options.instances}],
     }
     if batched:
-        made["dynamic_batching"] = _batching(options)
-    return made
+        config["dynamic_batching"] = _batching(options)
+    return config
 
 
 def tensor_fields(
@@ -161,20 +161,20 @@ def _batching(options: TritonOptions) -> Fields:
         policy["allow_timeout_override"] = options.own_timeout
     if options.max_queue:
         policy["max_queue_size"] = options.max_queue
-    made: dict[str, object] = {"max_queue_delay_microseconds": options.queue_delay_us}
-    return made | ({"default_queue_policy": policy} if policy else {})
+    batching: dict[str, object] = {"max_queue_delay_microseconds": options.queue_delay_us}
+    return batching | ({"default_queue_policy": policy} if policy else {})
 
 
 def config_text(fields: Fields, indent: str = "") -> str:
     """Fields as text: one a line, and lists as fields that come again."""
     lines = []
     for name, value in fields.items():
-        for one in value if isinstance(value, list) else [value]:
-            if isinstance(one, Mapping):
-                inner = config_text(one, f"{indent}  ")
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, Mapping):
+                inner = config_text(item, f"{indent}  ")
                 lines.append(f"{indent}{name} {{\n{inner}{indent}}}\n")
             else:
-                lines.append(f"{indent}{name}: {_scalar(one)}\n")
+                lines.append(f"{indent}{name}: {_scalar(item)}\n")
     return "".join(lines)
 
 

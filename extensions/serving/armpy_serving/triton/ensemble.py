@@ -98,10 +98,10 @@ def _back(
         info = TensorInfo((None, ensemble.top), DataType.FLOAT32)
         classes = TensorInfo((None, ensemble.top), DataType.SIGNED32)
         outputs = [TensorSpec(SCORES, info), TensorSpec(CLASSES, classes)]
-    made = _outer(outputs, "output", options, "FP32")
+    fields = _outer(outputs, "output", options, "FP32")
     if options.labels and not ensemble.top:
-        made[0]["label_filename"] = LABELS_FILE
-    config["output"] = made
+        fields[0]["label_filename"] = LABELS_FILE
+    config["output"] = fields
     return EnsemblePart(options, config, "TritonPostprocess", settings.document())
 
 

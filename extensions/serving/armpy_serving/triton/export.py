@@ -88,9 +88,9 @@ def export_model(
             place = repository, part.options.name, options.version
             check_free(*place, force=export.force, config=part.config)
         # The ensemble last: it names the others.
-        made = [_put(batched, repository, export, parts[0], source)]
-        made += [_put_part(repository, part, export.force) for part in parts[1:]]
-        return tuple(made)
+        places = [_put(batched, repository, export, parts[0], source)]
+        places += [_put_part(repository, part, export.force) for part in parts[1:]]
+        return tuple(places)
     finally:
         if batched is not model:
             batched.close()

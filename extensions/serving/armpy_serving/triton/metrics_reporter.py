@@ -78,19 +78,19 @@ class MetricsReporter:
         key = (name, *all_labels.items())
         if key not in self._values:
             self._values[key] = (self._family(name, metric).Metric(labels=all_labels), 0.0)
-        made, before = self._values[key]
+        reported, before = self._values[key]
         if value != before:
             if metric.kind == "gauge":
-                made.set(value)
+                reported.set(value)
             else:
-                made.increment(value - before)
-            self._values[key] = (made, float(value))
+                reported.increment(value - before)
+            self._values[key] = (reported, float(value))
 
     def _family(self, name: str, metric: Metric) -> Any:  # Any: of the server's module
         """The family of a name, made once."""
         if name not in self._families:
             kinds = pb_utils.MetricFamily
             kind = kinds.GAUGE if metric.kind == "gauge" else kinds.COUNTER
-            made = kinds(name=name, description=metric.description, kind=kind)
-            self._families[name] = made
+            family = kinds(name=name, description=metric.description, kind=kind)
+            self._families[name] = family
         return self._families[name]

@@ -81,8 +81,8 @@ class TritonModel:
         self._outputs = {spec.name: spec for spec in model.outputs}
         self._row_ranks = {s.name: self._row_rank(s) for s in model.inputs}
         self._scalars = {s.name for s in model.outputs if self._row_rank(s) is not None}
-        for one in self._models.values():
-            _warm_up(one)
+        for sized_model in self._models.values():
+            _warm_up(sized_model)
         self._has_state = not model.is_light and bool(model.graph.variables)
         # How long the model took last, which says what is worth while beside it.
         self._last_s = 0.0

@@ -154,7 +154,7 @@ def _check_movable(root: Path) -> None:
 def _keep_others(place: Path, new: Path, version: int, *, force: bool) -> None:
     """Add what stays of a model to the folder that takes its place."""
     anew = {str(version), "__pycache__"}
-    others = [one for one in versions_in(place) if one != version]
+    others = [version_number for version_number in versions_in(place) if version_number != version]
     if force or not others:
         anew |= set(_OF_ALL_VERSIONS)
     else:
@@ -193,10 +193,10 @@ def _put(new: Path, place: Path) -> None:
         new.rename(place)
 
 
-def _exchange(one: Path, other: Path) -> bool:
+def _exchange(folder: Path, other: Path) -> bool:
     """Let two folders change their names in one step, where the system can (Linux)."""
     call = getattr(ctypes.CDLL(None), "renameat2", None)
     if call is None:
         return False
-    names = os.fsencode(one), os.fsencode(other)
+    names = os.fsencode(folder), os.fsencode(other)
     return bool(call(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _RENAME_EXCHANGE) == 0)

@@ -44,10 +44,12 @@ class InstanceSettings:
         InvalidArgumentError
             If there are none, or some that this version of armpy does not know.
         """
-        found = VersionFile.of(folder).settings
+        settings = VersionFile.of(folder).settings
         try:
-            lists = {key: tuple(value) for key, value in found.items() if isinstance(value, list)}
-            fields = {**found, **lists}
+            lists = {
+                key: tuple(value) for key, value in settings.items() if isinstance(value, list)
+            }
+            fields = {**settings, **lists}
             return cls(**fields)
         except (AttributeError, TypeError) as error:
             raise unusable(error, folder) from error
@@ -69,8 +71,8 @@ class InstanceSettings:
         num_threads : int
             If the settings say nothing of it.
         """
-        given = {"num_threads": num_threads, **self.load_options}
-        options = LoadOptions(**given)
+        load_options = {"num_threads": num_threads, **self.load_options}
+        options = LoadOptions(**load_options)
         path = os.path.join(folder, self.file_of(size))
         plain = not (self.isolation or self.backend_options or self.dynamic_backends_path)
         if plain:

@@ -69,13 +69,13 @@ def best_of(scores: Array, top: int) -> tuple[Array, Array]:
 
 def _document(spec: TensorSpec) -> dict[str, object]:
     """A tensor's name, type and quantisation."""
-    made: dict[str, object] = {"name": spec.name, "data_type": spec.data_type.name}
-    found = spec.quantization
-    if found is not None:
-        scales: Sequence[float] = [float(one) for one in found.scales]
-        made |= {"scales": scales, "zero_points": [int(z) for z in found.zero_points]}
-        made["axis"] = found.axis
-    return made
+    document: dict[str, object] = {"name": spec.name, "data_type": spec.data_type.name}
+    quantization = spec.quantization
+    if quantization is not None:
+        scales: Sequence[float] = [float(scale) for scale in quantization.scales]
+        document |= {"scales": scales, "zero_points": [int(z) for z in quantization.zero_points]}
+        document["axis"] = quantization.axis
+    return document
 
 
 def _spec(document: Mapping[str, Any]) -> TensorSpec:

@@ -27,10 +27,10 @@ class TritonPreprocess:
         """Answer requests, each by its outputs or its error."""
         return [_answer(request, self._prepare) for request in requests]
 
-    def _prepare(self, given: dict[str, Array]) -> dict[str, Array]:
+    def _prepare(self, arrays: dict[str, Array]) -> dict[str, Array]:
         """All inputs, as the model stores them."""
         settings = self._settings
-        return {s.name: settings.prepared(s, given[s.name]) for s in settings.tensors}
+        return {s.name: settings.prepared(s, arrays[s.name]) for s in settings.tensors}
 
 
 class TritonPostprocess:
@@ -59,11 +59,11 @@ class TritonPostprocess:
 
 def _answer(request: Any, step: Step) -> Any:  # Any: of the server's module
     try:
-        made = step({tensor.name(): tensor.as_numpy() for tensor in request.inputs()})
+        outputs = step({tensor.name(): tensor.as_numpy() for tensor in request.inputs()})
     except Exception as error:  # noqa: BLE001 - the answer of this request alone
         code = getattr(pb_utils.TritonError, status_of(error).triton)
         triton_error = pb_utils.TritonError(str(error), code)
         return pb_utils.InferenceResponse(output_tensors=[], error=triton_error)
     return pb_utils.InferenceResponse(
-        output_tensors=[pb_utils.Tensor(name, array) for name, array in made.items()]
+        output_tensors=[pb_utils.Tensor(name, array) for name, array in outputs.items()]
     )

@@ -70,7 +70,7 @@ def version_folder(args: Mapping[str, str]) -> str:
 def interface_of(config: Mapping[str, Any]) -> dict[str, Any]:  # Any: JSON
     """Return the model's part of a configuration: its tensors, and the most rows of a batch."""
     tensors = {
-        kind: [{name: one[name] for name in _TENSOR_FIELDS} for one in config[kind]]
+        kind: [{name: tensor[name] for name in _TENSOR_FIELDS} for tensor in config[kind]]
         for kind in ("input", "output")
     }
     return {"max_batch_size": config["max_batch_size"], **tensors}
@@ -95,13 +95,13 @@ def check_alike(place: Path, version: int, config: Mapping[str, Any]) -> None:  
     for other in versions_in(place):
         if other == version or not (place / str(other) / VERSION_FILE).exists():
             continue
-        found = VersionFile.of(str(place / str(other))).config
-        if found != asked:
+        served = VersionFile.of(str(place / str(other))).config
+        if served != asked:
             raise InvalidArgumentError(
                 f"version {other} has other inputs, outputs or batches, and one configuration is "
                 "for all versions",
                 where=str(place / str(version)),
-                expected=_words(found),
+                expected=_words(served),
                 actual=_words(asked),
                 fix="Export it as version "
                 f"{other} did, or with another --name; --force lets version {other} fail to load",
@@ -117,8 +117,8 @@ def versions_in(place: Path) -> list[int]:
 def _words(config: Mapping[str, Any]) -> str:  # Any: JSON
     """An interface in few words."""
     tensors = [
-        f"{one['name']} {one['data_type']} {one['dims']}"
+        f"{tensor['name']} {tensor['data_type']} {tensor['dims']}"
         for kind in ("input", "output")
-        for one in config.get(kind, ())
+        for tensor in config.get(kind, ())
     ]
     return ", ".join([f"max_batch_size {config.get('max_batch_size')}", *tensors])

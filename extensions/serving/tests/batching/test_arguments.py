@@ -15,5 +15,5 @@ def test_batchers_of_odd_sizes_are_refused(name: str) -> None:
     with Runtime(RuntimeOptions(backends=["CpuRef"])) as runtime:
         model = Model(chain(1), runtime)
         refuses_or_uses(
-            lambda given: Batcher(model, **{name: given}).close()  # type: ignore[arg-type]
+            lambda value: Batcher(model, **{name: value}).close()  # type: ignore[arg-type]
         )

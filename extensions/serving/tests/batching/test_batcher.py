@@ -45,8 +45,8 @@ def on_reference(network: Network) -> Model:
 
 @pytest.fixture
 def model() -> Iterator[Model]:
-    with on_reference(plus_one(None, 3)) as made:
-        yield made
+    with on_reference(plus_one(None, 3)) as reference:
+        yield reference
 
 
 class Gate:
@@ -238,9 +238,9 @@ def test_a_cancelled_item_is_not_run_and_gives_its_room_back(model: Model, gate:
         hold(batcher, gate)
         given_up = batcher.submit({"x": floats(1, 1, 1)})
         assert given_up.cancel()
-        kept = batcher.submit({"x": floats(2, 2, 2)})
+        future = batcher.submit({"x": floats(2, 2, 2)})
         gate.opened.set()
-        assert kept.result(30)["y"][0] == 3
+        assert future.result(30)["y"][0] == 3
     assert [batch[0, 0] for batch in gate.batches] == [0, 2]
 
 
@@ -298,11 +298,11 @@ def test_closing_can_give_up_what_has_not_begun(model: Model, gate: Gate) -> Non
 def test_items_of_an_event_loop_are_run_together(model: Model) -> None:
     async def several() -> list[float]:
         async with Batcher(model, 4, LONG_MS) as batcher:
-            made = await asyncio.gather(
+            answers = await asyncio.gather(
                 *(batcher.run_async({"x": floats(i, i, i)}) for i in range(8))
             )
             assert batcher.statistics.batches == 2
-        return [float(one["y"][0]) for one in made]
+        return [float(answer["y"][0]) for answer in answers]
 
     assert asyncio.run(several()) == [float(i + 1) for i in range(8)]
 
@@ -319,7 +319,7 @@ def test_an_event_loop_goes_on_while_an_item_waits_for_room(model: Model, gate: 
                 await batcher.run_async({"x": floats(9, 9, 9)}, deadline_s=0.01)
             gate.opened.set()
             done = await asyncio.gather(*tasks, return_exceptions=True)
-        assert [float(one["y"][0]) for one in done[:4]] == [1, 2, 3, 4]  # type: ignore[index]
+        assert [float(answer["y"][0]) for answer in done[:4]] == [1, 2, 3, 4]  # type: ignore[index]
         assert isinstance(done[4], asyncio.CancelledError)
 
     asyncio.run(several())
@@ -336,8 +336,10 @@ def test_a_batch_that_the_file_has_fixed_is_opened() -> None:
     with on_reference(net) as model:
         with Batcher(model, 3, LONG_MS) as batcher:
             futures = [batcher.submit({"x": item}) for item in items]
-            made = np.stack([future.result(60)["y"] for future in futures])
-        np.testing.assert_allclose(made, items.reshape(3, 4) @ np.arange(8).reshape(2, 4).T, 1e-5)
+            answers = np.stack([future.result(60)["y"] for future in futures])
+        np.testing.assert_allclose(
+            answers, items.reshape(3, 4) @ np.arange(8).reshape(2, 4).T, 1e-5
+        )
         assert model(items[:1]).shape == (1, 2)  # type: ignore[union-attr]
 
 
@@ -490,8 +492,8 @@ def test_a_child_that_was_forked_has_workers_of_its_own(model: Model, gate: Gate
             try:
                 gate.opened = threading.Event()
                 gate.opened.set()
-                made = batcher.submit({"x": floats(2, 2, 2)}, deadline_s=20).result(30)
-                outcome = 0 if made["y"][0] == 3 and batcher.statistics.items == 1 else 2
+                answer = batcher.submit({"x": floats(2, 2, 2)}, deadline_s=20).result(30)
+                outcome = 0 if answer["y"][0] == 3 and batcher.statistics.items == 1 else 2
                 batcher.close()
             finally:
                 os._exit(outcome)

@@ -29,8 +29,8 @@ def plus_one(*shape: int | None) -> Model:
 
 @pytest.fixture
 def model() -> Iterator[Model]:
-    with plus_one(None, 3) as made:
-        yield made
+    with plus_one(None, 3) as opened:
+        yield opened
 
 
 class Watched:
@@ -190,8 +190,8 @@ def test_direct_and_batched_answers_are_those_of_the_model_alone() -> None:
         for mode in ("direct", "batch"):
             with Batcher(model, 4, 5, mode=mode) as batcher:
                 futures = [batcher.submit({"x": item}) for item in items]
-                made = np.stack([future.result(60)["y"] for future in futures])
-            np.testing.assert_array_equal(made, alone)
+                answers = np.stack([future.result(60)["y"] for future in futures])
+            np.testing.assert_array_equal(answers, alone)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing is forked")

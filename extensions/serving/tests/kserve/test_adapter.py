@@ -35,17 +35,17 @@ def mixed(small_models: Path) -> Any:  # Any: KServe's
 
 def request(raw: bool = False, **numbers: list[Any]) -> Any:
     """A request of KServe's; over gRPC if raw."""  # Any: KServe's
-    given = {"n": [1, 2, 3], "q": [1]} | numbers
+    values = {"n": [1, 2, 3], "q": [1]} | numbers
     tensors = [
         kserve.InferInput("x:0", [1, 2], "FP32", X.ravel().tolist()),
-        kserve.InferInput("n", [3], "INT32", given["n"]),
+        kserve.InferInput("n", [3], "INT32", values["n"]),
         kserve.InferInput("flags", [2], "BOOL", [True, False]),
-        kserve.InferInput("q", [], "INT8", given["q"]),
+        kserve.InferInput("q", [], "INT8", values["q"]),
     ]
     contents = None
     if raw:
-        q = np.array(given["q"], np.int8).tobytes()
-        contents = [X.tobytes(), np.array(given["n"], np.int32).tobytes(), b"\x01\x00", q]
+        q = np.array(values["q"], np.int8).tobytes()
+        contents = [X.tobytes(), np.array(values["n"], np.int32).tobytes(), b"\x01\x00", q]
         for tensor in tensors:
             tensor._data = None
     return kserve.InferRequest("mixed", tensors, "7", contents, from_grpc=raw)
@@ -58,7 +58,7 @@ def test_kserve_gets_an_answer(mixed: Any, raw: bool) -> None:  # Any: KServe's
     if raw:
         assert answer.raw_output_contents[0] == (X * 2).tobytes()
     else:
-        outputs = {one["name"]: one for one in answer.to_rest()[0]["outputs"]}
+        outputs = {output["name"]: output for output in answer.to_rest()[0]["outputs"]}
         assert np.float32(outputs["double"]["data"]).tobytes() == (X * 2).tobytes()
 
 
@@ -137,12 +137,14 @@ def slow_model(folder: Path, **options: Any) -> tuple[Any, SlowBackend]:
     net = Network()
     value = net.input("x", TensorInfo((2,), DataType.FLOAT32))
     net.output("y", net.add(ops.Activation(ops.ActivationFunction.RELU), value))
-    with Model(net) as made:
-        made.save(folder / "slow.armpy")
+    with Model(net) as slow:
+        slow.save(folder / "slow.armpy")
     with runtime_of(backend) as runtime:
         registry = runtime.registry
-        given = RuntimeOptions([backend.get_id()], registry=registry)
-        model = ArmpyModel("slow", folder / "slow.armpy", {"runtime_options": given}, **options)
+        runtime_options = RuntimeOptions([backend.get_id()], registry=registry)
+        model = ArmpyModel(
+            "slow", folder / "slow.armpy", {"runtime_options": runtime_options}, **options
+        )
         backend.gate.set()  # it is run once when it is loaded
         model.load()
         backend.gate.clear()

@@ -92,7 +92,7 @@ def check_all_ways(
             with pytest.raises(CallError, match=f"{status.http}|{status.grpc}"):
                 call(server, name, inputs)
             continue
-        if way == "JSON" and not all(np.isfinite(one).all() for one in expected.values()):
+        if way == "JSON" and not all(np.isfinite(array).all() for array in expected.values()):
             with pytest.raises(CallError, match="JSON cannot say"):
                 call(server, name, inputs)
             continue

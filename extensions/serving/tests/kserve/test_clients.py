@@ -33,9 +33,9 @@ def triton_inputs(client: Any, **options: Any) -> list[Any]:
     """Inputs for one of tritonclient's modules."""  # Any: tritonclient's
     inputs = []
     for name, array in MIXED.items():
-        one = client.InferInput(name, [*array.shape], DATATYPES[name])
-        one.set_data_from_numpy(array, **options)
-        inputs.append(one)
+        tensor = client.InferInput(name, [*array.shape], DATATYPES[name])
+        tensor.set_data_from_numpy(array, **options)
+        inputs.append(tensor)
     return inputs
 
 
@@ -53,7 +53,7 @@ def test_tritonclient_over_http(server: KServeProcess, binary: bool) -> None:
         )
         assert answer.get_response()["id"] == "9"
         check(answer.as_numpy("double"))
-        states = {one["name"]: one["state"] for one in client.get_model_repository_index()}
+        states = {state["name"]: state["state"] for state in client.get_model_repository_index()}
         assert states["mixed"] == "READY"
     finally:
         client.close()
@@ -119,9 +119,9 @@ def kserve_request(**options: Any) -> Any:
     """A request of KServe's."""  # Any: KServe's
     inputs = []
     for name, array in MIXED.items():
-        one = kserve.InferInput(name, [*array.shape], DATATYPES[name])
-        one.set_data_from_numpy(array, **options)
-        inputs.append(one)
+        tensor = kserve.InferInput(name, [*array.shape], DATATYPES[name])
+        tensor.set_data_from_numpy(array, **options)
+        inputs.append(tensor)
     return kserve.InferRequest(model_name="mixed", infer_inputs=inputs, request_id="k")
 
 

@@ -18,29 +18,29 @@ FOLDER = Path(__file__).parents[4] / "examples" / "serving" / "kserve"
 
 def document(name: str) -> dict[str, Any]:
     """One of the files."""  # Any: YAML
-    made = yaml.safe_load((FOLDER / name).read_text())
-    assert isinstance(made, dict)
-    return made
+    content = yaml.safe_load((FOLDER / name).read_text())
+    assert isinstance(content, dict)
+    return content
 
 
 @pytest.fixture
 def container() -> dict[str, Any]:
     """The runtime's container."""  # Any: YAML
-    (made,) = document("runtime.yaml")["spec"]["containers"]
-    assert isinstance(made, dict)
-    return made
+    (only_container,) = document("runtime.yaml")["spec"]["containers"]
+    assert isinstance(only_container, dict)
+    return only_container
 
 
 def test_the_program_takes_the_arguments(container: dict[str, Any]) -> None:
     pytest.importorskip("kserve", reason="kserve is not installed")
     from armpy_serving.kserve.options import make_parser
 
-    given = make_parser().parse_args(container["args"])
-    assert given.host == "0.0.0.0"
-    assert given.model_dir == "/mnt/models"
+    parsed = make_parser().parse_args(container["args"])
+    assert parsed.host == "0.0.0.0"
+    assert parsed.model_dir == "/mnt/models"
     assert {port["containerPort"] for port in container["ports"]} <= {
-        given.http_port,
-        given.grpc_port,
+        parsed.http_port,
+        parsed.grpc_port,
     }
     with pytest.raises(SystemExit):
         make_parser().parse_args([*container["args"], "--no_such_flag=1"])
@@ -61,7 +61,7 @@ def test_the_service_is_of_the_runtime() -> None:
     runtime, service = document("runtime.yaml"), document("service.yaml")
     model = service["spec"]["predictor"]["model"]
     assert model["runtime"] == runtime["metadata"]["name"]
-    formats = {one["name"] for one in runtime["spec"]["supportedModelFormats"]}
+    formats = {model_format["name"] for model_format in runtime["spec"]["supportedModelFormats"]}
     assert formats == {"armpy", "tflite", "onnx"}
     assert model["modelFormat"]["name"] in formats
     assert model["protocolVersion"] in runtime["spec"]["protocolVersions"]
@@ -72,11 +72,11 @@ def test_the_environment_is_the_programs(monkeypatch: pytest.MonkeyPatch) -> Non
     from armpy_serving.kserve.options import make_parser
 
     text = (FOLDER / "Containerfile").read_text()
-    given = {*re.findall(r"ARMPY_SERVING_\w+", text)}
+    variables = {*re.findall(r"ARMPY_SERVING_\w+", text)}
     model = document("service.yaml")["spec"]["predictor"]["model"]
-    given |= {one["name"] for one in model["env"]}
+    variables |= {variable["name"] for variable in model["env"]}
     known = {f"ARMPY_SERVING_{dest.upper()}" for dest in vars(make_parser().parse_args([]))}
-    assert given <= known
+    assert variables <= known
 
 
 def test_the_image_starts_the_program() -> None:

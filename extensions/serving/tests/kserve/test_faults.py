@@ -234,7 +234,7 @@ def test_killed_workers_cost_no_more_than_their_connections(
         killed: list[int] = []
 
         def kill() -> None:
-            workers = [one for one in children_of(running.process.pid) if is_worker(one)]
+            workers = [child for child in children_of(running.process.pid) if is_worker(child)]
             if len(workers) == 2:  # else the last one is not yet replaced
                 os.kill(workers[0], signal.SIGKILL)
                 killed.append(workers[0])

@@ -64,7 +64,7 @@ def test_model_metadata_have_open_dimensions_and_quantisation(server: KServeProc
 
 def test_the_index_lists_models_and_their_states(server: KServeProcess) -> None:
     _, _, body = server.send("POST", "/v2/repository/index", b"{}")
-    assert {(one["name"], one["state"]) for one in json.loads(body)} >= {("mixed", "READY")}
+    assert {(state["name"], state["state"]) for state in json.loads(body)} >= {("mixed", "READY")}
 
 
 def check(outputs: Mapping[str, Any]) -> None:  # Any: arrays

@@ -24,7 +24,7 @@ from armpy_serving.kserve.data_plane import ArmpyDataPlane
 
 
 def names(repository: ArmpyModelRepository) -> list[str]:
-    return [one["name"] for one in repository.index()]
+    return [state["name"] for state in repository.index()]
 
 
 def test_a_single_model_is_called_as_one_says_and_several_as_their_files(tmp_path: Path) -> None:

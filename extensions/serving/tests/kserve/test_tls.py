@@ -27,7 +27,7 @@ def write_certificate(certificate: Path, key: Path) -> None:
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test")])
     now = datetime.datetime.now(datetime.UTC)
     address = x509.IPAddress(ipaddress.ip_address(HOST))
-    made = (
+    signed = (
         x509.CertificateBuilder(name, name, private.public_key(), x509.random_serial_number())
         .not_valid_before(now - datetime.timedelta(days=1))
         .not_valid_after(now + datetime.timedelta(days=1))
@@ -36,7 +36,7 @@ def write_certificate(certificate: Path, key: Path) -> None:
         .sign(private, hashes.SHA256())
     )
     pem = serialization.Encoding.PEM
-    certificate.write_bytes(made.public_bytes(pem))
+    certificate.write_bytes(signed.public_bytes(pem))
     form, free = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     key.write_bytes(private.private_bytes(pem, form, free))
 

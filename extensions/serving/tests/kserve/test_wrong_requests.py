@@ -114,15 +114,19 @@ def request_of(document: dict[str, Any]) -> Any:
     """The same over gRPC."""  # Any: JSON and generated classes
     fields = {"FP32": "fp32_contents", "BOOL": "bool_contents", "FP64": "fp64_contents"}
     request = grpc_modules().pb.ModelInferRequest(model_name="mixed")
-    for one in document["inputs"]:
-        tensor = request.inputs.add(name=one["name"], datatype=one["datatype"], shape=one["shape"])
-        field = fields.get(one["datatype"], "int_contents")
-        if one["datatype"] == "BYTES":
-            tensor.contents.bytes_contents.extend(text.encode() for text in one["data"])
-        elif one["datatype"] != "FP8":
-            getattr(tensor.contents, field).extend(one["data"])
-    for one in document.get("outputs", ()):
-        request.outputs.add(name=one["name"])
+    for tensor_entry in document["inputs"]:
+        tensor = request.inputs.add(
+            name=tensor_entry["name"],
+            datatype=tensor_entry["datatype"],
+            shape=tensor_entry["shape"],
+        )
+        field = fields.get(tensor_entry["datatype"], "int_contents")
+        if tensor_entry["datatype"] == "BYTES":
+            tensor.contents.bytes_contents.extend(text.encode() for text in tensor_entry["data"])
+        elif tensor_entry["datatype"] != "FP8":
+            getattr(tensor.contents, field).extend(tensor_entry["data"])
+    for tensor_entry in document.get("outputs", ()):
+        request.outputs.add(name=tensor_entry["name"])
     return request
 
 

@@ -29,7 +29,7 @@ def test_what_processes_of_a_machine_share_is_listed_checked_and_cleared(
     def shared(*command: str) -> Any:  # Any: a JSON document
         status = main(["cache", *command, "--json"])
         caches = json.loads(capsys.readouterr().out)["caches"]
-        return status, next(each for each in caches if each["name"] == "node")
+        return status, next(cache for cache in caches if cache["name"] == "node")
 
     status, cache = shared("verify")
     assert status == 0

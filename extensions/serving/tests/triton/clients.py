@@ -43,9 +43,9 @@ def infer(client: Any, name: str, x: Array, **named: Any) -> Any:
     from tritonclient import grpc
     from tritonclient.utils import np_to_triton_dtype
 
-    given = grpc.InferInput("x", x.shape, np_to_triton_dtype(x.dtype))
-    given.set_data_from_numpy(x)
-    return client.infer(name, [given], **named).as_numpy("y")
+    tensor = grpc.InferInput("x", x.shape, np_to_triton_dtype(x.dtype))
+    tensor.set_data_from_numpy(x)
+    return client.infer(name, [tensor], **named).as_numpy("y")
 
 
 LIMIT_S = 180.0  # for what a test waits for under load, on a busy machine

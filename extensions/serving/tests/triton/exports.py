@@ -31,5 +31,5 @@ def export(model: Model, repository: Path, **options: Any) -> str:
 
 def settings_of(place: Path, version: int = 1) -> dict[str, Any]:
     """Settings of a version's instances."""
-    found: dict[str, Any] = json.loads((place / str(version) / "armpy.json").read_text())
-    return found["settings"]  # type: ignore[no-any-return]
+    document: dict[str, Any] = json.loads((place / str(version) / "armpy.json").read_text())
+    return document["settings"]  # type: ignore[no-any-return]

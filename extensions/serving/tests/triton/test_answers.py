@@ -46,10 +46,10 @@ MOST_NUMBERS = 200_000
 
 def models() -> list[str]:
     """Paths of the models, from the shared folder."""
-    found = sorted((SHARED / "models").glob("*/*.tflite")) + sorted(
+    files = sorted((SHARED / "models").glob("*/*.tflite")) + sorted(
         (SHARED / "models").glob("*/*.onnx")
     )
-    names = [f"{path.parent.name}/{path.name}" for path in found if path.stem not in UNSURE]
+    names = [f"{path.parent.name}/{path.name}" for path in files if path.stem not in UNSURE]
     return names if IS_FULL else [name for name in FEW if name in names]
 
 
@@ -61,20 +61,20 @@ def inputs_of(model: Model, path: Path) -> Arrays:
         with np.load(golden, allow_pickle=False) as arrays:
             cases = sorted({key.split("/")[0] for key in arrays if "/in" in key})
             for case in cases:
-                found = [
+                first_case = [
                     arrays[key] for n in range(len(specs)) if (key := f"{case}/in{n}") in arrays
                 ]
-                if len(found) == len(specs):
-                    return {s.name: shaped(s, a) for s, a in zip(specs, found, strict=True)}
+                if len(first_case) == len(specs):
+                    return {s.name: shaped(s, a) for s, a in zip(specs, first_case, strict=True)}
     random = np.random.default_rng(3)
-    made: Arrays = {}
+    random_arrays: Arrays = {}
     for spec, shape in zip(specs, model.default_shapes, strict=True):
         assert spec.shape is not None
         dims = [1 if n is None else n for n in (shape or spec.shape)]
         dtype = spec.data_type.dtype
         drawn = random.normal(size=dims) if dtype.kind == "f" else random.integers(0, 2, dims)
-        made[spec.name] = np.asarray(drawn).astype(dtype)
-    return made
+        random_arrays[spec.name] = np.asarray(drawn).astype(dtype)
+    return random_arrays
 
 
 def shaped(spec: TensorSpec, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -102,15 +102,15 @@ def ask_http(server: TritonServer, name: str, inputs: Arrays, types: dict[str, s
 
     asked = []
     for key, array in inputs.items():
-        given = client.InferInput(key, as_sent(array).shape, types[key])
-        given.set_data_from_numpy(as_sent(array), binary_data=True)
-        asked.append(given)
+        tensor = client.InferInput(key, as_sent(array).shape, types[key])
+        tensor.set_data_from_numpy(as_sent(array), binary_data=True)
+        asked.append(tensor)
     with client.InferenceServerClient(server.http) as http:
         answer = http.infer(name, asked)
     outputs = answer.get_response()["outputs"]
-    sizes = [one["parameters"]["binary_data_size"] for one in outputs]
+    sizes = [output["parameters"]["binary_data_size"] for output in outputs]
     check_answer(answer.get_response(), sum(sizes))
-    return {one["name"]: answer.as_numpy(one["name"]) for one in outputs}
+    return {output["name"]: answer.as_numpy(output["name"]) for output in outputs}
 
 
 def ask_grpc(server: TritonServer, name: str, inputs: Arrays, types: dict[str, str]) -> Arrays:
@@ -119,13 +119,13 @@ def ask_grpc(server: TritonServer, name: str, inputs: Arrays, types: dict[str, s
 
     asked = []
     for key, array in inputs.items():
-        given = client.InferInput(key, as_sent(array).shape, types[key])
-        given.set_data_from_numpy(as_sent(array))
-        asked.append(given)
+        tensor = client.InferInput(key, as_sent(array).shape, types[key])
+        tensor.set_data_from_numpy(as_sent(array))
+        asked.append(tensor)
     with client.InferenceServerClient(server.grpc) as grpc:
         answer = grpc.infer(name, asked)
     check_message(answer.get_response())
-    names = [one.name for one in answer.get_response().outputs]
+    names = [output.name for output in answer.get_response().outputs]
     return {key: answer.as_numpy(key) for key in names}
 
 
@@ -157,10 +157,10 @@ def ask_curl(server: TritonServer, name: str, inputs: Arrays, types: dict[str, s
     assert answer["model_name"] == name
     dtypes = {"BOOL": "bool", "FP16": "f2", "FP32": "f4", "FP64": "f8"}
     return {
-        one["name"]: np.array(
-            one["data"], dtypes.get(one["datatype"], one["datatype"].lower())
-        ).reshape(one["shape"])
-        for one in answer["outputs"]
+        output["name"]: np.array(
+            output["data"], dtypes.get(output["datatype"], output["datatype"].lower())
+        ).reshape(output["shape"])
+        for output in answer["outputs"]
     }
 
 

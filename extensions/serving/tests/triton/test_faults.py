@@ -159,9 +159,9 @@ def wrong_requests() -> list[Any]:
         **named: Any,
     ) -> Any:
         def call(client: Any) -> None:
-            given = grpc.InferInput(tensor, shape, datatype)
-            given._raw_content = raw
-            client.infer(name, [given, *named.pop("more", ())], **named)
+            tensor_input = grpc.InferInput(tensor, shape, datatype)
+            tensor_input._raw_content = raw
+            client.infer(name, [tensor_input, *named.pop("more", ())], **named)
 
         return call
 

@@ -73,7 +73,7 @@ def test_requests_run_as_one_batch_and_get_their_own_rows(
     instance = loaded(doubling(None, 2), max_batch=8)
     seen = runs_of(instance, monkeypatch)
     answers = instance.execute([request([1, 2]), request([3, 4], [5, 6]), request([7, 8])])
-    assert [values(one) for one in answers] == [[[2, 4]], [[6, 8], [10, 12]], [[14, 16]]]
+    assert [values(answer) for answer in answers] == [[[2, 4]], [[6, 8], [10, 12]], [[14, 16]]]
     assert [batch.shape for batch in seen] == [(4, 2)]
 
 
@@ -83,7 +83,7 @@ def test_batch_is_filled_up_to_a_prepared_size_with_a_row_of_its_own(
     instance = loaded(doubling(None, 2), max_batch=8)
     seen = runs_of(instance, monkeypatch)
     answers = instance.execute([request([1, 2], [3, 4]), request([5, 6])])
-    assert [values(one) for one in answers] == [[[2, 4], [6, 8]], [[10, 12]]]
+    assert [values(answer) for answer in answers] == [[[2, 4], [6, 8]], [[10, 12]]]
     assert seen[0].tolist() == [[1, 2], [3, 4], [5, 6], [1, 2]]
 
 
@@ -103,9 +103,9 @@ def test_request_alone_goes_in_without_a_copy(
 ) -> None:
     instance = loaded(doubling(None, 2), max_batch=8)
     seen = runs_of(instance, monkeypatch)
-    one = request([1, 2])
-    instance.execute([one])
-    assert seen[0] is one.tensors[0].as_numpy()
+    single = request([1, 2])
+    instance.execute([single])
+    assert seen[0] is single.tensors[0].as_numpy()
 
 
 def test_requests_of_other_shapes_run_in_batches_of_their_own(
@@ -115,7 +115,7 @@ def test_requests_of_other_shapes_run_in_batches_of_their_own(
     instance = loaded(doubling(None, None), max_batch=8)
     seen = runs_of(instance, monkeypatch)
     answers = instance.execute([request([1, 2]), request([3]), request([4, 5]), request([6])])
-    assert [values(one) for one in answers] == [[[2, 4]], [[6]], [[8, 10]], [[12]]]
+    assert [values(answer) for answer in answers] == [[[2, 4]], [[6]], [[8, 10]], [[12]]]
     assert sorted(batch.shape for batch in seen) == [(2, 1), (2, 2)]
 
 
@@ -167,8 +167,8 @@ def test_errors_have_their_codes(
         raise error
 
     monkeypatch.setattr(instance._models[0], "run", failing, raising=False)
-    one = InferenceRequest([Tensor("x", np.ones(2, np.float32))])
-    (answer,) = instance.execute([one])
+    single = InferenceRequest([Tensor("x", np.ones(2, np.float32))])
+    (answer,) = instance.execute([single])
     assert answer.error().code() == code
 
 
@@ -189,16 +189,16 @@ def test_long_run_is_stopped_without_a_waiting_client(
 ) -> None:
 
     instance = loaded(doubling(2))
-    one = InferenceRequest([Tensor("x", np.ones(2, np.float32))])
+    single = InferenceRequest([Tensor("x", np.ones(2, np.float32))])
     future: Future[Any] = Future()
 
     def start(*_: object, **named: object) -> Future[Any]:
-        one.cancelled = True
+        single.cancelled = True
         return future
 
     monkeypatch.setattr(instance._models[0], "start", start, raising=False)
     instance._last_s = 1.0
-    (answer,) = instance.execute([one])
+    (answer,) = instance.execute([single])
     assert answer.error().code() == TritonError.CANCELLED
     assert future.cancelled()
 
@@ -223,7 +223,7 @@ def test_scalar_has_a_dimension_for_the_server(loaded: Loaded) -> None:
 def test_row_without_dimensions_has_one_for_the_server(loaded: Loaded) -> None:
     instance = loaded(doubling(None), max_batch=4)
     answers = instance.execute([request([3]), request([4], [5])])
-    assert [values(one) for one in answers] == [[[6]], [[8], [10]]]
+    assert [values(answer) for answer in answers] == [[[6]], [[8], [10]]]
 
 
 def test_bfloat16_goes_by_its_bits(loaded: Loaded) -> None:
@@ -262,7 +262,9 @@ def test_metrics_are_added_up_by_the_server(loaded: Loaded) -> None:
     assert requests.labels == {"model": "m", "version": "1", "code": "OK"}
     assert families["armpy_batch_rows_sum"].values[0].number == 3
     assert families["armpy_batch_rows_count"].values[0].number == 2
-    buckets = {one.labels["le"]: one.number for one in families["armpy_batch_rows_bucket"].values}
+    buckets = {
+        bucket.labels["le"]: bucket.number for bucket in families["armpy_batch_rows_bucket"].values
+    }
     assert (buckets["1"], buckets["2"], buckets["+Inf"]) == (1, 2, 2)
 
 

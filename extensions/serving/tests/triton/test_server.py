@@ -36,8 +36,8 @@ def export(model: Model, repository: Path, name: str, **named: Any) -> None:
     """Export a model and close it."""
     options = {key: named.pop(key) for key in ("max_batch", "instances", "labels") if key in named}
     with model:
-        made = TritonExport(TritonOptions(name, **options), **named)
-        export_model(model, repository, made)
+        triton_export = TritonExport(TritonOptions(name, **options), **named)
+        export_model(model, repository, triton_export)
 
 
 def transposing(data_type: DataType, *shape: int | None) -> Model:
@@ -53,10 +53,10 @@ def infer(server: TritonServer, name: str, datatype: str, array: np.ndarray[Any,
     """Ask with an array's bytes; the answer's shape and bytes."""
     from tritonclient import grpc
 
-    given = grpc.InferInput("x", array.shape, datatype)
-    given._raw_content = array.tobytes()
+    tensor = grpc.InferInput("x", array.shape, datatype)
+    tensor._raw_content = array.tobytes()
     with grpc.InferenceServerClient(server.grpc) as client:
-        answer = client.infer(name, [given]).get_response()
+        answer = client.infer(name, [tensor]).get_response()
     check_message(answer)
     return tuple(answer.outputs[0].shape), answer.raw_output_contents[0]
 
@@ -71,8 +71,8 @@ def test_every_datatype_goes_through(start: Start, tmp_path: Path) -> None:
     for data_type in TYPES:
         bits = np.arange(6, dtype=np.uint8) if data_type is not DataType.BOOLEAN else np.eye(6)[0]
         array = bits.astype(data_type.dtype).reshape(2, 3)
-        shape, found = infer(server, data_type.name, datatype_of(data_type), array)
-        assert (shape, found) == ((3, 2), array.T.tobytes()), data_type
+        shape, content = infer(server, data_type.name, datatype_of(data_type), array)
+        assert (shape, content) == ((3, 2), array.T.tobytes()), data_type
     assert infer(server, "scalar", "FP32", np.ones(1, "f4")) == ((1,), np.ones(1, "f4").tobytes())
     assert infer(server, "empty", "FP32", np.ones((0, 2), "f4")) == ((2, 0), b"")
     assert infer(server, "empty", "FP32", np.ones((3, 2), "f4"))[0] == (2, 3)
@@ -111,9 +111,9 @@ def test_wrong_bodies_get_the_protocol_s_errors(start: Start, tmp_path: Path) ->
         b"{}",
         b"no JSON",
     ]
-    for one in wrong:
-        status, document = post(server, "/v2/models/m/infer", one)
-        assert 400 <= status <= 500, one
+    for wrong_body in wrong:
+        status, document = post(server, "/v2/models/m/infer", wrong_body)
+        assert 400 <= status <= 500, wrong_body
         check_error(document)
     status, document = post(server, "/v2/models/none/infer", body())
     assert status in (400, 404)
@@ -131,24 +131,24 @@ def test_ensemble_takes_pixels_and_returns_the_best_classes(start: Start, tmp_pa
     around = EnsembleOptions(mean=(100.0,), std=(2.0,), top=2)
     repository = tmp_path / "repository"
     with Model(net) as model:
-        for name, one in (("best", around), ("real", EnsembleOptions())):
-            export_options = TritonExport(TritonOptions(name, max_batch=4), ensemble=one)
+        for name, options in (("best", around), ("real", EnsembleOptions())):
+            export_options = TritonExport(TritonOptions(name, max_batch=4), ensemble=options)
             export_model(model, repository, export_options)
     server = start(repository)
     pixels = np.array([[100, 104, 98, 110], [90, 80, 70, 60]], np.uint8)  # 0 2 -1 5; -5 -10 ...
     with http.InferenceServerClient(server.http) as client:
-        given = http.InferInput("x", pixels.shape, "UINT8")
-        given.set_data_from_numpy(pixels)
-        answer = client.infer("best", [given])
+        tensor = http.InferInput("x", pixels.shape, "UINT8")
+        tensor.set_data_from_numpy(pixels)
+        answer = client.infer("best", [tensor])
         assert answer.as_numpy("classes").tolist() == [[3, 1], [0, 1]]
         assert answer.as_numpy("scores").tolist() == [[5, 2], [-5, -10]]
         real = np.array([[0.5, 1.2, -3, 4]], np.float32)
-        given = http.InferInput("x", real.shape, "FP32")
-        given.set_data_from_numpy(real)
-        assert client.infer("real", [given]).as_numpy("y").tolist() == [[0.5, 1, -3, 4]]
-        given.set_data_from_numpy(np.full((1, 4), np.nan, np.float32))
+        tensor = http.InferInput("x", real.shape, "FP32")
+        tensor.set_data_from_numpy(real)
+        assert client.infer("real", [tensor]).as_numpy("y").tolist() == [[0.5, 1, -3, 4]]
+        tensor.set_data_from_numpy(np.full((1, 4), np.nan, np.float32))
         with pytest.raises(Exception, match=r"finite|NaN|nan"):
-            client.infer("real", [given])
+            client.infer("real", [tensor])
 
 
 def test_clients_that_ask_for_classes_get_labels(start: Start, tmp_path: Path) -> None:
@@ -157,27 +157,27 @@ def test_clients_that_ask_for_classes_get_labels(start: Start, tmp_path: Path) -
     export(transposing(DataType.FLOAT32, 3), tmp_path / "repository", "m", labels=("a", "b", "c"))
     server = start(tmp_path / "repository")
     with http.InferenceServerClient(server.http) as client:
-        given = http.InferInput("x", (3,), "FP32")
-        given.set_data_from_numpy(np.array([1, 3, 2], np.float32))
+        tensor = http.InferInput("x", (3,), "FP32")
+        tensor.set_data_from_numpy(np.array([1, 3, 2], np.float32))
         wanted = [http.InferRequestedOutput("y", class_count=2)]
-        found = client.infer("m", [given], outputs=wanted).as_numpy("y")
-    assert [one.decode().split(":")[1:] for one in found] == [["1", "b"], ["2", "c"]]
+        labels = client.infer("m", [tensor], outputs=wanted).as_numpy("y")
+    assert [label.decode().split(":")[1:] for label in labels] == [["1", "b"], ["2", "c"]]
 
 
 def proportional_bytes(process: int) -> dict[str, int]:
     """Memory of a process, shared pages by their share; what is of files and the model's."""
-    found = {"all": 0, "model": 0, "private model": 0}
+    totals = {"all": 0, "model": 0, "private model": 0}
     name = ""
     for line in Path(f"/proc/{process}/smaps").read_text().splitlines():
         fields = line.split()
         if not fields[0].endswith(":"):
             name = fields[-1]
         elif fields[0] == "Pss:":
-            found["all"] += int(fields[1]) << 10
-            found["model"] += (int(fields[1]) << 10) * name.endswith(".armpy")
+            totals["all"] += int(fields[1]) << 10
+            totals["model"] += (int(fields[1]) << 10) * name.endswith(".armpy")
         elif fields[0] == "Private_Dirty:":
-            found["private model"] += (int(fields[1]) << 10) * name.endswith(".armpy")
-    return found
+            totals["private model"] += (int(fields[1]) << 10) * name.endswith(".armpy")
+    return totals
 
 
 @pytest.mark.parametrize(("max_batch", "files"), [(0, 1), (2, 2)])
@@ -200,13 +200,13 @@ def test_instances_share_one_copy_of_the_weights(
         infer(server, "m", "FP32", np.ones((1, width), np.float32))
     instances = server.instances()
     assert len(instances) == 4
-    found = [proportional_bytes(process) for process in instances]
+    memories = [proportional_bytes(process) for process in instances]
     weights_bytes = files * 4 * width * width * 4
-    mapped = sum(one["model"] for one in found)
+    mapped = sum(memory["model"] for memory in memories)
     assert mapped > weights_bytes * 0.9, "the weights are mapped"
     assert mapped < weights_bytes * 1.2, "and once for all"
-    assert all(one["private model"] == 0 for one in found)
-    assert all(one["all"] < weights_bytes / 4 + (120 << 20) for one in found), found
+    assert all(memory["private model"] == 0 for memory in memories)
+    assert all(memory["all"] < weights_bytes / 4 + (120 << 20) for memory in memories), memories
 
 
 def test_metrics_of_models_are_among_the_server_s(start: Start, tmp_path: Path) -> None:

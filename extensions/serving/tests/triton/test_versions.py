@@ -85,8 +85,8 @@ def test_each_version_has_settings_of_its_own(adapter: ModuleType, tmp_path: Pat
                 TritonOptions("m", version, max_batch=2), InstanceSettings("", settings)
             )
             export_model(model, tmp_path, triton_export)
-    found = [VersionFile.of(str(tmp_path / "m" / version)).settings for version in "12"]
-    assert [one.get("load_options") for one in found] == [{"num_threads": 1}, None]
+    by_version = [VersionFile.of(str(tmp_path / "m" / version)).settings for version in "12"]
+    assert [settings.get("load_options") for settings in by_version] == [{"num_threads": 1}, None]
     for version in (1, 2):
         instance = adapter.TritonModel()
         instance.initialize(arguments(tmp_path, 2, version))
