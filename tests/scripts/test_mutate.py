@@ -55,7 +55,7 @@ KNOWN = (
     "overlap <= np.float32(self.operation.iou_threshold)",
     "numerics.activations: comparison: values >= 0 -> values < 0",
     "numerics.resize: constant: 10 -> 9",
-    "numerics.resize: operator: scale // 2 - one // 2 -> scale // 2 + one // 2",
+    "numerics.resize: operator: scale // 2 - unit // 2 -> scale // 2 + unit // 2",
     "numerics.fixed_point: comparison: shift > 30 -> shift <= 30",
     "numerics.fixed_point: operator left out: -shift -> shift",
     "workloads.transpose_convolution2d: operator: kx - self._left -> kx + self._left",
