@@ -32,7 +32,7 @@ from armpy.backend import (
 )
 from armpy.errors import BackendCapabilityError
 from armpy.graph import Graph, Layer, SubgraphView
-from armpy.ops import PreCompiled, While
+from armpy.ops import If, PreCompiled, While
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId, DeviceType
@@ -154,9 +154,9 @@ class NumbaBackend(IBackendInternal):
             _warn_once(reason)
             views.fail(view, reason)
             return views
-        if any(isinstance(layer.operation, While) for layer in view.layers):
-            # Few networks have loops.
-            from armpy_numba_acc.lowering.loops import refusal_of_region  # noqa: PLC0415
+        if any(isinstance(layer.operation, If | While) for layer in view.layers):
+            # Few networks have control flow.
+            from armpy_numba_acc.lowering.nested_graphs import refusal_of_region  # noqa: PLC0415
 
             if reason := refusal_of_region(view):
                 views.fail(view, reason)

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from armpy_numba_acc.lowering import loops
-from armpy_numba_acc.lowering.loops import check, refusal_of_region
+from armpy_numba_acc.lowering import nested_graphs
+from armpy_numba_acc.lowering.loops import check
+from armpy_numba_acc.lowering.nested_graphs import refusal_of_region
 from armpy_numba_acc.runtime import instance
 
 from armpy import Model, Network, Runtime, RuntimeOptions
@@ -223,7 +224,7 @@ def test_a_region_of_too_many_loops_goes_to_the_next_backend(
     graph = specialize(graph_of([VECTOR], build))
     view = SubgraphView.of(graph, graph.layers)
     assert refusal_of_region(view) == ""
-    monkeypatch.setattr(loops, "MOST_LAYERS_OF_REGION", 25)
+    monkeypatch.setattr(nested_graphs, "MOST_LAYERS_OF_REGION", 25)
     assert refusal_of_region(view) == "written out, its loops have 27 layers"
     model = Model(graph, Runtime(RuntimeOptions(backends=["NumbaAcc", "CpuRef"])))
     np.testing.assert_array_equal(model(X), X + 24 * Y)

@@ -20,6 +20,7 @@ from armpy.ops import (
     ElementwiseBinary,
     FullyConnected,
     Gather,
+    If,
     Reshape,
     Slice,
     Transpose,
@@ -49,7 +50,7 @@ class _Maker:
 
     def step(self, net: Network, index: Value, values: list[Value], depth: int) -> list[Value]:
         """Values that are made of others."""
-        kind = int(self.random.integers(0, 8 if depth else 7))
+        kind = int(self.random.integers(0, 9 if depth else 7))
         x, y = (values[int(self.random.integers(len(values)))] for _ in range(2))
         if kind < 2:
             return [net.add(BINARY[int(self.random.integers(len(BINARY)))], x, y)]
@@ -67,9 +68,24 @@ class _Maker:
             return [net.add(Slice((row, 0), (ROWS, COLUMNS)), both)]
         if kind == 6:
             return [net.add(BINARY[0], net.add(Gather(0), x, index), y)]
+        if kind == 7:
+            choice = If(*(self.branch(len(values), depth - 1) for _ in range(2)))
+            is_early = net.add(LESS, index, net.constant(np.array(1, np.int32)))
+            return list(net.add_layer(choice, (is_early, index, *values)).outputs)
         loop = self.loop(len(values), depth - 1)
         count = net.constant(np.array(0, np.int32))
         return list(net.add_layer(loop, (count, *values)).outputs[1:])
+
+    def branch(self, num_values: int, depth: int) -> Graph:
+        """A graph of an If that gives two matrices."""
+
+        def build(net: Network, index: Value, *inputs: Value) -> list[Value]:
+            values = list(inputs)
+            for _ in range(int(self.random.integers(0, 4))):
+                values += self.step(net, index, values, depth)
+            return [values[int(number)] for number in self.random.integers(0, len(values), 2)]
+
+        return _graph([NUMBER, *[MATRIX] * num_values], build)
 
     def loop(self, num_values: int, depth: int) -> While:
         """A loop of at most three turns, of a number that is known or computed."""

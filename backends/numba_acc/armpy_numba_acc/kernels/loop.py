@@ -1,4 +1,4 @@
-"""Begins loops, ends them, and says what is to run next."""
+"""Begins loops, ends them, and decides which command runs next."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ from armpy_numba_acc.machine.isa import Isa
 
 
 def make(isa: Isa, part: str) -> Callable[[int, int, int], None]:
-    """Make one of three kernels, which one thread runs.
+    """Make one of five kernels, which one thread runs.
 
     ``begin`` stands in front of a loop; ``test`` in front of the body, and jumps after the loop
     if there is no other turn; ``back`` after the body, and jumps to what is in front of the test.
+    ``unless`` jumps if its flag is 0, ``skip`` always: they choose one of two branches.
 
     The test ends the execution at its own command if the outermost loop's time is up, or if
     Python is to check for an interrupt; the execution can go on there.
@@ -60,4 +61,14 @@ def make(isa: Isa, part: str) -> Callable[[int, int, int], None]:
         store_i64(call.turns, 0, load_i64(call.turns, 0) + 1)
         store_i64(call.control, CONTROL_NEXT, call.target + 1)
 
-    return {"begin": begin, "test": test, "back": back}[part]
+    def unless(args: int, thread: int, num_threads: int) -> None:
+        call = read(args)
+        if load_u8(call.flag, 0) == 0:
+            store_i64(call.control, CONTROL_NEXT, call.target + 1)
+
+    def skip(args: int, thread: int, num_threads: int) -> None:
+        call = read(args)
+        store_i64(call.control, CONTROL_NEXT, call.target + 1)
+
+    parts = {"begin": begin, "test": test, "back": back, "unless": unless, "skip": skip}
+    return parts[part]

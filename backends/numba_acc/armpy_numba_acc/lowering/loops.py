@@ -2,75 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from types import MappingProxyType
 
-from armpy.graph import Graph, Layer, SubgraphView, Value
+from armpy.graph import Graph, Layer, Value
 from armpy.graph.counting import counted
-from armpy.graph.nesting import graphs_of, nested_graphs
+from armpy.graph.nesting import graphs_of
 from armpy.ops import While
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy_numba_acc.lowering.list_writes import Write, find_writes
+from armpy_numba_acc.lowering.nested_graphs import copy, lowered, refusal_of_graphs
 from armpy_numba_acc.lowering.operands import expect, given
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.registry import LoweringRule
 
-MOST_LAYERS = 1024
-"""Of a loop whose graphs lie in each other more than once: each is lowered as often."""
-
-MOST_LAYERS_OF_REGION = 16384
-"""Of all loops of a region together: several may run the same graphs."""
-
 
 def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
     """Graphs of known shapes, the same in every turn, that are not too many."""
     operation = expect(operation, While)
+    if reason := refusal_of_graphs(operation, inputs):
+        return reason
     body = operation.body_graph
-    for name, graph in graphs_of(operation):
-        if not graph.is_fully_shaped:
-            return f"not all shapes in the {name} graph are known"
-        if any(
-            given is None or given.shape != info.shape
-            for given, info in zip(inputs, graph.input_infos, strict=True)
-        ):
-            return f"the {name} graph takes other shapes than it is given"
     before = body.input_infos[: len(body.output_infos)]
-    if [info.shape for info in before] != [info.shape for info in body.output_infos]:
-        return "shapes change from turn to turn"
-    num_layers, num_distinct = _num_layers(operation, {}), _num_distinct(operation)
-    is_too_much = num_layers > max(MOST_LAYERS, 2 * num_distinct)
-    return f"written out, it has {num_layers} layers of {num_distinct}" if is_too_much else ""
-
-
-def refusal_of_region(view: SubgraphView) -> str:
-    """Why a region cannot be lowered although each of its layers can; empty if it can."""
-    known: dict[Operation, int] = {}
-    num_layers = sum(_num_layers(layer.operation, known) for layer in view.layers)
-    if num_layers <= MOST_LAYERS_OF_REGION:
-        return ""
-    return f"written out, its loops have {num_layers} layers"
-
-
-def _num_distinct(operation: Operation) -> int:
-    """Layers of the graphs that an operation runs, each graph counted once."""
-    graphs = {graph for _, graph in graphs_of(operation)}
-    graphs.update(inner for graph in tuple(graphs) for inner in nested_graphs(graph))
-    return sum(len(graph.layers) for graph in graphs)
-
-
-def _num_layers(operation: Operation, known: dict[Operation, int]) -> int:
-    """Layers of the graphs that an operation runs, at any depth."""
-    if operation not in known:
-        known[operation] = sum(
-            1 + _num_layers(layer.operation, known)
-            for _, graph in graphs_of(operation)
-            for layer in graph.layers
-        )
-    return known[operation]
+    is_changed = [info.shape for info in before] != [info.shape for info in body.output_infos]
+    return "shapes change from turn to turn" if is_changed else ""
 
 
 def lower_while(emit: Emitter, layer: Layer) -> None:
@@ -90,13 +48,13 @@ def lower_while(emit: Emitter, layer: Layer) -> None:
     first = emit.num_commands
     flag: Buffer | int = 0
     if turns is None:
-        nested = _lowered(emit, f"{layer.name}/condition", condition, states)
+        nested = lowered(emit, f"{layer.name}/condition", condition, states)
         flag = nested.source(condition.outputs[0])
     test = emit.num_commands
     tested = calls.Loop("test", control, counter, flag, 0 if turns is None else turns.num_turns)
     jump(tested)
     written = find_writes(body)
-    nested = _lowered(emit, f"{layer.name}/body", body, states, written)
+    nested = lowered(emit, f"{layer.name}/body", body, states, written)
     for write in written.values():
         _write(emit, layer, write, nested, states)
     made = [
@@ -120,28 +78,11 @@ def _begun(emit: Emitter, layer: Layer, body: Graph, values: Sequence[Value]) ->
         is_changed = number < len(body.outputs) and body.outputs[number] is not body.inputs[number]
         if is_changed:
             state = emit.scratch(value.info.size_bytes)
-            _copy(emit, layer, source, state, value.info.size_bytes)
+            copy(emit, layer, source, state, value.info.size_bytes)
             states.append(state)
         else:
             states.append(source)
     return states
-
-
-def _lowered(
-    emit: Emitter,
-    name: str,
-    graph: Graph,
-    states: Sequence[Buffer],
-    written: Mapping[int, Write] = MappingProxyType({}),
-) -> Emitter:
-    """Add the commands of a graph that reads its inputs where they are, but those of writes."""
-    left_out = {layer for write in written.values() for layer in write.layers}
-    layers = tuple(layer for layer in graph.layers if layer not in left_out)
-    made = {value for layer in layers for value in layer.outputs}
-    read = (value for write in written.values() for value in (write.element, write.index))
-    outputs = tuple(dict.fromkeys(v for v in (*graph.outputs, *read) if v in made))
-    view = SubgraphView(layers, graph.inputs, outputs)
-    return emit.lower_graph(emit, view, dict(zip(graph.inputs, states, strict=True)), name)
 
 
 def _write(
@@ -172,14 +113,10 @@ def _move(
     for number, (source, state, size) in enumerate(moves):
         if source.root in roots:  # it might be overwritten before it is read
             kept = emit.scratch(size)
-            _copy(emit, layer, source, kept, size)
+            copy(emit, layer, source, kept, size)
             moves[number] = kept, state, size
     for source, state, size in moves:
-        _copy(emit, layer, source, state, size)
-
-
-def _copy(emit: Emitter, layer: Layer, source: Buffer, target: Buffer, size: int) -> None:
-    emit(calls.Copy(source, target, size), f"{layer.name}: carry", part="carry")
+        copy(emit, layer, source, state, size)
 
 
 LOWERINGS = {While: LoweringRule(check, lower_while)}

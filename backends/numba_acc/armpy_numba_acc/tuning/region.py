@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from armpy.backend import Progress, TunedChoice, TuningRequest, TuningResult, report_progress
 from armpy.graph import Layer, SubgraphView
-from armpy.ops import While
+from armpy.ops import If, While
 from armpy_numba_acc.machine.cost_model.corrections import network_corrections
 from armpy_numba_acc.machine.cost_model.figures import typical
 from armpy_numba_acc.machine.cost_model.model import MachineModel
@@ -66,9 +66,9 @@ def tune_region(
     if entries is None or not key or not is_current():
         request.add(TuningResult(_BACKEND, what, problem="nothing can be kept on disk"))
         return
-    if any(isinstance(layer.operation, While) for layer in view.layers):
-        # On made-up inputs a loop may run for any time.
-        request.add(TuningResult(_BACKEND, what, problem="it has loops, which are not measured"))
+    if any(isinstance(layer.operation, If | While) for layer in view.layers):
+        # On made-up inputs a loop, which a branch may have, may run for any time.
+        request.add(TuningResult(_BACKEND, what, problem="control flow is not measured"))
         return
     search = _RegionSearch(prepared(view), isa, num_threads, model, request)
     search.run()

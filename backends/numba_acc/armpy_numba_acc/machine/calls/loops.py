@@ -9,14 +9,15 @@ from armpy_numba_acc.machine.call import Call, Pointer
 
 @dataclass(frozen=True, slots=True)
 class Loop(Call):
-    """Begin a loop, test whether it goes on, or jump back to the test."""
+    """Begin a loop, test whether it goes on, or jump to another command."""
 
     parameters = ("part",)
 
     part: str
     control: Pointer  # what `armpy_numba_acc.machine.execution` says
-    turns: Pointer  # where the turns are counted
-    # There is another turn as long as this byte is not 0 or, if it is no address, for `most_turns`.
+    turns: Pointer  # where the turns of a loop are counted
+    # There is another turn while this byte is not 0 or, if it is no address, for `most_turns`; a
+    # choice between two graphs skips the first one if it is 0.
     flag: Pointer = 0
     most_turns: int = 0
     target: int = 0  # the command that a jump leads to
