@@ -1,4 +1,4 @@
-"""The largest elements, and positions marked by indices: like CpuRef on every instruction set."""
+"""The foremost elements, and positions marked by indices: like CpuRef on every instruction set."""
 
 from __future__ import annotations
 
@@ -35,6 +35,9 @@ KINDS = (
             DataType.SIGNED16,
             DataType.UNSIGNED16,
             DataType.SIGNED32,
+            DataType.UNSIGNED32,
+            DataType.SIGNED64,
+            DataType.UNSIGNED64,
         )
     ),
 )
@@ -52,9 +55,10 @@ def top_network(operation: ops.TopkV2, info: TensorInfo) -> Network:
 @pytest.mark.slow
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.data_type.name)
-def test_largest_elements_are_those_of_the_reference(kind: TensorInfo, isa: str) -> None:
-    for number, (shape, k) in enumerate([((2, 3, 41), 5), ((300,), 300), ((4, 1), 1), ((7, 9), 1)]):
-        operation = ops.TopkV2(k=k, larger_index_first=bool(number % 2))
+def test_foremost_elements_are_those_of_the_reference(kind: TensorInfo, isa: str) -> None:
+    cases = (((2, 3, 41), 5), ((300,), 300), ((4, 1), 1), ((7, 9), 1), ((3, 997), 70), ((2, 64), 1))
+    for number, (shape, k) in enumerate(cases):
+        operation = ops.TopkV2(k, bool(number % 2), largest=number % 3 > 0)
         info = kind.with_shape(shape)
         given = {"x": random_array(info, number)}
         network = top_network(operation, info)

@@ -1,4 +1,4 @@
-"""Lowers the search for the k largest elements of rows."""
+"""Lowers the search for the k largest or smallest elements of rows."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ from armpy_numba_acc.machine import calls
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.registry import LoweringRule
 
-_KINDS = ("f32", "i32", "i16", "u16", "i8", "u8")
+_FORMATS = {
+    **{kind: name for kind, name in KINDS.items() if name != "bool"},
+    DataType.UNSIGNED32: "u32",
+    DataType.UNSIGNED64: "u64",
+}
 
 
 def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
-    """A known number of elements, of at most 32 bits each."""
+    """A known number of elements: float32 or integers."""
     data_type = Operands(operation, inputs)["input"].data_type
-    top = expect(operation, TopkV2)
-    if top.k is None:
+    if expect(operation, TopkV2).k is None:
         return "k is not constant"
-    if not top.largest:
-        return "the smallest elements are not supported"
-    is_known = KINDS.get(data_type) in _KINDS and data_type is not DataType.FLOAT16
+    is_known = data_type in _FORMATS and data_type is not DataType.FLOAT16
     return "" if is_known else f"{data_type.name} is not supported"
 
 
@@ -37,8 +38,9 @@ def lower(emit: Emitter, layer: Layer) -> None:
     values, indices = layer.outputs
     size, k = value.info.known_shape[-1], values.info.known_shape[-1]
     call = calls.TopK(
-        format=KINDS[value.info.data_type],
+        format=_FORMATS[value.info.data_type],
         index_bytes=indices.info.data_type.size_bytes,
+        is_rising=int(not operation.largest),
         source=emit.source(value),
         values=emit.target(values),
         indices=emit.target(indices),
@@ -46,7 +48,7 @@ def lower(emit: Emitter, layer: Layer) -> None:
         size=size,
         k=k,
         larger_index_first=int(operation.larger_index_first),
-        scratch=emit.scratch(8 * k * emit.num_threads),
+        scratch=emit.scratch(16 * k * emit.num_threads),
     )
     emit(call, layer.name, num_operations=value.info.num_elements)
 

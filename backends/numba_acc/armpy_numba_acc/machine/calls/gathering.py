@@ -130,13 +130,14 @@ class OneHot(Call):
 class TopK(Call):
     """Find the `k` largest elements of `rows` of `size`, in falling order.
 
-    `scratch` has room for `k` int64 per thread.
+    `scratch` has room for `k` entries of 16 bytes per thread.
     """
 
-    parameters = ("format", "index_bytes")
+    parameters = ("format", "index_bytes", "is_rising")
 
     format: str
     index_bytes: int
+    is_rising: int  # whether to find the smallest elements, in rising order
     source: Pointer
     values: Pointer
     indices: Pointer
