@@ -43,6 +43,7 @@ _CASES: Mapping[str, str] = {
     "flip": "Activation/by-hand-relu-quantized/qasymm_s8",
     "gather_by_index": "Gather/by-hand-rows/float32",
     "gather_runs": "Resize/by-hand-nearest/float32",
+    "grid_sample": "GridSample/linear-zeros/float32",
     "instance_normalization": "InstanceNormalization/basic/float32",
     "l2_normalization": "L2Normalization/rows/float32",
     "l2_normalization_bytes": "L2Normalization/rows/qasymm_s8",

@@ -20,6 +20,7 @@ from armpy_numba_acc.machine.calls.gathering import (
     TopK as TopK,
 )
 from armpy_numba_acc.machine.calls.images import (
+    GridSample as GridSample,
     Interpolation as Interpolation,
     PadImage as PadImage,
     ResizeBilinear as ResizeBilinear,

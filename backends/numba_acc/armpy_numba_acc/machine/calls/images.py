@@ -1,4 +1,4 @@
-"""Calls of kernels that resize and pad images."""
+"""Calls of kernels that resize, sample and pad images."""
 
 from __future__ import annotations
 
@@ -45,6 +45,26 @@ class ResizeBilinearI16(Call):
     """Resize images of 16-bit elements by bilinear interpolation."""
 
     images: Interpolation  # scratch memory holds 8 bytes for every element of a row of the input
+
+
+@dataclass(frozen=True, slots=True)
+class GridSample(Call):
+    """Sample float32 images or volumes at coordinates of a grid."""
+
+    parameters = ("mode", "padding", "num_axes")
+
+    mode: str  # names of `armpy.ops.SampleMode` and `armpy.ops.GridPadding`, in lower case
+    padding: str
+    num_axes: int
+    source: Pointer
+    grid: Pointer  # float32, for each sample the coordinate along each axis, the last axis first
+    target: Pointer
+    sizes: Pointer  # the size of each axis, and bytes from one of its elements to the next
+    images: int
+    image_pitch: int
+    samples: int  # of each image
+    channels: int
+    is_aligned: int  # whether -1 and 1 are centres of elements, rather than edges
 
 
 @dataclass(frozen=True, slots=True)
