@@ -1,5 +1,5 @@
 /*
- * armpy_backend.h, version 1.1: a backend of armpy as a shared library with a C interface.
+ * armpy_backend.h, version 1.2: a backend of armpy as a shared library with a C interface.
  *
  * A library exports one function, armpy_backend_v1(), which returns a table of functions. armpy
  * hands it parts of neural networks as TensorFlow Lite models in memory; the library says which
@@ -19,8 +19,9 @@
  * Errors    A function returns AP_OK or another ap_status, and describes the failure in ap_error,
  *           which is the caller's memory. No function may throw or exit.
  * Threads   armpy calls the functions of one device or program one after the other, except
- *           execute(), which may run in several threads if describe() says "concurrent": true.
- *           log() may be called from any thread, but not after close().
+ *           execute() and start(), which may run in several threads if describe() says
+ *           "concurrent": true, and wait(), which may always. log() may be called from any thread,
+ *           but not after close().
  * Versions  Every table begins with ap_header. Another major version is refused. A minor version
  *           appends members only; a member is used if struct_size covers it and it is not NULL.
  *           Reserved members are zero.
@@ -36,7 +37,7 @@ extern "C" {
 #endif
 
 #define AP_VERSION_MAJOR 1
-#define AP_VERSION_MINOR 1
+#define AP_VERSION_MINOR 2
 
 #if defined(_WIN32)
 #define AP_EXPORT __declspec(dllexport)
@@ -51,8 +52,8 @@ enum ap_status {
     AP_INVALID = 2,        /* an argument is wrong */
     AP_OUT_OF_MEMORY = 3,
     AP_DEVICE_LOST = 4,    /* the device is gone; armpy uses other backends from then on */
-    AP_TIMEOUT = 5,
-    AP_CANCELLED = 6,      /* execute() stopped as *cancel was set */
+    AP_TIMEOUT = 5,        /* wait(): the execution is still under way */
+    AP_CANCELLED = 6,      /* the execution stopped as *cancel was set */
     AP_NO_DEVICE = 7,      /* open(): the machine has no such device */
     AP_INTERNAL = 99
 };
@@ -112,6 +113,7 @@ typedef struct ap_host {
 
 typedef struct ap_device ap_device;   /* the library's own */
 typedef struct ap_program ap_program; /* the library's own */
+typedef struct ap_event ap_event;     /* the library's own: an execution that is under way */
 
 /* What a library offers armpy. Functions that may be NULL are optional. */
 typedef struct ap_backend {
@@ -174,6 +176,25 @@ typedef struct ap_backend {
      */
     int32_t (*compile_shared)(ap_device *device, ap_span graph, const ap_span *constants,
                               uint64_t num_constants, ap_program **program, ap_error *error);
+
+    /*
+     * Optional, since 1.2, with wait: begin an execution, and return at once. The arguments are
+     * those of execute(), which is not called then. All but error stay valid until wait() says that
+     * the execution has ended. Several executions can be under way, independent of each other,
+     * also of one program. No two of them have the same *event.
+     */
+    int32_t (*start)(ap_program *program, const ap_tensor *inputs, uint32_t num_inputs,
+                     const ap_tensor *outputs, uint32_t num_outputs,
+                     const volatile int64_t *cancel, ap_event **event, ap_error *error);
+
+    /*
+     * Wait for the end of an execution, at most timeout_ns nanoseconds, or without a limit if that
+     * is negative. AP_TIMEOUT says that it is still under way; armpy waits again. After any other
+     * result, the execution has ended, the library uses none of its arguments, and has freed the
+     * event. If an execution has not ended 10 seconds after *cancel was set, armpy gives the device
+     * up: it calls none of its functions any more.
+     */
+    int32_t (*wait)(ap_event *event, int64_t timeout_ns, ap_error *error);
 } ap_backend;
 
 /* The library's one exported function. It returns the same table each time, never NULL. */
@@ -205,7 +226,9 @@ AP_ASSERT(offset_of_load, offsetof(ap_backend, load) == 80);
 AP_ASSERT(offset_of_execute, offsetof(ap_backend, execute) == 88);
 AP_ASSERT(offset_of_release, offsetof(ap_backend, release) == 96);
 AP_ASSERT(offset_of_compile_shared, offsetof(ap_backend, compile_shared) == 104);
-AP_ASSERT(size_of_backend, sizeof(ap_backend) == 112);
+AP_ASSERT(offset_of_start, offsetof(ap_backend, start) == 112);
+AP_ASSERT(offset_of_wait, offsetof(ap_backend, wait) == 120);
+AP_ASSERT(size_of_backend, sizeof(ap_backend) == 128);
 
 #ifdef __cplusplus
 }

@@ -40,11 +40,11 @@ from armpy_native.library import (
     DEVICE_TYPES,
     Device,
     Library,
-    Program,
     aligned,
     load_library,
     span_of,
 )
+from armpy_native.program import Program
 from armpy_tools.tflite_writer.tflite import view_bytes, view_bytes_and_constants
 
 _log = logging.getLogger("armpy.native")

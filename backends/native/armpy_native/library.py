@@ -8,8 +8,7 @@ import json
 import logging
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable
 from ctypes import (
     CFUNCTYPE,
     POINTER,
@@ -25,12 +24,11 @@ from ctypes import (
     c_uint64,
     c_void_p,
 )
-from functools import cache, partial
-from types import MappingProxyType
+from functools import cache
 
 import numpy as np
 
-from armpy.backend import Support, current_cancellation
+from armpy.backend import Support
 from armpy.errors import (
     ArmpyError,
     BackendError,
@@ -44,9 +42,10 @@ from armpy.errors import (
 )
 from armpy.ops.operation import Array
 from armpy.types import DeviceType
+from armpy_native.started import Events
 
 SYMBOL = "armpy_backend_v1"
-VERSION = (1, 1)
+VERSION = (1, 2)
 ALIGNMENT_BYTES = 64
 MOST_TEXT_BYTES = 1 << 20
 """Most bytes of a description or of reasons; a library that asks for more is refused."""
@@ -66,7 +65,7 @@ _ERRORS: dict[int, type[ArmpyError]] = {
 }
 """By ``ap_status``."""
 
-_DTYPES = {
+DTYPES = {
     np.dtype(name): number
     for name, number in {
         "float32": 0,
@@ -177,6 +176,21 @@ class Backend(Structure):
             "compile_shared",
             CFUNCTYPE(c_int32, c_void_p, Span, POINTER(Span), c_uint64, _Handle, _Error),
         ),
+        (
+            "start",
+            CFUNCTYPE(
+                c_int32,
+                c_void_p,
+                c_void_p,
+                c_uint32,
+                c_void_p,
+                c_uint32,
+                c_void_p,
+                c_void_p,
+                c_void_p,
+            ),
+        ),
+        ("wait", CFUNCTYPE(c_int32, c_void_p, c_int64, c_void_p)),
     )
 
 
@@ -248,8 +262,9 @@ class Library:
         for name in _REQUIRED:
             if not getattr(self.table, name):
                 raise self._wrong(f"the function {name}", "a function", "NULL")
-        if bool(self.table.save) != bool(self.table.load):
-            raise self._wrong("save and load", "both or neither", "one of them")
+        for first, second in (("save", "load"), ("start", "wait")):
+            if bool(getattr(self.table, first)) != bool(getattr(self.table, second)):
+                raise self._wrong(f"{first} and {second}", "both or neither", "one of them")
         self.id = self._text("id")
         self.version = self._text("version")
         self.vendor = self._text("vendor")
@@ -301,6 +316,8 @@ class Device:
         self.lock = threading.RLock()
         # About single layers, as long as the device is open.
         self.answers: dict[object, Support] = {}
+        self.events = Events()
+        self.lost = ""  # why, once it is
         text = options.encode()
         self._options = ctypes.create_string_buffer(text, len(text) + 1)
         span = Span(ctypes.addressof(self._options), len(text))
@@ -318,14 +335,22 @@ class Device:
         ArmpyError
             With the library's text, by its status; BackendError for an unknown status.
         """
+        self.check_is_there(name)
         error = Error()
         status = getattr(self.library.table, name)(*arguments, byref(error))
         if status:
             raise self.failure(name, status, error)
 
+    def check_is_there(self, name: str) -> None:
+        """Raise DeadObjectError if the device is lost."""
+        if self.lost:
+            where = f"{self.library.id} / {name}"
+            raise DeadObjectError(f"the device is lost: {self.lost}", where=where)
+
     def failure(self, name: str, status: int, error: Error) -> ArmpyError:
         """The error of a function that did not return AP_OK."""
         text = bytes(error.text[: min(error.used, 1008)]).decode("utf-8", "replace")
+        error.used = 0  # the next failure may have no text
         where = f"{self.library.id} / {name}"
         if status not in _ERRORS:
             return BackendError(
@@ -405,143 +430,9 @@ class Device:
 
     def __del__(self) -> None:
         handle = getattr(self, "handle", c_void_p())
-        if handle.value:
+        if handle.value and not self.lost:
             self.handle = c_void_p()
             self.library.table.close(handle)
-
-
-class Program:
-    """A compiled model of a device, released with the object.
-
-    Parameters
-    ----------
-    device : Device
-    graph : ndarray of uint8
-        A .tflite model, or what `saved` gave, as `aligned` makes it.
-    function : {"compile", "load", "compile_shared"}
-    constants : mapping of int to ndarray, C-contiguous
-        For ``compile_shared``, the elements of the graph's empty buffers by their number.
-    """
-
-    def __init__(
-        self,
-        device: Device,
-        graph: Array,
-        function: str = "compile",
-        constants: Mapping[int, Array] = MappingProxyType({}),
-    ) -> None:
-        self.device = device
-        self.graph = graph
-        # The library reads them where they lie as long as the program is there.
-        self.constants = {number: _well_placed(array) for number, array in constants.items()}
-        self.handle = c_void_p()
-        arguments: tuple[object, ...] = ()
-        if function == "compile_shared":
-            spans = (Span * (max(self.constants, default=-1) + 1))()
-            for number, array in self.constants.items():
-                spans[number] = span_of(array)
-            arguments = spans, len(spans)
-        with device.lock:
-            device.call(function, device.handle, span_of(graph), *arguments, byref(self.handle))
-        if not self.handle.value:
-            raise device.broken(function, "returned no program")
-        concurrent = device.facts.get("concurrent") is True
-        self._lock: AbstractContextManager[object] = threading.Lock()
-        if concurrent:
-            self._lock = nullcontext()
-        self._execute = device.library.table.execute
-        self._local = threading.local()
-
-    def saved(self) -> bytes | None:
-        """The compiled form; None if the library has none."""
-        if not self.device.library.table.save:
-            return None
-
-        def fill(memory: c_void_p, room: int, needed: object) -> None:
-            self.device.call("save", self.handle, memory, room, needed)
-
-        with self.device.lock:
-            return self.device.sized_text("save", fill, MOST_SAVED_BYTES, 0)
-
-    def execute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        """Compute the outputs; raise what the library reports.
-
-        Parameters
-        ----------
-        inputs, outputs : sequence of ndarray
-            C-contiguous, of the same shapes and types in each execution.
-        """
-        try:
-            arguments: _Arguments = self._local.arguments
-        except AttributeError:
-            arguments = self._local.arguments = _Arguments(self.handle.value, inputs, outputs)
-        arguments.point_to((*inputs, *outputs))
-        cancellation = current_cancellation()
-        cancel = _NEVER_ADDRESS if cancellation is None else cancellation.address
-        with self._lock:
-            status = self._execute(*arguments.tensors, cancel, arguments.error_address)
-        if status:
-            raise self.device.failure("execute", status, arguments.error)
-
-    def bind(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], None]:
-        """Prepare executions with the same arrays; arguments and errors as of `execute`."""
-        arguments = _Arguments(self.handle.value, inputs, outputs)
-        cancellation = current_cancellation()
-        cancel = _NEVER_ADDRESS if cancellation is None else cancellation.address
-        call = partial(self._execute, *arguments.tensors, cancel, arguments.error_address)
-        lock = self._lock
-
-        def execute() -> None:
-            with lock:
-                status = call()
-            if status:
-                raise self.device.failure("execute", status, arguments.error)
-
-        return execute
-
-    def __del__(self) -> None:
-        handle = getattr(self, "handle", c_void_p())
-        # In cyclic garbage the device can be closed before, and its programs with it.
-        if handle.value and self.device.handle.value:
-            self.device.library.table.release(handle)
-
-
-class _Arguments:
-    """Arguments of the executions of one thread, whose arrays have the same shapes and types."""
-
-    def __init__(
-        self, handle: int | None, inputs: Sequence[Array], outputs: Sequence[Array]
-    ) -> None:
-        arrays = (*inputs, *outputs)
-        for array in arrays:
-            if array.dtype not in _DTYPES:
-                raise UnimplementedError(f"armpy_backend.h has no type {array.dtype}")
-        self._addresses = [address_of(array) for array in arrays]
-        self._dims = [(c_int64 * array.ndim)(*array.shape) for array in arrays]
-        self._tensors = (Tensor * len(arrays))(
-            *(
-                Tensor(address, array.nbytes, dims, array.ndim, _DTYPES[array.dtype], 0)
-                for array, address, dims in zip(arrays, self._addresses, self._dims, strict=True)
-            )
-        )
-        self.error = Error()
-        self.error_address = ctypes.addressof(self.error)
-        first = ctypes.addressof(self._tensors)
-        second = first + len(inputs) * ctypes.sizeof(Tensor)
-        self.tensors = (handle, first, len(inputs), second, len(outputs))
-
-    def point_to(self, arrays: Sequence[Array]) -> None:
-        """Let the tensors point to other arrays."""
-        addresses = [array.__array_interface__["data"][0] for array in arrays]
-        if addresses != self._addresses:
-            self._addresses = addresses
-            for tensor, address in zip(self._tensors, addresses, strict=True):
-                tensor.data = address
-
-
-_NEVER = c_int64(0)
-_NEVER_ADDRESS = ctypes.addressof(_NEVER)
-"""Of the word of executions that nobody can cancel."""
 
 
 def address_of(array: Array) -> int:
@@ -558,13 +449,6 @@ def aligned(data: bytes | memoryview) -> Array:
     view[:] = np.frombuffer(data, np.uint8)
     view.flags.writeable = False
     return view
-
-
-def _well_placed(array: Array) -> Array:
-    """An array that begins at a multiple of 16: the same if it does, else a copy."""
-    if address_of(array) % 16:
-        return aligned(array.tobytes())
-    return array
 
 
 def span_of(data: Array) -> Span:

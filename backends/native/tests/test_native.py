@@ -187,12 +187,16 @@ def test_weights_are_used_where_they_lie(tmp_path: Path, caplog: pytest.LogCaptu
     assert saved.stat().st_size < 1.2 * weights.nbytes  # in the graph and the program, stored once
 
 
-def test_a_library_of_version_1_0_is_used_by_its_own_table(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("size", "minor"), [(104, 0), (112, 1)])
+def test_an_older_library_is_used_by_its_own_table(tmp_path: Path, size: int, minor: int) -> None:
     old = source().replace(
-        "{sizeof(ap_backend), AP_VERSION_MAJOR, AP_VERSION_MINOR}", "{104, 1, 0}"
+        "{sizeof(ap_backend), AP_VERSION_MAJOR, AP_VERSION_MINOR}", f"{{{size}, 1, {minor}}}"
     )
     # What follows its table in memory is not a function.
-    old = old.replace("    release,\n    compile_shared,\n", "    release,\n    (void *)16,\n")
+    for name in ("start", "wait") if minor else ("compile_shared", "start", "wait"):
+        member = "    compile_shared,\n" if name == "compile_shared" else f"NULL, /* {name} */"
+        assert old.count(member) == 1
+        old = old.replace(member, "(void *)16,")
     x = np.ones((1, 256), np.float32)
     with Model(wide_network(), runtime_of(build(tmp_path, old, "libold.so", "-w"))) as model:
         with Model(wide_network()) as reference:
