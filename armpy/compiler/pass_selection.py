@@ -39,17 +39,9 @@ MERGED = RESHAPES | {"Cast", "Dequantize", "Quantize", "Transpose"}
 
 @dataclass(frozen=True, slots=True)
 class _Trigger:
-    """Consecutive layers that a pass reduces.
+    """Consecutive layers that a pass reduces, by the names of their operations."""
 
-    Parameters
-    ----------
-    name : str
-        The pass.
-    first, between, last : frozenset of str
-        Operations.
-    """
-
-    name: str
+    name: str  # of the pass
     first: frozenset[str]
     between: frozenset[str]
     last: frozenset[str]

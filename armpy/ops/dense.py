@@ -17,9 +17,10 @@ from armpy.ops.shapes import broadcast_shapes, product
 from armpy.tensor import Dimension, Shape, TensorInfo
 from armpy.types import DataType
 
-__all__ = ["BatchMatMul", "FullyConnected"]
+__all__ = ["BatchMatMul", "BlockwiseFullyConnected", "FullyConnected"]
 
 _BYTES = (DataType.QASYMM_U8, DataType.QASYMM_S8)
+_F32 = DataType.FLOAT32
 _MATRIX_RANKS = tuple(range(2, 9))
 _EXACT_TYPES = (
     DataType.FLOAT64,
@@ -95,6 +96,64 @@ def _num_vectors(shape: Shape, depth: Dimension) -> Dimension:
         actual=shape,
     )
     return count // depth
+
+
+@dataclass(frozen=True, slots=True)
+class BlockwiseFullyConnected(Operation):
+    """Multiply vectors by a matrix of numbers of few bits, which have a scale for each block.
+
+    Notes
+    -----
+    input (..., depth); weights (units, blocks, bytes), the first number of a byte in its lowest
+    bits; scales (units, blocks); zero_points (units, blocks), the middle of the range without them;
+    bias (units); output (..., units). A weight is ``scale * (number - zero point)``, in float32.
+    Numbers after the depth do not count.
+
+    References
+    ----------
+    ONNX Runtime MatMulNBits.
+    """
+
+    bits: int = 4
+    """Of each number: 2, 4 or 8."""
+    quantizes_input: bool = False
+    """Whether blocks of the input are quantised to 8 bits, symmetrically by their own range."""
+
+    inputs: ClassVar[tuple[Operand, ...]] = (
+        Operand("input", ranks=tuple(range(1, 9))),
+        Operand("weights", ranks=(3,)),
+        Operand("scales", ranks=(2,)),
+        Operand("zero_points", optional=True, ranks=(2,)),
+        BIAS,
+    )
+    type_rules: ClassVar[tuple[TypeRule, ...]] = (
+        rule((_F32, DataType.UNSIGNED8, _F32, DataType.UNSIGNED8, _F32), (_F32,)),
+    )
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """The input's dimensions with units at the end."""
+        shape, weights = inputs[0].shape or (), inputs[1].shape or ()
+        shapes = weights[:2], weights[:2], weights[:1]
+        for operand, expected in zip(inputs[2:], shapes, strict=False):
+            own = None if operand is None else operand.shape
+            require(
+                own is None or None in (*own, *expected) or own == expected,
+                "an operand does not fit the weights",
+                expected=str(expected),
+                actual=own,
+            )
+        return ((*shape[:-1], weights[0]),)
+
+    def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
+        """Whole blocks of numbers that end after the depth."""
+        depth, (_, blocks, size) = inputs[0].known_shape[-1], inputs[1].known_shape
+        require(
+            self.bits in (2, 4, 8)
+            and (blocks - 1) * size * 8 < depth * self.bits <= blocks * size * 8,
+            "the weights do not fit the input",
+            expected=f"{depth} numbers of 2, 4 or 8 bits",
+            actual=f"{blocks} blocks of {size} bytes, bits {self.bits}",
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,21 +42,11 @@ _SWALLOWING = -1e30
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _ScoreTerm:
-    """Term that is added to scores, or takes their place where it hides them.
+    """Term that is added to scores, or takes their place where it hides them."""
 
-    Parameters
-    ----------
-    value : Value
-        What is added, or a condition.
-    number : float, optional
-        What scores are replaced by, if it is a condition.
-    hides : bool
-        Whether they are where the condition is true; otherwise where it is false.
-    """
-
-    value: Value
-    number: float | None = None
-    hides: bool = False
+    value: Value  # what is added, or a condition
+    number: float | None = None  # what scores are replaced by, if it is a condition
+    hides: bool = False  # whether they are where it is true; otherwise where it is false
 
     @property
     def elements(self) -> Array | None:
@@ -104,22 +94,12 @@ class _Operand:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _FoundAttention:
-    """Attention that is written out.
-
-    Parameters
-    ----------
-    operands : tuple of _Operand
-        Query, key and value.
-    terms : tuple of _ScoreTerm
-        Whose sum is the mask.
-    layers : tuple of Layer
-        Those that it stands for, the last one first.
-    """
+    """Attention that is written out."""
 
     operation: Attention
-    operands: tuple[_Operand, ...]
-    terms: tuple[_ScoreTerm, ...]
-    layers: tuple[Layer, ...]
+    operands: tuple[_Operand, ...]  # query, key and value
+    terms: tuple[_ScoreTerm, ...]  # whose sum is the mask
+    layers: tuple[Layer, ...]  # those that it stands for, the last one first
 
 
 def join_attention(graph: Graph, context: PassContext) -> Graph:

@@ -108,15 +108,9 @@ def _with_free_batch(graph: Graph, batch: int) -> Graph:
 
 
 def _row_by_row(layer: Layer, shaped: Layer | None, batch: int) -> Layer:
-    """A layer; if it reshapes so many rows to as many, one that does so with any number.
+    """A layer; if it reshapes `batch` rows to as many, one that does so with any number.
 
-    Parameters
-    ----------
-    layer : Layer
-    shaped : Layer, optional
-        The same for the shapes of the file; None if it does nothing there.
-    batch : int
-        The number of rows.
+    `shaped` is the layer for the shapes of the file; None if it does nothing there.
     """
     target = _constant_target(layer)
     if not target or target[0] != batch:

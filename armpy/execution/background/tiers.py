@@ -155,23 +155,12 @@ class SlowerProgram(BoundProgram):
 
 @dataclass
 class _Exchange:
-    """Exchange for some input shapes: what is compiled, and what runs until then.
-
-    Parameters
-    ----------
-    shapes : tuple of tuple of int
-    backends : tuple of str
-        Whose code it is.
-    is_kept : bool
-        Whether this process finds what another one compiles.
-    counter : CallCounter
-        Of what runs until then.
-    """
+    """Exchange for some input shapes: what is compiled, and what runs until then."""
 
     shapes: Shapes
-    backends: tuple[BackendId, ...]
-    is_kept: bool
-    counter: CallCounter
+    backends: tuple[BackendId, ...]  # whose code it is
+    is_kept: bool  # whether this process finds what another one compiles
+    counter: CallCounter  # of what runs until then
     where: str = _ELSEWHERE
     state: str = "pending"
     error: ArmpyError | None = None

@@ -21,24 +21,12 @@ Positions = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class _SparseDimension:
-    """One dimension in the order in which elements are stored.
+    """One dimension in the order in which elements are stored."""
 
-    Parameters
-    ----------
-    axis : int
-        Of the tensor.
-    size : int
-        Of the dimension; where the axis is split into blocks, the number or the size of these.
-    factor : int
-        How far a step leads along the axis.
-    table : TableReader
-        How it is stored.
-    """
-
-    axis: int
-    size: int
-    factor: int
-    table: TableReader
+    axis: int  # of the tensor
+    size: int  # where the axis is split into blocks, the number or the size of these
+    factor: int  # how far a step leads along the axis
+    table: TableReader  # how it is stored
 
 
 def densified(

@@ -29,6 +29,7 @@ _LSTM_BYTES = "qasymm_s8-qsymm_s8-signed32-qasymm_s8-qsymm_s16"
 _CASES: Mapping[str, str] = {
     "arg_extreme": "ArgMinMax/by-hand-first-of-equals/float32",
     "attention": "Attention/basic/float32",
+    "block_product": "BlockwiseFullyConnected/4-bits-no-points/float32-unsigned8-float32",
     "convolution_dynamic": "Convolution2d/hybrid/float32-qsymm_s8-float32",
     "convolution_f32": "Convolution2d/by-hand-window-sums/float32",
     "convolution_i16": "Convolution2d/basic/qsymm_s16-qsymm_s8-signed32",

@@ -305,3 +305,27 @@ def test_weights_of_few_bits_in_blocks_are_those_of_onnx_runtime(
     got = run(node, {"x": x}, TensorProto.FLOAT, constants)
     expected = peer(node, {"x": x}, TensorProto.FLOAT, constants)
     np.testing.assert_allclose(got, expected, rtol=1e-3, atol=2e-3)
+
+
+def test_inputs_of_8_bits_are_those_of_onnx_runtime() -> None:
+    rng = np.random.default_rng(4)
+    constants: dict[str, Array] = {
+        "b": integers(1, (9, 4, 16), np.uint8),
+        "scales": rng.uniform(0.01, 0.1, 36).astype(np.float32),
+        "points": integers(2, (18,), np.uint8),
+    }
+    sizes = {"K": 128, "N": 9, "bits": 4, "block_size": 32}
+    exact, coarse = (
+        helper.make_node(
+            *("MatMulNBits", ["x", *constants], ["y"]),
+            domain=MICROSOFT,
+            accuracy_level=level,
+            **sizes,
+        )
+        for level in (0, 4)
+    )
+    feeds = {"x": rng.normal(0, 1, (1, 128)).astype(np.float32)}
+    got = run(coarse, feeds, TensorProto.FLOAT, constants)
+    expected = peer(coarse, feeds, TensorProto.FLOAT, constants)
+    np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-3)
+    assert np.abs(got - run(exact, feeds, TensorProto.FLOAT, constants)).max() > 1e-3

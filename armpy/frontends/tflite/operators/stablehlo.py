@@ -72,26 +72,14 @@ def _pad(node: BoundOperator) -> Sequence[Value]:
 
 @dataclass(frozen=True, slots=True)
 class _Windows:
-    """Windows of one tensor at places in another, which vectors of indices give.
+    """Windows of one tensor at places in another, which vectors of indices give."""
 
-    Attributes
-    ----------
-    shape : tuple of int
-        Of the tensor that vectors point into.
-    vector_axis : int
-        Along which the vectors lie.
-    to_axes : tuple of int
-        Axes that a vector's elements stand for.
-    within : tuple of int
-        Axes of the other tensor that run within a window; the rest are those of the vectors.
-    left_out : tuple of int
-        Axes that windows have one element along, and none of `within` stands for.
-    """
-
-    shape: tuple[int, ...]
-    vector_axis: int
-    to_axes: tuple[int, ...]
+    shape: tuple[int, ...]  # of the tensor that vectors point into
+    vector_axis: int  # along which the vectors lie
+    to_axes: tuple[int, ...]  # that a vector's elements stand for
+    # Axes of the other tensor that run within a window; the rest are those of the vectors.
     within: tuple[int, ...]
+    # Axes that windows have one element along, and none of `within` stands for.
     left_out: tuple[int, ...]
 
     def check(self, vectors: tuple[int, ...], rank: int) -> None:

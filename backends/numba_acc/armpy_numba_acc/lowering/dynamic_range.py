@@ -50,7 +50,8 @@ def lower_dynamic(emit: Emitter, layer: Layer) -> None:
     else:
         is_asymmetric = scales is not None and len(set(scales.scales)) > 1
         rows, length = patches.images, patches.image_pitch // 4
-    source, ranges = _quantized(emit, layer, patches.source, (rows, length), "u8", is_asymmetric)
+    shape = rows, length
+    source, ranges = quantized_rows(emit, layer, patches.source, shape, "u8", is_asymmetric)
     patches = replace(
         patches,
         source=source,
@@ -62,7 +63,7 @@ def lower_dynamic(emit: Emitter, layer: Layer) -> None:
     _emit_product(emit, layer, patches, ranges, patches.num_pixels // rows)
 
 
-def _quantized(
+def quantized_rows(
     emit: Emitter,
     layer: Layer,
     source: Buffer,
@@ -137,7 +138,7 @@ def rounded_input(emit: Emitter, layer: Layer, *, is_asymmetric: bool = True) ->
     value = layer["input"]
     rows = value.info.known_shape[0]
     shape = (rows, value.info.num_elements // rows)
-    return _quantized(emit, layer, emit.source(value), shape, "f32", is_asymmetric)[0]
+    return quantized_rows(emit, layer, emit.source(value), shape, "f32", is_asymmetric)[0]
 
 
 def with_real_weights(layer: Layer, axis: int = 3) -> Layer:

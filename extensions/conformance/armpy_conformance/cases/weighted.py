@@ -10,6 +10,7 @@ import numpy as np
 
 from armpy.ops import (
     BatchMatMul,
+    BlockwiseFullyConnected,
     Convolution2d,
     DepthwiseConvolution2d,
     FullyConnected,
@@ -148,6 +149,7 @@ def case_templates() -> Iterator[CaseTemplate]:
     yield from _depthwise()
     yield from _transposed()
     yield from _fully_connected()
+    yield from _blocks()
     yield from _matrix_products()
 
 
@@ -367,6 +369,29 @@ def _fully_connected() -> Iterator[CaseTemplate]:
     yield replace(hybrid(uneven, shapes, -128, False), label="hybrid-asymmetric")
     yield from _far_from_1(FullyConnected(), shapes, asymmetric=False)
     yield from _far_from_1(uneven, shapes, asymmetric=True)
+
+
+def _blocks() -> Iterator[CaseTemplate]:
+    """Weights of few bits, the last block of which goes on after the depth."""
+    numbers = between(0, 255)
+    for bits in (2, 4, 8):
+        operation = BlockwiseFullyConnected(bits)
+        yield CaseTemplate(
+            f"{bits}-bits",
+            operation,
+            ((2, 3, 40), (5, 3, 2 * bits), (5, 3), (5, 3), (5,)),
+            values=(grid, numbers, grid, between(0, (1 << bits) - 1), grid),
+        )
+        shapes = (1, 64), (9, 2, 4 * bits), (9, 2)
+        yield CaseTemplate(
+            f"{bits}-bits-no-points", operation, shapes, values=(grid, numbers, grid)
+        )
+    yield CaseTemplate(
+        "quantized-input",
+        BlockwiseFullyConnected(4, quantizes_input=True),
+        ((1, 64), (9, 2, 16), (9, 2)),
+        values=(rows(-127, 127), numbers, grid),
+    )
 
 
 def _matrix_products() -> Iterator[CaseTemplate]:

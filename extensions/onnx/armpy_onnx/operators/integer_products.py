@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from armpy.graph import Value
-from armpy.ops.dense import BatchMatMul, FullyConnected
+from armpy.ops.dense import BatchMatMul, BlockwiseFullyConnected, FullyConnected
 from armpy.ops.elementwise import BinaryOperation
 from armpy.ops.operation import Array
 from armpy.ops.reduction import Reduce, ReduceOperation
@@ -187,7 +187,7 @@ def _dynamic_product(node: Node) -> Value:
 
 
 def _mat_mul_n_bits(node: Node) -> Value:
-    """MatMulNBits: weights of few bits in blocks, which become floats once.
+    """MatMulNBits: weights of few bits in blocks, floats only if blocks are in another order.
 
     Notes
     -----
@@ -207,28 +207,46 @@ def _mat_mul_n_bits(node: Node) -> Value:
             expected=f"{units} rows of {blocks} blocks of {block * bits // 8} bytes",
             actual=f"{packed.dtype} {packed.shape}",
         )
-    numbers = _unpacked(packed.reshape(units, -1), bits).reshape(units, blocks, block)
-    points = np.full((units, blocks), 1 << (bits - 1), np.float32)
-    if node.has(3):
-        given = node.array(3)
-        if given.dtype == np.uint8:
-            row = -(-blocks * bits // 8)
-            if given.size != units * row:
-                raise node.error("the zero points do not fit", expected=f"{units * row} bytes")
-            points = _unpacked(given.reshape(units, row), bits)[:, :blocks].astype(np.float32)
-        elif given.size == points.size:
-            points = np.asarray(real_elements(node, 3)).reshape(points.shape)
-        else:
-            raise node.error("the zero points do not fit", expected=f"{points.size} numbers")
-    rows = numbers.reshape(units, -1)[:, :depth]
+    value, terms = (
+        None if each is None else node.cast(each, DataType.FLOAT32)
+        for each in (node.value(0), node.input(5))
+    )
+    assert value is not None
+    points = _zero_points(node, bits, (units, blocks))
+    if not node.has(4) and (points is None or points.dtype == np.uint8):
+        operands = (
+            node.constant(packed.reshape(units, blocks, -1), DataType.UNSIGNED8),
+            node.constant(scales.reshape(units, blocks), DataType.FLOAT32),
+            None if points is None else node.constant(points, DataType.UNSIGNED8),
+        )
+        # Level 4 allows activations of 8 bits, which ONNX Runtime then has as well.
+        quantizes_input = node.integer("accuracy_level", 0) == 4 and bits == 4
+        operation = BlockwiseFullyConnected(bits, quantizes_input)
+        made = node.layer(operation, value, *operands, terms)
+        return node.cast(made, node.type(0))
+    numbers = _unpacked(packed.reshape(units, -1), bits)[:, :depth]
+    middle = np.full((units, blocks), 1 << (bits - 1), np.float32)
     of_blocks = _blocks_of(node, depth, block, blocks)
-    real = (rows - points[:, of_blocks]) * scales.reshape(units, blocks)[:, of_blocks]
+    real = numbers - (middle if points is None else points.astype(np.float32))[:, of_blocks]
+    real *= scales.reshape(units, blocks)[:, of_blocks]
     weights = node.constant(real.astype(np.float32))
-    value = node.cast(node.value(0), DataType.FLOAT32)
-    bias = node.input(5)
-    terms = None if bias is None else node.cast(bias, DataType.FLOAT32)
     made = node.layer(FullyConnected(keep_num_dims=True), value, weights, terms)
     return node.cast(made, node.type(0))
+
+
+def _zero_points(node: Node, bits: int, shape: tuple[int, int]) -> Array | None:
+    """Zero points (units, blocks), uint8 or floats; None for the middle of the range."""
+    if not node.has(3):
+        return None
+    given, (units, blocks) = node.array(3), shape
+    if given.dtype == np.uint8:
+        row = -(-blocks * bits // 8)
+        if given.size != units * row:
+            raise node.error("the zero points do not fit", expected=f"{units * row} bytes")
+        return _unpacked(given.reshape(units, row), bits)[:, :blocks]
+    if given.size != units * blocks:
+        raise node.error("the zero points do not fit", expected=f"{units * blocks} numbers")
+    return np.asarray(real_elements(node, 3)).reshape(shape)
 
 
 def _blocks_of(node: Node, depth: int, block: int, blocks: int) -> Array:

@@ -71,6 +71,7 @@ from armpy_numba_acc.machine.calls.rows import (
     WindowSums as WindowSums,
 )
 from armpy_numba_acc.machine.calls.vectors import (
+    BlockProduct as BlockProduct,
     VectorMatrix as VectorMatrix,
     VectorMatrixF32 as VectorMatrixF32,
     VectorMatrixU8 as VectorMatrixU8,

@@ -1,0 +1,83 @@
+"""Products with weights of few bits in blocks: as CpuRef, and the same for a row among others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from armpy import Network, Runtime, RuntimeOptions, ops
+from armpy.ops.operation import Array
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
+from backends.numba_acc.tests.one_layer import check_layer
+
+F32 = DataType.FLOAT32
+
+
+def infos_of(bits: int, block: int, depth: int, units: int, rows: int) -> list[TensorInfo]:
+    """Input, weights, scales, zero points and bias."""
+    blocks = -(-depth // block)
+    weights = TensorInfo((units, blocks, block * bits // 8), DataType.UNSIGNED8)
+    points = TensorInfo((units, blocks), DataType.UNSIGNED8)
+    shapes = (rows, depth), (units, blocks), (units,)
+    x, scales, bias = (TensorInfo(shape, F32) for shape in shapes)
+    return [x, weights, scales, points, bias]
+
+
+def random_arrays(bits: int, infos: list[TensorInfo]) -> list[Array]:
+    """Elements; zero points have no more bits than the weights."""
+    rng = np.random.default_rng(3)
+    x, scales, bias = (rng.normal(size=infos[i].known_shape).astype(np.float32) for i in (0, 2, 4))
+    weights, points = (
+        rng.integers(0, 1 << width, infos[i].known_shape).astype(np.uint8)
+        for i, width in ((1, 8), (3, bits))
+    )
+    return [x, weights, scales, points, bias]
+
+
+@pytest.mark.sampled(8)
+@pytest.mark.parametrize("block", [16, 32, 64, 128, 256])
+@pytest.mark.parametrize("bits", [2, 4, 8])
+@pytest.mark.parametrize("rows", [1, 7])
+def test_blocks_of_any_format_are_multiplied(rows: int, bits: int, block: int) -> None:
+    infos = infos_of(bits, block, depth=2 * block + 5, units=11, rows=rows)
+    arrays = random_arrays(bits, infos)
+    operation, output = ops.BlockwiseFullyConnected(bits), TensorInfo((rows, 11), F32)
+    check_layer(operation, infos, output, given=arrays)
+    check_layer(operation, infos[:3], output, given=arrays[:3])
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("block", [16, 32, 64, 128])
+@pytest.mark.parametrize("depth", [256, 250])
+@pytest.mark.parametrize("rows", [1, 5])
+def test_blocks_of_the_input_are_quantized(rows: int, depth: int, block: int) -> None:
+    infos = infos_of(4, block, depth, units=11, rows=rows)
+    arrays = random_arrays(4, infos)
+    operation = ops.BlockwiseFullyConnected(4, quantizes_input=True)
+    output = TensorInfo((rows, 11), F32)
+    check_layer(operation, infos, output, given=arrays)
+    check_layer(operation, infos[:3], output, given=arrays[:3])
+
+
+@pytest.mark.parametrize(("bits", "block"), [(4, 32), (8, 16)])
+def test_a_row_has_the_same_bits_alone(bits: int, block: int) -> None:
+    whole = _outputs(bits, block, slice(None))
+    for row in range(8):
+        alone = _outputs(bits, block, slice(row, row + 1))
+        np.testing.assert_array_equal(alone, whole[row : row + 1])
+
+
+def _outputs(bits: int, block: int, rows: slice) -> Array:
+    """What NumbaAcc computes of some rows."""
+    infos = infos_of(bits, block, depth=6 * block, units=9, rows=8)
+    x, *others = random_arrays(bits, infos)
+    network = Network()
+    value = network.input("x", TensorInfo(x[rows].shape, F32))
+    weights = [
+        network.constant(array, data_type=info.data_type)
+        for array, info in zip(others, infos[1:], strict=True)
+    ]
+    network.output("y", network.add(ops.BlockwiseFullyConnected(bits), value, *weights))
+    with Runtime(RuntimeOptions(backends=["NumbaAcc"])) as runtime:
+        return runtime.enqueue_workload(runtime.load_network(network), {"x": x[rows]})["y"]
