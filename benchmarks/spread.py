@@ -1,7 +1,7 @@
 """Measures the throughput of executions that are spread over two backends.
 
 Four threads call a model as fast as they can: on each backend alone, with one thread and one core,
-and spread over both (``spread=True``), with two cores. The ratio is the spread throughput by the
+and spread over both (``spread="calls"``), with two cores. The ratio is the spread throughput by the
 sum of both. All three take turns, so that whatever else the machine does meets all alike.
 
 Usage::
@@ -29,7 +29,9 @@ CALLERS = 4
 
 def loaded(path: Path, backends: list[str]) -> armpy.Model:
     """The model on one thread for each backend; several backends share its executions."""
-    options = RuntimeOptions(backends=backends, num_threads=1, spread=len(backends) > 1)
+    options = RuntimeOptions(
+        backends=backends, num_threads=1, spread="calls" if len(backends) > 1 else None
+    )
     return armpy.load(path, runtime=Runtime(options))
 
 

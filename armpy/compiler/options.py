@@ -158,15 +158,9 @@ class OptimizerOptions:
             check_positive(getattr(self, name), name, failed="the preparation has no time")
         check_instance(self.passes, "passes", Mapping)
         _check_passes(self.passes)
-        if not isinstance(self.affinity, Mapping) or not all(
-            isinstance(text, str) for text in (*self.affinity, *self.affinity.values())
-        ):
-            raise InvalidArgumentError(
-                "the option has the wrong type",
-                where="affinity",
-                expected="a mapping from layer names or patterns to ids of backends",
-                actual=repr(self.affinity),
-            )
+        check_instance(self.affinity, "affinity", Mapping)
+        for text in (*self.affinity, *self.affinity.values()):
+            check_instance(text, "affinity", str)
 
     def assigned_backend(self, layer: str) -> BackendId | None:
         """Return the only backend that may run a layer of this name; None if any may."""

@@ -312,12 +312,21 @@ class BackendSetup:
             check_options(backend.options, values, backend_id)
 
     def _check_known(self, registry: BackendRegistry) -> None:
-        """Check that options name backends that exist."""
+        """Check that options name backends that exist; modules are loaded for their ids."""
         known = {backend.get_id() for backend in self.backends} | set(registry.backend_ids)
         for option in ("backend_options", "custom_allocators", "memory_strategies"):
             for backend_id in getattr(self._options, option):
-                if backend_id not in known:
-                    _check_exists(registry, backend_id, option)
+                if backend_id in known:
+                    continue
+                try:
+                    registry.get(backend_id)
+                except BackendUnavailableError as error:
+                    raise InvalidArgumentError(
+                        f"there is no backend '{backend_id}'",
+                        where=option,
+                        expected=", ".join(registry.backend_ids),
+                        fix=error.fix,
+                    ) from error
 
 
 def _for_runtime(backend: BackendProxy, options: OptionValues) -> BackendProxy:
@@ -351,16 +360,3 @@ def _check_effect(backend: BackendProxy, values: Mapping[str, object]) -> None:
                 expected=f"a backend that overrides {' or '.join(names)}",
                 fix="Leave the option out, and report it to the backend's author",
             )
-
-
-def _check_exists(registry: BackendRegistry, backend_id: BackendId, option: str) -> None:
-    """Check that a backend can be found; modules in directories are loaded for their ids."""
-    try:
-        registry.get(backend_id)
-    except BackendUnavailableError as error:
-        raise InvalidArgumentError(
-            f"there is no backend '{backend_id}'",
-            where=option,
-            expected=", ".join(registry.backend_ids),
-            fix=error.fix,
-        ) from error

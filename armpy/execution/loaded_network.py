@@ -19,6 +19,7 @@ from armpy.errors import (
 )
 from armpy.execution import background
 from armpy.execution.arrays.imported_tensor import ImportedTensor
+from armpy.execution.arrays.reshaping import input_shapes
 from armpy.execution.calls.binding import Binding
 from armpy.execution.calls.execution import Execution
 from armpy.execution.programs.held_memory import HeldMemory
@@ -140,7 +141,8 @@ class LoadedNetwork:
         self.tiers = None if again is None else background.Tiers(self, settings, again)
         self.spread: Spread | None = None if original is None else original.spread
         if settings.spread and not is_inner and original is None:
-            self.spread = Spread(self, settings.properties)
+            rows = settings.spread == "rows"
+            self.spread = Spread(self, settings.properties, divides_rows=rows)
             self._users.update(self.spread.networks)
         if not is_inner:  # an inner one is given its shapes
             try:
@@ -443,7 +445,7 @@ class LoadedNetwork:
 
     def on(self, backends: Sequence[BackendProxy]) -> LoadedNetwork:
         """The same network on these backends, for plans that this one surrounds."""
-        settings = replace(self.settings, spread=False)
+        settings = replace(self.settings, spread=None)
         return LoadedNetwork(self.graph, backends, self._evaluator, settings)
 
 
@@ -468,6 +470,37 @@ def _prepare_default(network: LoadedNetwork) -> None:
         if all(value.info.is_fully_shaped for value in network.graph.inputs):
             raise
         _log.info("not prepared for the default shapes %s: %s", shapes, error)
+
+
+def warm_up(
+    network: LoadedNetwork,
+    several: Sequence[Mapping[str, tuple[int, ...]] | None],
+    timeout_s: float | None = None,  # how long to wait for what is compiled in the background
+) -> None:
+    """Prepare a network for some shapes each, and run it once for each.
+
+    Raises InvalidArgumentError if there are more than plans are kept, or one does not fit what the
+    network leaves open; ArmpyError as from `Tiers.wait`.
+    """
+    most = network.settings.plan_cache_size
+    if len(several) > most:
+        raise InvalidArgumentError(
+            "the model does not stay prepared for so many shapes",
+            where="warm_up",
+            expected=f"at most {most} (RuntimeOptions.plan_cache_size)",
+            actual=str(len(several)),
+        )
+    every = [input_shapes(network.graph, shapes) for shapes in several]
+    for chosen in every:
+        network.prepare(chosen)
+    if network.tiers is not None:
+        network.tiers.wait(timeout_s)
+    for chosen in every:
+        if network.graph.variables:  # a run would change them
+            network.plan(tuple(chosen)).make_ready()
+            continue
+        pairs = zip(network.graph.inputs, chosen, strict=True)
+        network.run([value.info.data_type.zeros(shape) for value, shape in pairs])
 
 
 def _first_plan(network: LoadedNetwork, shapes: Shapes) -> NetworkProgram:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 from armpy.backend import IBackendInternal
 from armpy.compiler import OptimizedNetwork, OptimizerOptions
@@ -91,10 +90,5 @@ def _options(backends: Sequence[str | IBackendInternal] | None) -> RuntimeOption
     registry = BackendRegistry()
     names = [BackendProxy(backend).get_id() for backend in objects]
     for name, backend in zip(names, objects, strict=True):
-        registry.register(name, partial(_given, backend))
+        registry.register(name, lambda backend=backend: backend)  # type: ignore[misc]
     return RuntimeOptions(backends=names, registry=registry)
-
-
-def _given(backend: IBackendInternal) -> IBackendInternal:
-    """The backend itself."""
-    return backend

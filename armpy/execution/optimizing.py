@@ -8,12 +8,13 @@ from armpy.compiler import Evaluator, OptimizedNetwork, optimize_graph, speciali
 from armpy.compiler.graph_dumps import dump
 from armpy.compiler.optimize import simplified
 from armpy.errors import InvalidArgumentError, UnimplementedError
+from armpy.execution.arrays.reshaping import input_shapes
 from armpy.execution.loaded_network import LoadedNetwork
 from armpy.execution.placement_policy import decide, reported
 from armpy.execution.programs.graph_split import is_shaped
 from armpy.execution.settings import NetworkSettings
 from armpy.graph import Graph, nested_graphs, verify_graph
-from armpy.graph.network import Network, chosen_shape
+from armpy.graph.network import Network
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.profiling import phase
 
@@ -49,7 +50,7 @@ def optimize_with(
         for part in (graph, *nested_graphs(graph)):
             verify_graph(part)
     dump(settings.optimizer, "loaded", graph)
-    chosen = _chosen_shapes(graph, shapes or {})
+    chosen = input_shapes(graph, shapes)
     known = specialize(specialize(graph, evaluator=evaluator), chosen, (), evaluator)
     if not is_shaped(known):
         raise UnimplementedError(
@@ -63,27 +64,3 @@ def optimize_with(
     wanted = None if decision is None else decision.backends
     optimized = optimize_graph(simple, backends, options, wanted=wanted)
     return reported(optimized, decision, options.preference)
-
-
-def _chosen_shapes(graph: Graph, by_name: Mapping[str, tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """The shape of each input: as given, as known, or the file's default."""
-    names = [value.name for value in graph.inputs]
-    if unknown := [name for name in by_name if name not in names]:
-        raise InvalidArgumentError(
-            "the network has no such input",
-            where="shapes",
-            expected=", ".join(names),
-            actual=", ".join(map(repr, unknown)),
-        )
-    chosen = []
-    for value, default in zip(graph.inputs, graph.default_shapes, strict=True):
-        known = value.info.known_shape if value.info.is_fully_shaped else default
-        shape = by_name.get(value.name, known)
-        if shape is None:
-            raise InvalidArgumentError(
-                "an input has no shape yet",
-                where=f"input '{value.name}'",
-                fix="Give it one: optimize(..., shapes={...})",
-            )
-        chosen.append(chosen_shape(value.name, value.info.shape, shape))
-    return chosen

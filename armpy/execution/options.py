@@ -10,14 +10,20 @@ from types import NoneType
 from armpy.backend import ICustomAllocator, IMemoryOptimizerStrategy
 from armpy.backend.control_flow import DEFAULT_LOOP_TIMEOUT_S
 from armpy.compiler import OptimizerOptions
-from armpy.core.arguments import MOST_THREADS, check_instance, check_positive, check_whole
+from armpy.core.arguments import (
+    MOST_THREADS,
+    check_choice,
+    check_instance,
+    check_positive,
+    check_whole,
+)
 from armpy.errors import InvalidArgumentError
 from armpy.execution.programs.loop_timeout import check_loop_timeout
 from armpy.execution.settings import DEFAULT_PLAN_CACHE_SIZE
 from armpy.plugins import BackendRegistry, PluginOptions
 from armpy.plugins.isolation.limits import Isolation, IsolationLimits, check_isolation
 from armpy.store.archive.signing import KeySource, trusted_keys
-from armpy.store.archive.trust import TRUSTED, check_code_choice
+from armpy.store.archive.trust import CODE_CHOICES, TRUSTED
 from armpy.store.settings import CompilationCaching
 from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES, BackendId, Preference
 
@@ -82,11 +88,13 @@ class RuntimeOptions:
     affinity : mapping of str to str
         By layer name or pattern, the only backend that may run these layers; see
         `OptimizerOptions`.
-    spread : bool
-        Whether each backend prepares every network whole, the others as fallbacks for layers that
-        it lacks, and each execution goes to the backend that is expected to answer first, by
-        measured speed. A backend that fails loses its executions to the others. Not for networks
-        with variables, imported memory, or working memory of the application.
+    spread : {"calls", "rows"}, optional
+        Have each backend prepare every network whole, the others as fallbacks for layers that it
+        lacks; each execution goes to the backend that is expected to answer first, by measured
+        speed. A backend that fails loses its executions to the others. Not for networks with
+        variables, imported memory, or working memory of the application. With "rows", executions
+        that come alone are divided along the first dimension, whose rows must not depend on each
+        other.
     caching : CompilationCaching
         Where compiled parts of networks are kept, for backends that keep any: in armpy's cache
         directory, unless it says otherwise.
@@ -131,21 +139,22 @@ class RuntimeOptions:
     trusted_keys: Sequence[KeySource] = ()
     code: str = TRUSTED
     affinity: Mapping[str, BackendId] = field(default_factory=dict)
-    spread: bool = False
+    spread: str | None = None
 
     def __post_init__(self) -> None:
         checked = self.optimizer_options()  # raises if there is no such choice
         # The class is frozen, and a choice may be given by its text.
         object.__setattr__(self, "preference", checked.preference)
-        for name in ("probe", "profiling", "protected_mode", "spread", "trust_insecure_paths"):
+        for name in ("probe", "profiling", "protected_mode", "trust_insecure_paths"):
             check_instance(getattr(self, name), f"RuntimeOptions.{name}", bool)
         check_instance(self.registry, "RuntimeOptions.registry", BackendRegistry, NoneType)
         limits = "RuntimeOptions.isolation_limits"
         check_instance(self.isolation_limits, limits, IsolationLimits)
         check_instance(self.caching, "RuntimeOptions.caching", CompilationCaching)
+        check_choice(self.spread, "spread", (None, "calls", "rows"))
         check_loop_timeout(self.loop_timeout_s)
         check_isolation(self.isolation)
-        check_code_choice(self.code)
+        check_choice(self.code, "code", CODE_CHOICES)
         # Read now: changing a key's file later does not change what this runtime trusts.
         object.__setattr__(self, "trusted_keys", trusted_keys(self.trusted_keys))
         failed = "the plan cache cannot have this size"

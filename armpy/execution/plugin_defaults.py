@@ -7,12 +7,13 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from armpy.core.arguments import check_instance
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.execution.backend_setup import BackendSetup
 from armpy.execution.options import RuntimeOptions, backend_preferences
 from armpy.plugins import BackendRegistry
 from armpy.plugins.discovery.candidate import Failure
-from armpy.plugins.proxy.guarded_call import describe, exact
+from armpy.plugins.proxy.guarded_call import exact
 
 if TYPE_CHECKING:
     from armpy.plugins.hook_plugins import Answer, HookPlugins
@@ -127,7 +128,7 @@ def _plain(value: object) -> object:
     return exact(value)
 
 
-def _merged(options: RuntimeOptions, name: str, value: object) -> Any:  # Any: of any option
+def _merged(options: RuntimeOptions, name: str, value: Any) -> Any:  # Any: of any option
     """An option's value: what is set stays, of mappings each entry by itself."""
     own = getattr(options, name)
     if name not in _BY_BACKEND:
@@ -135,10 +136,7 @@ def _merged(options: RuntimeOptions, name: str, value: object) -> Any:  # Any: o
         if name == "backends" and own is None:
             is_set = backend_preferences(None) is not None
         return own if is_set else value
-    if not isinstance(value, Mapping):
-        raise InvalidArgumentError(
-            "the option has the wrong type", where=name, expected="Mapping", actual=describe(value)
-        )
+    check_instance(value, name, Mapping)
     merged = {**value, **own}
     if name == "backend_options":
         merged |= {i: {**value[i], **own[i]} for i in own if i in value}

@@ -53,8 +53,8 @@ class NetworkSettings:
         What it is called, for people; may be empty.
     saved : ArchivedParts, optional
         What a compiled model has compiled already.
-    spread : bool
-        Whether executions are spread over all backends, see `armpy.RuntimeOptions`.
+    spread : {"calls", "rows"}, optional
+        What is spread over all backends, see `armpy.RuntimeOptions`.
     place : callable, optional
         Decides where layers run; the order of the backends does if left out.
     """
@@ -72,7 +72,7 @@ class NetworkSettings:
     environment: str = ""
     name: str = ""
     saved: ArchivedParts | None = None
-    spread: bool = False
+    spread: str | None = None
     place: Callable[[PlacementQuestion], PlacementDecision | None] | None = None
 
     def watched_by(self, contexts: BackendContexts, network_id: int) -> NetworkSettings:

@@ -1,13 +1,20 @@
-"""Spread of a network's executions over several backends, by measured speed."""
+"""Spread of a network's executions, or of their rows, over backends, by measured speed."""
 
 from __future__ import annotations
 
 import logging
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
+from concurrent import futures
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from contextvars import copy_context
+from functools import partial
+from itertools import accumulate
+from typing import Any, TypeAlias, TypeVar
+
+from numpy import empty
 
 from armpy.backend import Cancellation
 from armpy.errors import ArmpyError, InvalidArgumentError, MemoryLimitError
@@ -26,7 +33,11 @@ _FAILURES = (*FAILURES, MemoryLimitError)
 _SHARE_OF_NEWEST = 0.25
 """Weight of the newest execution in the mean time of a backend."""
 
+_LEAST_GAIN_S = 5e-4
+"""Least time that dividing an execution saves; threads and slices cost a part of it."""
+
 AnswerT = TypeVar("AnswerT")
+Part: TypeAlias = "tuple[SpreadBackend, slice, BoundProgram]"
 
 _log = logging.getLogger("armpy.execution")
 
@@ -71,7 +82,8 @@ class Spread:
     Raises
     ------
     InvalidArgumentError
-        If the network has variables, which each backend would have for itself.
+        If the network has variables, which each backend would have for itself; if rows are to be
+        divided, and an input or output has no open first dimension.
     ArmpyError
         If no backend can prepare the network.
 
@@ -81,10 +93,21 @@ class Spread:
     lacks. An execution goes to the backend with the least product of mean time and executions under
     way. Backends that are new to some shapes come first, so that all are measured. A backend that
     fails is left out from then on, and its execution is made again by another one.
+
+    With `divides_rows`, an execution that comes alone is divided: each backend computes as many
+    rows as its measured time allows.
     """
 
-    def __init__(self, network: TieredNetwork, properties: NetworkProperties) -> None:
+    def __init__(
+        self, network: TieredNetwork, properties: NetworkProperties, *, divides_rows: bool
+    ) -> None:
+        graph = network.graph
+        outputs = zip(graph.output_names, graph.outputs, strict=True)
+        values = (*((value.name, value) for value in graph.inputs), *outputs)
+        shapes = {name: value.info.shape for name, value in values if divides_rows}
+        fixed = [n for n, shape in shapes.items() if shape is not None and shape[:1] != (None,)]
         obstacles = {
+            f"no open first dimension of {', '.join(fixed)} to divide": fixed,
             "variables, which each backend would have for itself": network.graph.variables,
             "imported inputs": properties.input_source,
             "imported outputs": properties.output_source,
@@ -99,6 +122,7 @@ class Spread:
                 fix="Leave spread out",
             )
         self._lock = threading.Lock()
+        self._divides_rows = divides_rows
         self.backends: list[SpreadBackend] = []
         errors: list[ArmpyError] = []
         for backend in network.backends:
@@ -145,7 +169,26 @@ class Spread:
             programs[backend] = network.surrounded(shapes, plan)
         if not programs:
             raise errors[0] if errors else self._all_failed()
-        return SpreadProgram(self, programs)
+        return SpreadProgram(self, programs, network)
+
+    def shares(
+        self, shapes: Shapes, backends: Sequence[SpreadBackend]
+    ) -> list[tuple[SpreadBackend, slice]]:
+        """Divide the rows of an execution by measured speed; empty if one backend is to run it."""
+        num_rows = {shape[0] for shape in shapes} if self._divides_rows else set()
+        with self._lock:
+            usable = [backend for backend in backends if backend.error is None]
+            seconds = [backend.seconds.get(shapes, 0.0) for backend in usable]
+            # Executions at the same time use all backends as they are.
+            is_busy = any(backend.num_running for backend in usable)
+        if is_busy or len(num_rows) != 1 or not all(seconds):
+            return []
+        speeds = [*accumulate(1 / one for one in seconds)]
+        if min(seconds) - 1 / speeds[-1] < _LEAST_GAIN_S:
+            return []
+        ends = [round(max(num_rows) * speed / speeds[-1]) for speed in speeds]
+        shares = zip(usable, map(slice, [0, *ends], ends), strict=False)
+        return [(backend, rows) for backend, rows in shares if rows.start < rows.stop]
 
     @contextmanager
     def execution(
@@ -198,11 +241,16 @@ class Spread:
 class SpreadProgram(BoundProgram):
     """A network's programs on several backends, each of which can make an execution."""
 
-    __slots__ = ("_programs", "_spread")
+    __slots__ = ("_lock", "_network", "_parts", "_programs", "_spread")
 
-    def __init__(self, spread: Spread, programs: dict[SpreadBackend, BoundProgram]) -> None:
+    def __init__(
+        self, spread: Spread, programs: dict[SpreadBackend, BoundProgram], network: TieredNetwork
+    ) -> None:
         self._spread = spread
         self._programs = programs
+        self._network = weakref.ref(network)
+        self._lock = threading.Lock()
+        self._parts: dict[tuple[SpreadBackend, ...], list[Part]] = {}
         first_backend, first = next(iter(programs.items()))
         super().__init__(
             first.shapes,
@@ -228,6 +276,12 @@ class SpreadProgram(BoundProgram):
         cancellation: Cancellation | None = None,
         /,
     ) -> list[Array]:
+        if parts := self._divided():
+            try:
+                return self._run_parts(parts, sources, results, cancellation)
+            except _FAILURES as error:
+                _log.debug("all rows are computed again, by a backend that is left: %s", error)
+
         def run(backend: SpreadBackend) -> list[Array]:
             # A copy for each attempt, as an execution puts new arrays where there are none.
             targets = None if results is None else [*results]
@@ -237,6 +291,54 @@ class SpreadProgram(BoundProgram):
             return answer
 
         return self._executed(run)
+
+    def _divided(self) -> list[Part]:
+        """Parts of an execution that run at the same time; empty if one backend is to run it."""
+        infos, network = self.plan.result_infos, self._network()
+        # Where shapes follow from elements, nothing is known of the rows of results.
+        is_known = all(i.is_fully_shaped and i.shape[:1] == self.shapes[0][:1] for i in infos)
+        shares = self._spread.shares(self.shapes, [*self._programs]) if is_known else []
+        key = tuple(backend for backend, _ in shares)
+        with self._lock:
+            # Kept, as parts of other sizes would be prepared anew.
+            if key not in self._parts and network is not None:
+                self._parts[key] = []
+                try:
+                    for backend, rows in shares:
+                        shapes = tuple((rows.stop - rows.start, *s[1:]) for s in self.shapes)
+                        program = network.surrounded(shapes, backend.network.plan(shapes))
+                        self._parts[key].append((backend, rows, program))
+                except ArmpyError as error:
+                    self._parts[key] = []
+                    _log.warning("rows are not divided: %s", error)
+            return self._parts.get(key, [])
+
+    def _run_parts(
+        self,
+        parts: Sequence[Part],
+        sources: Sequence[Array],
+        results: Targets | None,
+        cancellation: Cancellation | None,
+    ) -> list[Array]:
+        """Execute all parts at the same time, into slices of the results."""
+        infos = self.plan.result_infos
+        outputs = [
+            empty(info.known_shape, info.data_type.dtype) if target is None else target
+            for info, target in zip(infos, results or [None] * len(infos), strict=True)
+        ]
+
+        def run(backend: SpreadBackend, rows: slice, program: BoundProgram) -> None:
+            targets: Targets = [output[rows] for output in outputs]
+            with self._spread.execution(program.shapes, [backend]):
+                program.run([source[rows] for source in sources], targets, cancellation)
+
+        with futures.ThreadPoolExecutor(len(parts)) as pool:
+            calls = [pool.submit(partial(copy_context().run, run, *part)) for part in parts]
+        for call in calls:
+            call.result()
+        if results is not None:
+            results[:] = outputs
+        return outputs
 
     def _bind(
         self, sources: Sequence[Array], results: Targets, /

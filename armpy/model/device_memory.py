@@ -12,6 +12,7 @@ from armpy.backend.memory.memory import rounded_up
 from armpy.compiler.memory.memory_copies import handle_factories
 from armpy.core.vlog import is_on, vlog
 from armpy.errors import ArmpyError, InvalidArgumentError
+from armpy.execution.arrays.reshaping import unknown_name
 from armpy.plugins.proxy.memory import DeviceMemoryProxy
 from armpy.tensor import TensorInfo
 from armpy.types import HOST, BackendId
@@ -168,10 +169,6 @@ def _role(model: Model, name: str, *, is_output: bool) -> TensorRole:
     graph = model.graph
     names = [*graph.output_names] if is_output else [value.name for value in graph.inputs]
     if name not in names:
-        raise InvalidArgumentError(
-            f"the model has no such {'output' if is_output else 'input'}",
-            expected=", ".join(names),
-            actual=repr(name),
-        )
+        raise unknown_name("output" if is_output else "input", name, names)
     network = model.runtime.get_network(model.network_id)
     return TensorRole(network, model.network_id, names.index(name), is_output)

@@ -38,7 +38,7 @@ def load(
     properties: NetworkProperties | None = None,
     preference: str | None = None,
     affinity: Mapping[str, str] | None = None,
-    spread: bool | None = None,
+    spread: str | None = None,
     trusted_keys: Sequence[KeySource] | None = None,
     code: str | None = None,
     dequantize_outputs: bool = False,
@@ -80,14 +80,13 @@ def load(
         accelerators first ("npu"), or what the devices cost; see `armpy.Preference`.
     affinity : mapping of str to str, optional
         By layer name or pattern (``conv*``), the only backend that may run these layers.
-    spread : bool, optional
-        Whether each backend prepares the whole model, and calls go to the one that is expected to
-        answer first, by measured speed; see docs/how_to/several_devices.md.
+    spread : {"calls", "rows"}, optional
+        Have each backend prepare the whole model: calls go to the one that is expected to answer
+        first, by measured speed, and with "rows", a call that comes alone is divided over all.
     trusted_keys : sequence of (path, str or bytes), optional
         Public keys whose holders' compiled models may bring code; see `RuntimeOptions`.
     code : {"trusted", "signed", "never"}, optional
         Whose code in compiled models is used; "trusted" if left out; see `RuntimeOptions`.
-
     dequantize_outputs : bool
         Whether quantised outputs are handed over as the real numbers that they stand for.
     compile : {"wait", "background"}, optional

@@ -134,14 +134,14 @@ class LoadOptions:
         metavar="PATTERN=BACKEND",
         many=True,
     )
-    spread: bool | None = _option(
-        "Spread calls over all backends by measured speed, each of which runs the whole model.",
+    spread: str | None = _option(
+        "Spread calls, or their rows too, over all backends by measured speed.",
         cache="never",
         needs_network="calls are spread over several backends",
-        usual=False,
         of_runtime=True,
         beside_runtime=False,
         flags=("--spread",),
+        choices=("calls", "rows"),
     )
     trusted_keys: Sequence[KeySource] | None = _option(
         "A public key, as PEM file or ed25519:BASE64, whose holder's compiled models may bring "

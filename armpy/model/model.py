@@ -221,7 +221,7 @@ class Model:
         `RuntimeOptions.plan_cache_size` says how many a model stays prepared for. It does not wait
         for what is compiled in the background, as `warm_up` does, nor prepare what elements decide.
         """
-        from armpy.model.preparation import input_shapes  # noqa: PLC0415
+        from armpy.execution.arrays.reshaping import input_shapes  # noqa: PLC0415
 
         light = self.handle.light
         if light is None or light.choose(shapes or {}) is None:
@@ -241,13 +241,12 @@ class Model:
         is compiled in the background is waited for, and what it raises is raised; after `timeout_s`
         PreparationTimeoutError is raised, and compiling goes on.
         """
-        from armpy.model.preparation import warm_up  # noqa: PLC0415
+        from armpy.execution.loaded_network import warm_up  # noqa: PLC0415
 
         several = [shapes] if shapes is None or isinstance(shapes, Mapping) else [*shapes]
         light = self.handle.light
         if light is None or not light.warm_up(several):
-            most = self.runtime.options.plan_cache_size
-            warm_up(self.handle.loaded, several, most, timeout_s)
+            warm_up(self.handle.loaded, several, timeout_s)
 
     def reshape(self, shapes: Mapping[str, Sequence[int | None]]) -> Model:
         """The same network for inputs of other shapes, also where the file has fixed them.
@@ -277,7 +276,7 @@ class Model:
 
         It is for the latest shapes if none are given. MemoryLimitError is raised if there is none.
         """
-        from armpy.model.preparation import input_shapes  # noqa: PLC0415
+        from armpy.execution.arrays.reshaping import input_shapes  # noqa: PLC0415
 
         network = self.handle.loaded
         chosen = None if shapes is None else input_shapes(network.graph, shapes)

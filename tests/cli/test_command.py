@@ -357,7 +357,7 @@ def test_layers_are_assigned_and_calls_are_spread(cli: Cli) -> None:
     out = cli.out("run", MODEL, *options, "--affinity", "*MaxPool*=CpuRef")
     assert "placement: 10 layers: NumbaAcc 8, CpuRef 2;" in out
     assert "fell back" not in out
-    out = cli.out("run", MODEL, *options, "--spread")
+    out = cli.out("run", MODEL, *options, "--spread", "calls")
     assert "placement: 20 layers: NumbaAcc 10, CpuRef 10;" in out  # the model once for each
 
 

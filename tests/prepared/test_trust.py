@@ -17,9 +17,10 @@ import pytest
 
 from armpy.core.file_ownership import steps_to
 from armpy.errors import InvalidArgumentError, ParserError, UnimplementedError
+from armpy.execution import RuntimeOptions
 from armpy.store.archive.container import Container
 from armpy.store.archive.signing import generate_keys, key_text, sign
-from armpy.store.archive.trust import CodeVerdict, check_code_choice, judge
+from armpy.store.archive.trust import CodeVerdict, judge
 from tests.support.installed import without_cryptography
 
 STRANGER = 12345
@@ -495,8 +496,8 @@ def test_never_takes_the_graph_alone_and_asks_nothing_else(place: Path, tmp_path
 
 @pytest.mark.parametrize("code", ["any", "", "TRUSTED", None])
 def test_there_are_no_other_choices(code: object) -> None:
-    with pytest.raises(InvalidArgumentError, match="Expected 'trusted', 'signed', 'never'; got"):
-        check_code_choice(code)  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgumentError, match="Expected trusted or signed or never; got"):
+        RuntimeOptions(code=code)  # type: ignore[arg-type]
 
 
 def test_a_trusted_signature_is_not_taken_for_granted_without_the_package(

@@ -130,7 +130,7 @@ def test_a_plugin_is_shown_what_it_may_answer_and_nothing_else() -> None:
         ({"memory_limit_bytes": 1 << 60}, "memory_limit_bytes: this option is none that plugins"),
         ({"num_threads": "4"}, "num_threads: the number of threads cannot be used"),
         ({"num_threads": 0}, "num_threads: the number of threads cannot be used"),
-        ({"backend_options": 3}, "backend_options: the option has the wrong type"),
+        ({"backend_options": 3}, "backend_options: the argument has the wrong type"),
         (["num_threads"], "it returned 'num_threads'. Expected Mapping"),
         (SystemExit(1), "SystemExit: 1"),
     ],

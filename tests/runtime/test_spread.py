@@ -18,7 +18,8 @@ from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import ElementwiseBinary
-from tests.support.fake_backends import FakeBackend, registry_of
+from armpy.ops.operation import Array
+from tests.support.fake_backends import FakeBackend, Handles, Outputs, Step, registry_of
 from tests.support.networks import RELU, f32, placement_of
 
 X = np.array([-1, 0, 3], np.float32)
@@ -45,7 +46,7 @@ def spread(*backends: FakeBackend, **options: object) -> Runtime:
         RuntimeOptions(
             backends=ids,
             registry=registry_of(*backends),
-            spread=True,
+            spread="calls",
             **options,  # type: ignore[arg-type]  # checked at run time
         )
     )
@@ -250,7 +251,7 @@ def test_an_affinity_that_names_nothing_is_an_error(affinity: dict[str, str], re
 
 
 def test_an_affinity_of_the_wrong_type_is_an_error() -> None:
-    with pytest.raises(InvalidArgumentError, match="affinity: the option has the wrong type"):
+    with pytest.raises(InvalidArgumentError, match="affinity: the argument has the wrong type"):
         RuntimeOptions(affinity={"relu": 1})  # type: ignore[dict-item]
 
 
@@ -258,3 +259,104 @@ def test_a_layer_that_its_backend_refuses_is_an_error_with_the_reason() -> None:
     refusing = FakeBackend("A", operations=[ElementwiseBinary])
     with pytest.raises(BackendCapabilityError, match=r"relu_1.*: A: .*Activation.*assigns it to A"):
         assigned({"relu_1": "A"}, refusing, running("B"))(X)
+
+
+class Rows(FakeBackend):
+    """A backend that notes how many rows each execution of a layer has."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.counts: list[int] = []
+        self.is_gone = False
+
+    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
+        if self.is_gone:
+            raise RuntimeError("the device is gone")
+        self.counts.append(outputs[0].info.known_shape[0])
+        super().execute(step, inputs, outputs)
+
+
+def row_net(shape: tuple[int | None, ...] = (None, 3)) -> Graph:
+    """``y = relu(x)`` and ``z = relu(y)``."""
+    net = Network("rows")
+    y = net.add(RELU, net.input("x", f32(*shape)), name="relu")
+    net.output("y", y)
+    net.output("z", net.add(RELU, y, name="again"))
+    return net.build()
+
+
+def row_model(*backends: FakeBackend) -> Model:
+    ids = [backend.get_id() for backend in backends]
+    options = RuntimeOptions(backends=ids, registry=registry_of(*backends), spread="rows")
+    return Model(row_net(), Runtime(options))
+
+
+def numbered(count: int) -> Array:
+    return np.arange(3 * count, dtype=np.float32).reshape(count, 3) - count
+
+
+def measured(model: Model, *seconds: float) -> None:
+    """Pretend that the backends take so long for the rows of the latest call."""
+    network = model.handle.loaded
+    assert network.spread is not None
+    for backend, time_s in zip(network.spread.backends, seconds, strict=True):
+        backend.seconds = {tuple(network.latest_shapes()): time_s}
+
+
+def test_rows_are_divided_by_speed_and_joined_in_order() -> None:
+    fast, slow = Rows("Fast"), Rows("Slow")
+    model = row_model(fast, slow)
+    x = numbered(16)
+    expected = np.maximum(x, 0)
+    for _ in range(2):  # each is measured with all rows
+        np.testing.assert_array_equal(model.run({"x": x})["z"], expected)
+    assert (fast.counts, slow.counts) == ([16, 16], [16, 16])
+    measured(model, 0.01, 0.03)
+    for number in range(3):
+        targets = {"y": np.full((16, 3), 9, np.float32)} if number else None
+        results = model.run({"x": x}, targets)
+        assert targets is None or results["y"] is targets["y"]
+        np.testing.assert_array_equal(results["y"], expected)
+        np.testing.assert_array_equal(results["z"], expected)
+    assert (fast.counts[2:], slow.counts[2:]) == ([12] * 6, [4] * 6)
+    # What takes less than threads do, or comes beside other calls, is one backend's.
+    measured(model, 1e-4, 3e-4)
+    model.run({"x": x})
+    assert (fast.counts[-1], len(slow.counts)) == (16, 8)
+    measured(model, 0.01, 0.03)
+    model.handle.loaded.spread.backends[1].num_running += 1  # type: ignore[union-attr]
+    model.run({"x": x})
+    assert (fast.counts[-1], len(slow.counts)) == (16, 8)
+
+
+def test_rows_of_a_backend_that_fails_are_computed_by_the_others(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    backends = Rows("A"), Rows("B"), Rows("C")
+    model = row_model(*backends)
+    x = numbered(24)
+    expected = np.maximum(x, 0)
+    model.run({"x": x})
+    measured(model, 0.024, 0.024, 0.024)
+    np.testing.assert_array_equal(model.run({"x": x})["y"], expected)
+    assert [backend.counts[-1] for backend in backends] == [8, 8, 8]
+    for gone in backends[:2]:
+        gone.is_gone = True
+        for _ in range(3):
+            np.testing.assert_array_equal(model.run({"x": x})["z"], expected)
+        assert f"{gone.get_id()} failed and gets no more executions" in caplog.text
+    assert backends[2].counts[-1] == 24
+    assert 8 < backends[1].counts[-1] < 24  # with C, before it failed itself
+    backends[2].is_gone = True
+    with pytest.raises(BackendError, match="the device is gone"):
+        model.run({"x": x})
+
+
+def test_a_model_whose_rows_cannot_be_divided_is_refused() -> None:
+    backends = running("A"), running("B")
+    options = RuntimeOptions(backends=["A", "B"], registry=registry_of(*backends), spread="rows")
+    reason = r"spread: .*no open first dimension of x, y, z to divide. Leave spread out"
+    with pytest.raises(InvalidArgumentError, match=reason):
+        Model(row_net((4, 3)), Runtime(options))
+    with pytest.raises(InvalidArgumentError, match=r"spread: .* None or calls or rows; got True"):
+        RuntimeOptions(spread=True)  # type: ignore[arg-type]

@@ -53,7 +53,7 @@ def isolated(
     limits: IsolationLimits = LIMITS,
     *,
     with_reference: bool = False,
-    spread: bool = False,
+    spread: str | None = None,
 ) -> Iterator[Runtime]:
     """A runtime with an isolated backend, and perhaps with CpuRef in this process."""
     registry = BackendRegistry()

@@ -18,8 +18,9 @@ from armpy.backend import (
     PackingType,
 )
 from armpy.backend.memory.memory import rounded_up
+from armpy.core.arguments import check_choice
 from armpy.core.lifetimes import neighbours, place_in_order
-from armpy.errors import InvalidArgumentError, MemoryValidationError
+from armpy.errors import MemoryValidationError
 from armpy.plugins.proxy.guarded_call import ask_backend, read_backend
 
 
@@ -277,12 +278,7 @@ def get_memory_strategy(name: str) -> IMemoryOptimizerStrategy:
     InvalidArgumentError
         If there is none.
     """
-    if name not in _LIBRARY:
-        raise InvalidArgumentError(
-            "there is no such memory strategy",
-            expected=", ".join(sorted(_LIBRARY)),
-            actual=repr(name),
-        )
+    check_choice(name, "memory strategy", sorted(_LIBRARY))
     return _LIBRARY[name]
 
 

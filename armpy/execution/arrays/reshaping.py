@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from armpy.compiler import specialize
 from armpy.errors import ArmpyError, InvalidArgumentError, ParserError
 from armpy.graph import Graph, Layer, Value
+from armpy.graph.network import chosen_shape
 from armpy.ops.reshaping import Reshape
 from armpy.tensor import MAX_RANK, Shape, shapes_agree
 
@@ -34,6 +35,31 @@ def graph_of(network: AnyNetwork) -> Graph:
         return built
     source: Graph = network.source  # type: ignore[union-attr]  # an optimised network's
     return source
+
+
+def input_shapes(
+    graph: Graph, shapes: Mapping[str, tuple[int, ...]] | None
+) -> list[tuple[int, ...]]:
+    """The shape of each input: as given by name, as known, or the file's default.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is no such input, a shape does not fit, or an input has none.
+    """
+    by_name, names = shapes or {}, [value.name for value in graph.inputs]
+    if unknown := [name for name in by_name if name not in names]:
+        raise unknown_name("input", unknown[0], names)
+    chosen = []
+    for value, default in zip(graph.inputs, graph.default_shapes, strict=True):
+        known = value.info.known_shape if value.info.is_fully_shaped else default
+        shape = by_name.get(value.name, known)
+        if shape is None:
+            raise InvalidArgumentError(
+                "an input has no shape yet", where=f"input '{value.name}'", fix="Give it one"
+            )
+        chosen.append(chosen_shape(value.name, value.info.shape, shape))
+    return chosen
 
 
 def with_input_shapes(graph: Graph, shapes: Mapping[str, Sequence[int | None]]) -> Graph:

@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 from armpy.backend.programs import ProgramFit
 from armpy.backend.workload import WorkloadInfo
+from armpy.core.arguments import check_choice
 from armpy.errors import ArmpyError, InvalidArgumentError, ParserError
 from armpy.execution.arrays.tensor_spec import TensorSpec
 from armpy.model import archive
@@ -27,12 +28,7 @@ from armpy.model.provenance import Derivation, Provenance
 from armpy.plugins.program_loaders import announced_programs, has_plugins
 from armpy.store.archive.checksum_cache import check_once
 from armpy.store.archive.magic import KIND_MODEL, KIND_SHAPES
-from armpy.store.archive.trust import (
-    TRUSTED,
-    check_code_choice,
-    open_judged,
-    read_trusted_keys,
-)
+from armpy.store.archive.trust import CODE_CHOICES, TRUSTED, open_judged, read_trusted_keys
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES, DataType
 
@@ -134,7 +130,7 @@ def open_prepared(request: LoadRequest, kind: str = KIND_MODEL) -> CompiledFile:
     asked = request.options
     if asked.runtime is None:
         code = TRUSTED if asked.code is None else asked.code
-        check_code_choice(code)
+        check_choice(code, "code", CODE_CHOICES)
         keys = read_trusted_keys(asked.trusted_keys)
     else:
         options = asked.runtime_options()

@@ -6,8 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from armpy.core.arguments import check_positive, check_whole
-from armpy.errors import InvalidArgumentError
+from armpy.core.arguments import check_choice, check_positive, check_whole
 from armpy.types import BackendId
 
 PROCESS = "process"
@@ -102,13 +101,8 @@ def check_isolation(isolation: object) -> None:
     """
     by_id = isolation if isinstance(isolation, Mapping) else {"": isolation}
     for backend_id, chosen in by_id.items():
-        if chosen not in (PROCESS, NO_ISOLATION, None):
-            raise InvalidArgumentError(
-                "there is no such isolation",
-                where=f"isolation['{backend_id}']" if backend_id else "isolation",
-                expected=f"'{PROCESS}', '{NO_ISOLATION}' or None",
-                actual=repr(chosen),
-            )
+        where = f"isolation['{backend_id}']" if backend_id else "isolation"
+        check_choice(chosen, where, (PROCESS, NO_ISOLATION, None))
 
 
 def is_isolated(isolation: Isolation, backend_id: BackendId) -> bool:

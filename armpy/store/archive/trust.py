@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from armpy.core.file_ownership import why_exposed
-from armpy.errors import InvalidArgumentError, ParserError
+from armpy.errors import ParserError
 from armpy.store import archive
 from armpy.store.archive.container import Container, open_container
 
@@ -96,20 +96,6 @@ def open_judged(
 def read_trusted_keys(sources: Iterable[KeySource] | None) -> tuple[bytes, ...]:
     """Public keys as of `armpy.store.archive.signing.trusted_keys`; none of None."""
     return archive.signing.trusted_keys(sources) if sources else ()
-
-
-def check_code_choice(code: str) -> None:
-    """Check the option `code`.
-
-    Raises InvalidArgumentError if there is no such choice.
-    """
-    if code not in CODE_CHOICES:
-        raise InvalidArgumentError(
-            "there is no such choice",
-            where="code",
-            expected=", ".join(f"'{choice}'" for choice in CODE_CHOICES),
-            actual=repr(code),
-        )
 
 
 def _judged(

@@ -35,7 +35,7 @@ def test_executions_are_spread_over_the_chosen_devices_and_survive_a_failure(
         FakeBackend("B", before_execute=lambda: calls.append("B")),
         FakeBackend("C", before_execute=lambda: calls.append("C")),
     )
-    manager = devices_of(*devices, spread=True)
+    manager = devices_of(*devices, spread="calls")
     chosen = [manager.get_device_of_backend(name) for name in "AB"]
     compilation = Compilation.create_for_devices(sum_model(manager=manager), chosen)
     compilation.finish()

@@ -47,11 +47,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     own.add_argument("--affinity", type=_pairs, help="PATTERN=BACKEND of layers, with commas")
     own.add_argument(
-        "--spread",
-        type=_truth,
-        nargs="?",
-        const=True,
-        help="whether requests are spread over all backends by measured speed",
+        "--spread", choices=["calls", "rows"], help="what is spread over all backends by speed"
     )
     own.add_argument("--isolation", choices=["process"], help="run backends in their own processes")
     own.add_argument("--max_waiting", type=int, default=1024, help="requests of a model at a time")
@@ -98,10 +94,3 @@ def _pairs(text: str) -> dict[str, str]:
     if not all(pattern and equals and backend for pattern, equals, backend in pairs):
         raise argparse.ArgumentTypeError(f"expected PATTERN=BACKEND,...; got '{text}'")
     return {pattern: backend for pattern, _, backend in pairs}
-
-
-def _truth(text: str) -> bool:
-    """True or false, as a flag or a variable says it."""
-    if text.lower() not in ("true", "false"):
-        raise argparse.ArgumentTypeError(f"expected true or false; got '{text}'")
-    return text.lower() == "true"

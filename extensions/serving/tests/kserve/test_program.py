@@ -51,7 +51,7 @@ def test_flags_come_from_the_environment_as_well(small_models: Path, tmp_path: P
         "ARMPY_SERVING_MODEL_DIR": str(small_models / "mixed.armpy"),
         "ARMPY_SERVING_BACKENDS": "CpuRef",
         "ARMPY_SERVING_MAX_WAITING": "7",
-        "ARMPY_SERVING_SPREAD": "true",
+        "ARMPY_SERVING_SPREAD": "calls",
         "ARMPY_SERVING_AFFINITY": "conv*=CpuRef",
     }
     text = (
@@ -68,7 +68,7 @@ def test_flags_come_from_the_environment_as_well(small_models: Path, tmp_path: P
         check=True,
         timeout=60,
     )
-    options = {"backends": ["CpuRef"], "affinity": {"conv*": "CpuRef"}, "spread": True}
+    options = {"backends": ["CpuRef"], "affinity": {"conv*": "CpuRef"}, "spread": "calls"}
     expected = [environment["ARMPY_SERVING_MODEL_DIR"], options, 7, "127.0.0.1"]
     assert completed.stdout.strip() == str([*expected, 2, "m"])
 
@@ -89,7 +89,7 @@ def test_policies_for_several_devices_are_flags(isolation: list[str], tmp_path: 
         " optimizer.preference, optimizer.affinity)\n"
         "model.stop()\n"
     )
-    flags = ["--backends", "NumbaAcc,CpuRef", "--spread", "--compile", "background"]
+    flags = ["--backends", "NumbaAcc,CpuRef", "--spread", "calls", "--compile", "background"]
     flags += ["--preference", "least_power", "--affinity", "*=CpuRef", *isolation]
     completed = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", text, str(path), *flags],

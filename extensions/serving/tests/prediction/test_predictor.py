@@ -67,7 +67,7 @@ def test_rows_are_spread_over_backends_also_in_a_process_that_finds_the_compiled
     tmp_path: Path, own_cache: None
 ) -> None:
     file = write_row_model(tmp_path / "model.tflite", 4)
-    options = {"backends": ["NumbaAcc", "CpuRef"], "spread": True}
+    options = {"backends": ["NumbaAcc", "CpuRef"], "spread": "calls"}
     for _ in range(2):
         source = ModelSource(file, None, options)
         model = source.load().model

@@ -131,9 +131,17 @@ def test_command_exports_several_models_and_their_labels(tmp_path: Path) -> None
     assert 'label_filename: "labels.txt"' in text
     assert (repository / "one" / "labels.txt").read_text() == "a\nb\nc\nd\n"
     assert settings_of(repository / "one")["load_options"] == {"backends": ["CpuRef"]}
-    policies = ["--backends", "NumbaAcc,CpuRef", "--spread", "--affinity", "*=CpuRef", "--force"]
+    policies = [
+        "--backends",
+        "NumbaAcc,CpuRef",
+        "--spread",
+        "calls",
+        "--affinity",
+        "*=CpuRef",
+        "--force",
+    ]
     assert CliRunner().invoke(app, [*command, "-o", str(repository), *policies]).exit_code == 0
-    options = {"backends": ["NumbaAcc", "CpuRef"], "spread": True, "affinity": {"*": "CpuRef"}}
+    options = {"backends": ["NumbaAcc", "CpuRef"], "spread": "calls", "affinity": {"*": "CpuRef"}}
     assert settings_of(repository / "one")["load_options"] == options
     again = CliRunner().invoke(app, [*command, "-o", str(repository)])
     assert again.exit_code != 0
