@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from armpy.graph import Layer, Value
 from armpy.ops import Concat, Stack
@@ -51,7 +52,8 @@ def _lower(emit: Emitter, layer: Layer, axis: int, sizes: Sequence[int]) -> None
         if source.whole is target and source.offset == side.offset_bytes:
             continue
         if value.info.quantization != output.info.quantization:
-            requantized = _requantized(emit, value, output, side, layer.name)
+            is_whole = prod(whole.shape[:axis]) == 1
+            requantized = _requantized(emit, layer, value, side if is_whole else None)
             if requantized is None:
                 continue
             source = requantized
@@ -61,17 +63,18 @@ def _lower(emit: Emitter, layer: Layer, axis: int, sizes: Sequence[int]) -> None
         )
 
 
-def _requantized(
-    emit: Emitter, value: Value, output: Value, side: Side, label: str
-) -> Buffer | None:
-    """An input quantised like the output; None if it is in its place already."""
-    table = tables.of_concatenation(value.info, output.info)
+def _requantized(emit: Emitter, layer: Layer, value: Value, place: Side | None) -> Buffer | None:
+    """An input quantised like the output; None if it has been written to its place.
+
+    `place` is None where the elements do not lie one after the other there.
+    """
+    table = tables.of_concatenation(value.info, layer.output.info)
     size = value.info.size_bytes
-    if side.part.flags.c_contiguous:
-        emit_lookup(emit, table, value, side.buffer.part(side.offset_bytes, size), label)
+    if place is not None:
+        emit_lookup(emit, table, value, place.buffer.part(place.offset_bytes, size), layer.name)
         return None
     scratch = emit.scratch(size)
-    emit_lookup(emit, table, value, scratch, label)
+    emit_lookup(emit, table, value, scratch, layer.name)
     return scratch
 
 
