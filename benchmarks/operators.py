@@ -160,6 +160,11 @@ def _recurrent(operator: str) -> Iterator[Case]:
                 name = f"{direction} {batch}x{units}{' after' * after}"
                 num_outputs = 3 if operator == "LSTM" else 2
                 yield Case(name, operator, inputs, attributes, num_outputs, ("w", "r", "b"))
+                if operator == "LSTM" and batch == 1:
+                    hard = ["HardSigmoid", "Softsign", "Tanh"] * count
+                    attributes = {**attributes, "activations": hard}
+                    name = f"{name} hard"
+                    yield Case(name, operator, inputs, attributes, num_outputs, ("w", "r", "b"))
 
 
 def _largest() -> Iterator[Case]:

@@ -16,6 +16,7 @@ from backends.numba_acc.tests.support import (
     ISA_NAMES,
     ISAS,
     check_against_reference,
+    isas_of_this_test,
     random_array,
     run_compiled,
 )
@@ -294,21 +295,33 @@ def test_a_recurrent_sequence_has_the_same_bits_alone_and_in_a_batch() -> None:
     np.testing.assert_array_equal(found[0], found[1])
 
 
-@pytest.mark.parametrize(
-    ("functions", "data_type", "reason"),
-    [
-        ((ops.GateFunction.ELU,), DataType.SIGNED32, "the function ELU is not supported"),
-        ((), DataType.SIGNED64, "sequence lengths of SIGNED64 are not supported"),
-    ],
+_FUNCTIONS = (
+    (ops.RecurrentCell.LSTM, "HARD_SIGMOID SOFTSIGN SCALED_TANH"),
+    (ops.RecurrentCell.LSTM, "SIGMOID TANH ELU"),
+    (ops.RecurrentCell.GRU, "THRESHOLDED_RELU LEAKY_RELU"),
+    (ops.RecurrentCell.GRU, "SOFTPLUS RELU"),
+    (ops.RecurrentCell.RNN, "AFFINE"),
 )
-def test_recurrent_sequences_of_other_kinds_are_refused(
-    functions: tuple[ops.GateFunction, ...], data_type: DataType, reason: str
-) -> None:
-    operation = ops.RecurrentSequence(ops.RecurrentCell.RNN, functions)
-    shapes = ((4, 3, 5), (20, 5), (20, 20))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("cell", "names"), _FUNCTIONS)
+def test_gates_may_have_any_function(cell: ops.RecurrentCell, names: str) -> None:
+    functions = tuple(ops.GateFunction[name] for name in names.split())
+    parameters = (0.25,) * len(functions), (0.5,) * len(functions)
+    operation = ops.RecurrentSequence(cell, functions, *parameters)
+    shapes = ((4, 3, _DEPTH), (cell.num_gates * 20, _DEPTH), (cell.num_gates * 20, 20))
     infos = [_info(shape) for shape in shapes]
+    constants = {n: random_array(infos[n], n) * np.float32(0.3) for n in (1, 2)}
+    for isa in isas_of_this_test():
+        _check(operation, infos, constants, (), isa.name)
+
+
+def test_lengths_of_64_bits_are_refused() -> None:
+    operation = ops.RecurrentSequence(ops.RecurrentCell.RNN)
+    infos = [_info(shape) for shape in ((4, 3, 5), (20, 5), (20, 20))]
     weights = [replace(info, is_constant=True) for info in infos[1:]]
-    lengths = _info((3,), data_type)
-    state = _info((3, 20))
+    lengths, state = _info((3,), DataType.SIGNED64), _info((3, 20))
     given = [infos[0], *weights, None, None, lengths]
-    assert support(operation, given, [_info((4, 3, 20)), state]).text == reason
+    refusal = support(operation, given, [_info((4, 3, 20)), state])
+    assert refusal.text == "sequence lengths of SIGNED64 are not supported"

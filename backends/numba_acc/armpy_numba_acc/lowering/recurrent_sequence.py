@@ -20,18 +20,16 @@ from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.registry import LoweringRule
 
-_FUNCTIONS = (GateFunction.SIGMOID, GateFunction.TANH, GateFunction.RELU)
+_PLAIN = (GateFunction.SIGMOID, GateFunction.TANH, GateFunction.RELU)
+"""Functions without parameters."""
 _WEIGHTS = ("weights", "recurrent_weights", "bias", "recurrent_bias", "peephole")
 
 
 def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
-    """float32, constant weights, functions without parameters, lengths of 32 bits."""
-    sequence, operands = expect(operation, RecurrentSequence), Operands(operation, inputs)
+    """float32, constant weights, lengths of 32 bits."""
+    operands = Operands(operation, inputs)
     if (data_type := operands["input"].data_type) is not DataType.FLOAT32:
         return f"{data_type.name} is not supported"
-    for function in sequence.functions:
-        if function not in _FUNCTIONS:
-            return f"the function {function.name} is not supported"
     for name in _WEIGHTS:
         info = operands.get(name)
         if info is not None and not info.is_constant:
@@ -48,7 +46,7 @@ def lower(emit: Emitter, layer: Layer) -> None:
     times, batches, _ = layer["input"].info.known_shape
     cell = Cell(
         _kind_of(operation),
-        tuple(each.name for each in operation.functions or operation.cell.functions),
+        _functions_of(operation),
         elements_of(layer, "weights"),
         elements_of(layer, "recurrent_weights"),
         *(layer.constant(name) for name in ("bias", "recurrent_bias", "peephole")),
@@ -81,6 +79,17 @@ def _kind_of(operation: RecurrentSequence) -> str:
     if operation.cell is RecurrentCell.LSTM and operation.couples_gates:
         return "LSTM_COUPLED"
     return operation.cell.name
+
+
+def _functions_of(operation: RecurrentSequence) -> tuple[str, ...]:
+    """Functions with their parameters, as the kernel reads them."""
+    functions = operation.functions or operation.cell.functions
+    zeros = (0.0,) * len(functions)
+    pairs = zip(functions, operation.alphas or zeros, operation.betas or zeros, strict=True)
+    return tuple(
+        function.name if function in _PLAIN else f"{function.name}:{alpha}:{beta}"
+        for function, alpha, beta in pairs
+    )
 
 
 def _state(emit: Emitter, layer: Layer, name: str, size: int) -> Buffer:

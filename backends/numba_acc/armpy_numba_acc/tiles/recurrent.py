@@ -8,17 +8,32 @@ from functools import cache
 
 from armpy_numba_acc.llvm.control import loop
 from armpy_numba_acc.llvm.primitives import FLOAT, NOTHING, WORD, Primitive, primitive
-from armpy_numba_acc.llvm.values import F32, Code, CodeValue, clamp, vector
+from armpy_numba_acc.llvm.values import F32, Code, CodeValue, choose, clamp, vector
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.packing.recurrent import PANEL
 from armpy_numba_acc.tiles.elementwise import functions
 
-FUNCTIONS: Mapping[str, Callable[[CodeValue], CodeValue]] = {
-    "SIGMOID": functions.sigmoid,
-    "TANH": functions.tanh,
-    "RELU": lambda x: clamp(x, 0.0, float("inf")),
+_FUNCTIONS: Mapping[str, Callable[[CodeValue, float, float], CodeValue]] = {
+    "SIGMOID": lambda x, a, b: functions.sigmoid(x),
+    "TANH": lambda x, a, b: functions.tanh(x),
+    "RELU": lambda x, a, b: clamp(x, 0.0, float("inf")),
+    "AFFINE": lambda x, a, b: x * a + b,
+    "LEAKY_RELU": lambda x, a, b: choose(x < 0.0, x * a, x),
+    "THRESHOLDED_RELU": lambda x, a, b: choose(x >= a, x, 0.0),
+    "SCALED_TANH": lambda x, a, b: functions.tanh(x * b) * a,
+    "HARD_SIGMOID": lambda x, a, b: clamp(x * a + b, 0.0, 1.0),
+    "ELU": lambda x, a, b: choose(x < 0.0, functions.expm1(x) * a, x),
+    "SOFTSIGN": lambda x, a, b: x / (abs(x) + 1.0),
+    "SOFTPLUS": lambda x, a, b: functions.log1p_of_exp(x),
 }
-"""By the names of `armpy.ops.GateFunction`."""
+"""By the names of `armpy.ops.GateFunction`, whose parameters they take."""
+
+
+def _function_of(text: str) -> Callable[[CodeValue], CodeValue]:
+    """The function of a name, and of its two parameters after colons."""
+    name, *parameters = text.split(":")
+    a, b = map(float, parameters or "00")
+    return lambda x: _FUNCTIONS[name](x, a, b)
 
 
 @cache
@@ -109,7 +124,7 @@ def make_reset(isa: Isa, function: str) -> Primitive:
 
     The gate is the function of `sums` and `share` together, which are limited.
     """
-    kind, compute = vector(F32, isa.lanes), FUNCTIONS[function]
+    kind, compute = vector(F32, isa.lanes), _function_of(function)
 
     @primitive(NOTHING, *(WORD,) * 5, FLOAT)
     def reset(
@@ -209,7 +224,7 @@ def make_update(isa: Isa, cell: str, names: tuple[str, ...]) -> Primitive:
     cell
         "GRU_AFTER" resets after the product, "LSTM_COUPLED" forgets one minus what it takes in.
     names
-        Of functions, as `armpy.ops.RecurrentCell` has them.
+        Of functions, as `armpy.ops.RecurrentCell` has them; see `_function_of`.
     """
     kind, has_cell = vector(F32, isa.lanes), cell.startswith("LSTM")
 
@@ -237,7 +252,7 @@ def make_update(isa: Isa, cell: str, names: tuple[str, ...]) -> Primitive:
                 gates(state)(0),
                 gates(peephole),
                 lambda x: clamp(x, -high, high),
-                [FUNCTIONS[name] for name in names],
+                [_function_of(name) for name in names],
             )
             new_hidden, new_state = _CELLS[cell](made)
             (hidden + number * 4).store(new_hidden)

@@ -87,7 +87,8 @@ class RecurrentSequence(Call):
 
     # "GRU_AFTER" resets after the product, "LSTM_COUPLED" forgets one minus what it takes in.
     cell: str
-    functions: str  # names of `armpy.ops.GateFunction`, with blanks between
+    # Names of `armpy.ops.GateFunction`, with blanks between; of some with parameters after colons.
+    functions: str
     # What the inputs add to the gates: a row for each batch and time, of `width` elements for every
     # gate.
     share: Pointer
