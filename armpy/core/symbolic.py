@@ -32,12 +32,17 @@ ValueT = TypeVar("ValueT")
 _Step: TypeAlias = tuple[int, Function, tuple[int, ...]]
 """Number, function and operands' numbers of what is computed."""
 
-_Condition: TypeAlias = tuple[Callable[[Number, Number], bool], int, int, bool]
+_Condition: TypeAlias = tuple[str, int, int, bool]
 """Comparison, operands' numbers, and what has to come out."""
 
 _TESTS: Mapping[str, Callable[[Number, Number], bool]] = MappingProxyType(
     {"==": operator.eq, "<": operator.lt, "<=": operator.le}
 )
+
+_SIGNS: Mapping[Function, str] = MappingProxyType(
+    {operator.add: "+", operator.sub: "-", operator.mul: "*", operator.floordiv: "//"}
+)
+"""Functions for which generated code has operators."""
 
 
 class SymbolicTrace:
@@ -100,10 +105,7 @@ class SymbolicTrace:
 
     def formula(self, wanted: Iterable[object]) -> Formula:
         """Return the function from the first sizes to some others; plain numbers are left out."""
-        conditions = [
-            (_TESTS[name], first, other, expected)
-            for (name, first, other), expected in self._conditions.items()
-        ]
+        conditions = [(*key, expected) for key, expected in self._conditions.items()]
         needed = {size.number for size in wanted if isinstance(size, Size)}
         needed.update(first for _, first, _, _ in conditions)
         needed.update(other for _, _, other, _ in conditions)
@@ -137,52 +139,42 @@ class Formula:
     ) -> None:
         self._num_given = num_given
         self._numbers = list(numbers)
-        self._steps = steps
-        self._conditions = conditions
-        self._likely: tuple[Sequence[_Step], _Condition] | None = None
+        self._compute = _compiled(steps, conditions)
 
     def numbers(self, sizes: Sequence[int]) -> list[Number] | None:
         """All sizes by `Size.number`; None if a condition is not met."""
         numbers = self._numbers.copy()
         numbers[: self._num_given] = sizes
         try:
-            likely = self._likely
-            if likely is not None:  # what was not met last will hardly be met now
-                self._compute(likely[0], numbers)
-                if not _is_met(likely[1], numbers):
-                    return None
-            self._compute(self._steps, numbers)
+            return numbers if self._compute(numbers) else None
         except ArithmeticError:  # what was computed under a condition only
             return None
-        for condition in self._conditions:
-            if not _is_met(condition, numbers):
-                self._likely = self._needed(condition), condition
-                return None
-        return numbers
-
-    def _needed(self, condition: _Condition) -> Sequence[_Step]:
-        """Return the values that one condition depends on."""
-        _, first, other, _ = condition
-        needed, steps = {first, other}, []
-        for step in reversed(self._steps):
-            if step[0] in needed:
-                steps.append(step)
-                needed.update(step[2])
-        return steps[::-1]
-
-    def _compute(self, steps: Sequence[_Step], numbers: list[Number]) -> None:
-        for number, function, operands in steps:
-            if len(operands) == 2:  # nearly all are
-                first, other = operands
-                numbers[number] = function(numbers[first], numbers[other])
-            else:
-                numbers[number] = function(*[numbers[operand] for operand in operands])
 
 
-def _is_met(condition: _Condition, numbers: Sequence[Number]) -> bool:
-    """Return whether a comparison gives what it has to."""
-    test, first, other, expected = condition
-    return test(numbers[first], numbers[other]) is expected
+def _compiled(
+    steps: Sequence[_Step], conditions: Sequence[_Condition]
+) -> Callable[[list[Number]], bool]:
+    """Write a function that computes steps in place and returns whether conditions are met.
+
+    A decoder has hundreds of both, which are computed for each token.
+    """
+    names: dict[str, Any] = {}  # Any: functions
+    lines = ["def compute(n):"]
+    for number, function, operands in steps:
+        places = [f"n[{operand}]" for operand in operands]
+        sign = _SIGNS.get(function)
+        if sign is None:
+            names[f"f{number}"] = function
+            lines.append(f" n[{number}] = f{number}({', '.join(places)})")
+        else:
+            lines.append(f" n[{number}] = {places[0]} {sign} {places[1]}")
+    tests = [
+        f"{'' if expected else 'not '}n[{left}] {test} n[{right}]"
+        for test, left, right, expected in conditions
+    ]
+    lines.append(f" return {' and '.join(tests) or True}")
+    exec("\n".join(lines), names)  # of numbers and signs alone
+    return names["compute"]  # type: ignore[no-any-return]  # as it is written
 
 
 def computed(function: Function, *operands: int | float | Size) -> int:

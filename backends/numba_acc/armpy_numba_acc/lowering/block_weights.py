@@ -46,6 +46,7 @@ def lower(emit: Emitter, layer: Layer) -> None:
     bits, block = operation.bits, _block(operation, weights.info)
     rows, length = prod(layer["input"].info.known_shape[:-1]), blocks * block
     is_single = rows == 1
+    rows = 1 if is_single else rows  # no traced size from here on
     pitch = 0 if is_single else UNITS_AT_ONCE * length * 4
     source, ranges = _padded(emit, layer, rows, length), None
     has_bytes = operation.quantizes_input and is_single and _has_bytes(emit, bits, block, length)
