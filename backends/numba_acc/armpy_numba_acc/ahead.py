@@ -140,7 +140,7 @@ def kernels_for(
     if not runs_on(aim):
         figures.append(ResolvedOptions.of(options).model)  # this machine is one of the target's
     # What measures a machine comes before all else there.
-    found: dict[Kernel, None] = {calls.MachineTrial(0, 0, 0, 0).kernel: None}
+    kernels: dict[Kernel, None] = {calls.MachineTrial(0, 0, 0, 0).kernel: None}
     for view in views:
         for model in figures:
             for num_threads in _PACKED_THREADS:
@@ -150,8 +150,8 @@ def kernels_for(
                     program = passes.lower_region(view, isa, num_threads, choices)
                 except GivenBackError:
                     continue
-                found.update(dict.fromkeys(needed_kernels(program, num_threads)))
-    codes = object_codes(list(found), isa, usable_cores())
+                kernels.update(dict.fromkeys(needed_kernels(program, num_threads)))
+    codes = object_codes(list(kernels), isa, usable_cores())
     return SavedKernels(
         packs.about_kernels(aim._replace(isa=isa)),
         {kernel.symbol: code for kernel, code in codes.items()},

@@ -160,10 +160,10 @@ class NumbaPrograms(IPrograms):
         if aim is None:
             raise ParserError("a saved program does not say what it is for")
         try:
-            found = load_image(image)
+            symbols = load_image(image)
         except UnsupportedError as error:
             raise BackendUnavailableError(f"saved code cannot be run here: {error}") from error
-        addresses = _addresses(program, found)
+        addresses = _addresses(program, symbols)
         return LoadedProgram(saved, program, aim.isa, addresses, timing)
 
     def create_workload(
@@ -263,17 +263,17 @@ def _unpacked(saved: SavedProgram) -> tuple[Program, ProgramTiming, Image]:
     return program, timing, Image(code, functions, jumps, str(about["architecture"]))
 
 
-def _size(given: object) -> int:
+def _size(number: object) -> int:
     """Bytes of an arena that can be made; raises what `_unpacked` may."""
-    if type(given) is not int or not 0 <= given < _LARGEST_ARENA:
-        raise ValueError(f"an arena of {given!r} bytes")
-    return given
+    if type(number) is not int or not 0 <= number < _LARGEST_ARENA:
+        raise ValueError(f"an arena of {number!r} bytes")
+    return number
 
 
-def _addresses(program: Program, found: Mapping[str, int]) -> dict[Kernel, int]:
+def _addresses(program: Program, symbols: Mapping[str, int]) -> dict[Kernel, int]:
     needed = needed_kernels(program, program.num_threads)
     try:
-        return {kernel: found[kernel.symbol] for kernel in needed}
+        return {kernel: symbols[kernel.symbol] for kernel in needed}
     except KeyError as error:
         raise ParserError(f"a saved program has no code for {error}") from error
 

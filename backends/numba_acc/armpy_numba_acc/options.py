@@ -148,7 +148,7 @@ def known_figures() -> str:
         model = kept_model(entries) if entries is not None else None
     if model is None:
         return "not measured yet"
-    shown = "; ".join(f"{what} {figure}" for what, figure in model.figures.items())
+    shown = "; ".join(f"{part} {figure}" for part, figure in model.figures.items())
     return f"{model.name}: {shown}"
 
 

@@ -17,8 +17,8 @@ def runtime_of(num_threads: int | None = None, **options: object) -> Runtime:
     """A runtime with NumbaAcc alone."""
     registry = BackendRegistry()
     registry.register("NumbaAcc", NumbaBackend)
-    given = {} if num_threads is None else {"NumbaAcc": {"num_threads": num_threads}}
-    return Runtime(RuntimeOptions(registry=registry, backend_options=given, **options))  # type: ignore[arg-type]  # any option
+    backend_options = {} if num_threads is None else {"NumbaAcc": {"num_threads": num_threads}}
+    return Runtime(RuntimeOptions(registry=registry, backend_options=backend_options, **options))  # type: ignore[arg-type]  # any option
 
 
 def convolutions(size: int = 48, channels: int = 40, num_layers: int = 4) -> Network:

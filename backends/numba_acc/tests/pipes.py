@@ -64,8 +64,8 @@ def find_mca() -> str:
     names = ["llvm-mca", *(f"llvm-mca-{version}" for version in range(30, 18, -1))]
     for path in filter(None, map(shutil.which, names)):
         said = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
-        found = re.search(r"version (\d+)", said.stdout)
-        if found and int(found.group(1)) >= 19:
+        match = re.search(r"version (\d+)", said.stdout)
+        if match and int(match.group(1)) >= 19:
             return path
     return ""
 
@@ -77,9 +77,9 @@ def innermost_loops(assembly: str) -> list[list[str]]:
     labels = {line[:-1]: number for number, line in enumerate(lines) if _LABEL.fullmatch(line)}
     spans = []
     for number, line in enumerate(lines):
-        found = _BRANCH.match(line)
-        if found and labels.get(found.group(1), number) < number:
-            spans.append((labels[found.group(1)], number + 1))
+        match = _BRANCH.match(line)
+        if match and labels.get(match.group(1), number) < number:
+            spans.append((labels[match.group(1)], number + 1))
     inner = [
         (first, end)
         for first, end in spans
@@ -105,15 +105,15 @@ def cycles(loop: Sequence[str], core: Core, mca: str) -> float:
     command = [mca, "-mtriple=aarch64-linux-gnu", f"-mcpu={core.model}"]
     command += ["-mattr=+dotprod,+i8mm,+bf16,+fullfp16", f"-iterations={_ITERATIONS}"]
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
-    found = re.search(r"Total Cycles:\s+(\d+)", done.stdout)
-    assert found is not None, done.stdout
-    return int(found.group(1)) / _ITERATIONS
+    match = re.search(r"Total Cycles:\s+(\d+)", done.stdout)
+    assert match is not None, done.stdout
+    return int(match.group(1)) / _ITERATIONS
 
 
 def share_of_peak(assembly: str, instruction: str, core: Core, mca: str) -> float:
     """Multiplications per cycle of the innermost loop that has most of them, of the peak."""
     loops = innermost_loops(assembly)
-    loop = max(loops, key=lambda each: multiplications(each, instruction))
+    loop = max(loops, key=lambda candidate: multiplications(candidate, instruction))
     done = multiplications(loop, instruction)
     assert done, f"no loop multiplies by {instruction}"
     return done / cycles(loop, core, mca) / core.peak(instruction)

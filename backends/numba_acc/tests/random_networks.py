@@ -306,7 +306,7 @@ def random_network(seed: int, batch: int | None = None) -> tuple[Network, dict[s
     sketch.net.output("y", value)
     inputs = sketch.net.build().inputs
     return sketch.net, {
-        each.name: random_array(each.info, seed + number) for number, each in enumerate(inputs)
+        value.name: random_array(value.info, seed + number) for number, value in enumerate(inputs)
     }
 
 
@@ -329,7 +329,10 @@ def make_hostile(inputs: dict[str, Array], seed: int) -> dict[str, Array]:
 def spreads(network: Network) -> bool:
     """Whether a NaN may reach further than to where it is read (Winograd's tiles)."""
     operations = [layer.operation for layer in network.build().layers]
-    return any(isinstance(each, Convolution2d) and each.stride == (1, 1) for each in operations)
+    return any(
+        isinstance(operation, Convolution2d) and operation.stride == (1, 1)
+        for operation in operations
+    )
 
 
 def _matrices(sketch: Sketch) -> Value:

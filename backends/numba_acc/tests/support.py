@@ -77,10 +77,10 @@ def run_compiled(network: Network, inputs: Mapping[str, Array], isa: Isa) -> dic
         refusal = support(layer.operation, infos, [value.info for value in layer.outputs])
         assert refusal, f"{layer.name}: {refusal}"
     view = SubgraphView.of(graph, graph.layers)
-    given = [guarded(np.ascontiguousarray(inputs[value.name])) for value in view.inputs]
-    made = {value: _garbage(value.info) for value in view.outputs}
-    Instance(LoadedCode(lower_region(view, isa), isa)).run([*given, *made.values()])
-    return {n: made[value] for n, value in zip(graph.output_names, graph.outputs, strict=True)}
+    inputs_guarded = [guarded(np.ascontiguousarray(inputs[value.name])) for value in view.inputs]
+    outputs = {value: _garbage(value.info) for value in view.outputs}
+    Instance(LoadedCode(lower_region(view, isa), isa)).run([*inputs_guarded, *outputs.values()])
+    return {n: outputs[value] for n, value in zip(graph.output_names, graph.outputs, strict=True)}
 
 
 def run_in_turn(program: Program, isa: Isa, tensors: Sequence[Array], num_threads: int) -> None:
@@ -211,17 +211,17 @@ def run_apart(script: str, seconds: float = 120) -> subprocess.CompletedProcess[
 
 def note_compiled(monkeypatch: pytest.MonkeyPatch) -> list[Kernel]:
     """Have kernels noted instead of compiled, in a list that grows."""
-    made: list[Kernel] = []
+    kernels: list[Kernel] = []
 
     def compiled(kernel: Kernel, _: Isa) -> bytes:
-        made.append(kernel)
+        kernels.append(kernel)
         return kernel.symbol.encode() * 50
 
     monkeypatch.setattr(objects, "_compiled", compiled)
-    return made
+    return kernels
 
 
 def addresses_of(codes: Mapping[Kernel, bytes]) -> dict[Kernel, int]:
     """Load object code of kernels; the address of each."""
-    found = elf.load({kernel.symbol: code for kernel, code in codes.items()})
-    return {kernel: found[kernel.symbol] for kernel in codes}
+    symbols = elf.load({kernel.symbol: code for kernel, code in codes.items()})
+    return {kernel: symbols[kernel.symbol] for kernel in codes}

@@ -32,14 +32,16 @@ def registry() -> BackendRegistry:
 
 
 def runtime_with(registry: BackendRegistry, allocator: ICustomAllocator | None) -> Runtime:
-    given = {} if allocator is None else {"NumbaAcc": allocator}
-    return Runtime(RuntimeOptions(registry=registry, custom_allocators=given))
+    allocators = {} if allocator is None else {"NumbaAcc": allocator}
+    return Runtime(RuntimeOptions(registry=registry, custom_allocators=allocators))
 
 
 def arenas() -> Iterator[Array]:
     """The memory of every program that is ready to run."""
     gc.collect()
-    return (one._arena for one in gc.get_objects() if type(one) is Instance)  # proxies may be dead
+    return (
+        instance._arena for instance in gc.get_objects() if type(instance) is Instance
+    )  # proxies may be dead
 
 
 @pytest.mark.slow
@@ -50,33 +52,33 @@ def test_three_runtimes_on_one_registry_each_have_their_own_memory(
 ) -> None:
     # On a busy machine the first one would idle for so long that it has no memory any more.
     monkeypatch.setattr(StepProgram, "release_if_idle", lambda _: True)
-    one, other = WatchedAllocator(), WatchedAllocator()
+    first, other = WatchedAllocator(), WatchedAllocator()
     existing = {id(arena) for arena in arenas()}
     models = [
         Model(convolutions(8, 4), runtime_with(registry, allocator), closes_runtime=True)
-        for allocator in (one, None, other)
+        for allocator in (first, None, other)
     ]
     results = [model.run(X)["y"] for model in models]
     np.testing.assert_array_equal(results[0], results[1])
     np.testing.assert_array_equal(results[2], results[1])
-    found = [arena for arena in arenas() if id(arena) not in existing]
-    assert sorted((one.has(arena), other.has(arena)) for arena in found) == [
+    arenas_found = [arena for arena in arenas() if id(arena) not in existing]
+    assert sorted((first.has(arena), other.has(arena)) for arena in arenas_found) == [
         (False, False),
         (False, True),
         (True, False),
     ]
-    for model, allocator in zip(models, (one, None, other), strict=True):
+    for model, allocator in zip(models, (first, None, other), strict=True):
         assert model.placement is not None
         assert model.placement.layers_by_backend == {"NumbaAcc": 8}
         if allocator is not None:
             assert sum(allocator.held.values()) == model.placement.peak_bytes > 0
     assert caplog.text == ""
-    found.clear()
+    arenas_found.clear()
     while models:
         models.pop().close()
     del model
     gc.collect()
-    assert one.held == other.held == {}
+    assert first.held == other.held == {}
 
 
 def test_executions_side_by_side_take_more_and_keep_to_it(registry: BackendRegistry) -> None:

@@ -86,7 +86,9 @@ def assembly_of(family: str, core: Core) -> str:
     """The chosen kernel's."""
     isa, graph = isa_of(core, family), pointwise(family).build()
     program = lower_region(SubgraphView.of(graph, graph.layers), isa)
-    (kernel,) = (each for each in program.kernels if each.name == FAMILIES[family][0])
+    (kernel,) = (
+        candidate for candidate in program.kernels if candidate.name == FAMILIES[family][0]
+    )
     module = importlib.import_module(f"armpy_numba_acc.kernels.{kernel.name}")
     return compile_assembly(module.make(isa, *kernel.parameters), "kernel", isa)
 

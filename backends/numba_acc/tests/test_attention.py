@@ -58,10 +58,10 @@ def test_what_is_not_seen_may_be_no_number(where: str, mask: str, odd: float) ->
         marks = [seen if mask in ("bool", "truths of keys") else hidden(seen)]
     results = [one_attention(operation, [*inputs, *marks]) for inputs in (arrays, clean)]
     meets = np.broadcast_to(seen[:, 37:140:50].any(axis=1), 150)
-    for found, expected in zip(*results, strict=True):
-        np.testing.assert_allclose(found[:, :, ~meets], expected[:, :, ~meets], atol=2e-6)
+    for actual, expected in zip(*results, strict=True):
+        np.testing.assert_allclose(actual[:, :, ~meets], expected[:, :, ~meets], atol=2e-6)
         if np.isnan(odd):
-            touched = found[:, :, meets] if where == "key" else found[:, :, meets, 3]
+            touched = actual[:, :, meets] if where == "key" else actual[:, :, meets, 3]
             assert np.isnan(touched).all()
     cpu, accelerated = results[0]
     np.testing.assert_array_equal(np.isnan(accelerated), np.isnan(cpu))
@@ -83,11 +83,11 @@ def one_attention(operation: ops.Attention, arrays: Sequence[Array]) -> tuple[Ar
     values = [*inputs[:3], *no_mask, *inputs[3:]]
     network.output("y", network.add_layer(operation, values).output)
     feeds = {f"x{number}": array for number, array in enumerate(arrays)}
-    found = []
+    outputs = []
     for backend in ("CpuRef", "NumbaAcc"):
         with Runtime(RuntimeOptions(backends=[backend])) as runtime:
-            found.append(runtime.enqueue_workload(runtime.load_network(network), feeds)["y"])
-    return found[0], found[1]
+            outputs.append(runtime.enqueue_workload(runtime.load_network(network), feeds)["y"])
+    return outputs[0], outputs[1]
 
 
 @pytest.mark.parametrize(("scale", "size"), [(0.25, 8e37), (4.0, 2e37)])

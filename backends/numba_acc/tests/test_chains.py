@@ -121,22 +121,24 @@ def test_a_chain_of_float16_is_one_command_and_rounds_after_each_layer(isa: Isa)
     x, w = bits.view(np.float16)
     with np.errstate(all="ignore"):
         expected = run_reference(network, {"x": x, "w": w})["y"]
-    found = run_compiled(network, {"x": x, "w": w}, isa)["y"]
+    actual = run_compiled(network, {"x": x, "w": w}, isa)["y"]
     is_nan = np.isnan(expected)
     assert not is_nan.all()
-    np.testing.assert_array_equal(np.isnan(found), is_nan)
-    np.testing.assert_array_equal(found[~is_nan].view(np.uint16), expected[~is_nan].view(np.uint16))
+    np.testing.assert_array_equal(np.isnan(actual), is_nan)
+    np.testing.assert_array_equal(
+        actual[~is_nan].view(np.uint16), expected[~is_nan].view(np.uint16)
+    )
 
 
 @pytest.mark.parametrize("isa", ISAS[:2], ids=[isa.name for isa in ISAS[:2]])
 def test_sums_become_floats_and_bytes_in_a_command_each(isa: Isa) -> None:
     """What stands around the products of networks that are quantised as they run."""
     network, sums = Network(), np.array([[-(2**31), 5, 300], [7, -9, 2**31 - 1]], np.int32)
-    given = network.input("sums", TensorInfo((2, 3), DataType.SIGNED32))
+    integers = network.input("sums", TensorInfo((2, 3), DataType.SIGNED32))
     point = network.constant(np.array([2, -1, 3], np.int32))
     scale = network.input("scale", TensorInfo((1,), F32))
     real = network.add(
-        ops.Cast(), binary(network, "SUB", given, point), output=TensorInfo(None, F32)
+        ops.Cast(), binary(network, "SUB", integers, point), output=TensorInfo(None, F32)
     )
     network.output("real", binary(network, "MUL", real, scale))
     steps = network.add(

@@ -102,18 +102,18 @@ def test_every_way_gives_the_same(data_type: DataType, isa: Isa) -> None:
     graph = net.build()
     view = SubgraphView.of(graph, graph.layers)
     (source,) = view.inputs
-    given = random_array(source.info)
-    (expected,) = run_reference(net, {source.name: given}).values()
+    elements = random_array(source.info)
+    (expected,) = run_reference(net, {source.name: elements}).values()
     choices = Choices(isa, ZEN4)
     lower_region(view, isa, 1, choices)
     decisions = [decision for decision in choices.made.values() if len(decision.options) > 1]
     assert len(decisions) >= 2
     for number in range(0, max(len(decision.options) for decision in decisions), STEP):
         chosen = {d.key: d.options[number % len(d.options)] for d in decisions}
-        made = np.zeros(expected.shape, expected.dtype)
+        output = np.zeros(expected.shape, expected.dtype)
         Instance(LoadedCode(lower_region(view, isa, 1, Choices(isa, ZEN4, chosen)), isa)).run(
-            [given, made]
+            [elements, output]
         )
-        allowed = 1e-5 * np.abs(expected).max() if made.dtype.kind == "f" else 1
-        difference = np.abs(made.astype(np.float64) - expected)
+        allowed = 1e-5 * np.abs(expected).max() if output.dtype.kind == "f" else 1
+        difference = np.abs(output.astype(np.float64) - expected)
         assert difference.max() <= allowed, chosen

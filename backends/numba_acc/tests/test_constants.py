@@ -40,12 +40,12 @@ def weights() -> Array:
 def test_equal_weights_of_two_layers_are_packed_once(weights: Array) -> None:
     once, twice = matrices(weights), matrices(weights, weights.copy())
     assert program_of(twice).constants.size == program_of(once).constants.size
-    given = np.random.default_rng(1).normal(size=(1, 64)).astype(np.float32)
-    (found,) = run_compiled(twice, {"x": given}, host_isas()[0]).values()
-    np.testing.assert_allclose(found, given @ weights.T @ weights.T, rtol=1e-4, atol=1e-4)
+    values = np.random.default_rng(1).normal(size=(1, 64)).astype(np.float32)
+    (output,) = run_compiled(twice, {"x": values}, host_isas()[0]).values()
+    np.testing.assert_allclose(output, values @ weights.T @ weights.T, rtol=1e-4, atol=1e-4)
 
 
 def test_weights_of_one_size_that_differ_are_packed_each(weights: Array) -> None:
-    one = program_of(matrices(weights)).constants.size - SLACK_BYTES
+    single = program_of(matrices(weights)).constants.size - SLACK_BYTES
     three = program_of(matrices(weights, weights + 1, weights * 2)).constants.size - SLACK_BYTES
-    assert three == 3 * one
+    assert three == 3 * single

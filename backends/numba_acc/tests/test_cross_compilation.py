@@ -77,8 +77,8 @@ def run_on_arm(tmp_path_factory: pytest.TempPathFactory) -> Run:
         pytest.skip("there is no emulated Arm: ../shared/tools/arm64.sh setup makes it")
     light = tmp_path_factory.mktemp("light")
     for pattern in ("numpy*", "pluggy*", "packaging*"):
-        for each in (HOME / "site").glob(pattern):
-            (light / each.name).symlink_to(each)
+        for package in (HOME / "site").glob(pattern):
+            (light / package.name).symlink_to(package)
     metadata = light / "armpy-0.1.0.dist-info"
     metadata.mkdir()
     installed = importlib.metadata.distribution("armpy")
@@ -117,26 +117,26 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Sav
     for seed in SEEDS:
         network, inputs = random_network(seed)
         networks[f"random{seed}"] = network, Model(network), inputs
-    found = {}
-    for name, (each, model, inputs) in networks.items():
+    saved_models = {}
+    for name, (source_network, model, inputs) in networks.items():
         outputs = model.run(inputs)
         assert model.placement is not None
         assert [*model.placement.layers_by_backend] == ["NumbaAcc"], name
         model.save(folder / f"{name}.armpy", targets=TARGETS)
         np.savez(folder / f"{name}.in.npz", allow_pickle=False, **inputs)
-        found[name] = Saved(each, inputs, outputs)
+        saved_models[name] = Saved(source_network, inputs, outputs)
         model.close()
-    return folder, found
+    return folder, saved_models
 
 
 @pytest.mark.parametrize("processor", TARGETS)
 def test_models_compiled_for_arm_run_there_without_a_compiler(
     processor: str, run_on_arm: Run, saved: tuple[Path, dict[str, Saved]]
 ) -> None:
-    folder, found = saved
+    folder, models = saved
     report = run_on_arm(folder, processor)
-    assert report.keys() == found.keys()
-    for name, (network, _, outputs) in found.items():
+    assert report.keys() == models.keys()
+    for name, (network, _, outputs) in models.items():
         backends, placement = report[name]
         assert backends == ["NumbaAcc"], placement
         with np.load(folder / f"{name}.out.npz") as file:

@@ -157,7 +157,7 @@ def test_a_clamp_after_the_layer_is_part_of_it(data_type: DataType) -> None:
         TensorInfo(None, data_type, quantization=scale),
     )
     network = network_of(case, *infos)
-    made = network.build().outputs[0]
+    convolved = network.build().outputs[0]
     clamp = ops.Activation(ops.ActivationFunction.BOUNDED_RELU, 1.5, -0.5)
-    network.output("z", network.add(clamp, made, output=infos[3]))
+    network.output("z", network.add(clamp, convolved, output=infos[3]))
     check_everywhere(network, infos[0])

@@ -29,7 +29,7 @@ def network(
     random = np.random.default_rng(1)
     channels = shape[3]
     net = Network()
-    given = net.input(
+    image = net.input(
         "x", TensorInfo(shape, DataType.QASYMM_S8, Quantization.per_tensor(0.05, -17))
     )
     weights = net.constant(
@@ -40,7 +40,7 @@ def network(
     bias = net.constant(random.integers(-3000, 3000, channels).astype(np.int32))
     output = TensorInfo(None, DataType.QASYMM_S8, Quantization.per_tensor(0.3, 5))
     operation = ops.DepthwiseConvolution2d(stride=stride, padding=padding, activation=activation)
-    net.output("y", net.add(operation, given, weights, bias, output=output))
+    net.output("y", net.add(operation, image, weights, bias, output=output))
     return net, {"x": random.integers(-128, 128, shape).astype(np.int8)}
 
 

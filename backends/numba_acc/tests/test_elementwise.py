@@ -40,9 +40,9 @@ def test_binary_operations_of_floats(operation: ops.BinaryOperation) -> None:
     special = np.append(special, [np.nan] * (operation is not ops.BinaryOperation.POWER))
     special = special.astype(np.float32)
     shapes = [(special.size, 1), (1, special.size)]
-    given = [special.reshape(shape) for shape in shapes]
+    operands = [special.reshape(shape) for shape in shapes]
     infos = [TensorInfo(shape, F32) for shape in shapes]
-    check_layer(ops.ElementwiseBinary(operation), infos, typed(F32), given=given)
+    check_layer(ops.ElementwiseBinary(operation), infos, typed(F32), given=operands)
 
 
 @pytest.mark.parametrize("activation", ops.FusedActivation, ids=lambda a: a.name)
@@ -62,8 +62,8 @@ def test_binary_operations_of_integers_with_all_divisors(
     low, high = data_type.integer_range
     special = np.array([0, 1, -1, 2, -2, 3, -3, 7, 100, low, high], data_type.dtype)
     infos = [TensorInfo((11, 1), data_type), TensorInfo((1, 11), data_type)]
-    given = [special.reshape(11, 1), special.reshape(1, 11)]
-    check_layer(ops.ElementwiseBinary(operation), infos, typed(data_type), given=given)
+    operands = [special.reshape(11, 1), special.reshape(1, 11)]
+    check_layer(ops.ElementwiseBinary(operation), infos, typed(data_type), given=operands)
 
 
 @pytest.mark.parametrize("operation", FLOAT_FUNCTIONS, ids=lambda o: o.name)
@@ -93,8 +93,8 @@ def test_unary_operations_of_integers(data_type: DataType) -> None:
 def test_comparisons(operation: ops.ComparisonOperation) -> None:
     special = np.array([0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 3] * 3, np.float32)
     infos = [TensorInfo((24, 1), F32), TensorInfo((1, 24), F32)]
-    given = [special.reshape(24, 1), special.reshape(1, 24)]
-    check_layer(ops.Comparison(operation), infos, typed(BOOL), given=given)
+    operands = [special.reshape(24, 1), special.reshape(1, 24)]
+    check_layer(ops.Comparison(operation), infos, typed(BOOL), given=operands)
     for data_type in (I32, I64):
         infos = [TensorInfo((3, 50), data_type), TensorInfo((50,), data_type)]
         check_layer(ops.Comparison(operation), infos, typed(BOOL))

@@ -39,16 +39,16 @@ def test_binary_operations_of_all_pairs_of_bytes(
         quantized((1, 256), data_type, 0.011, low + 70),
     ]
     output = quantized(None, data_type, 0.03, low + 100)
-    given = [every.reshape(256, 1), every.reshape(1, 256)]
-    check_layer(ops.ElementwiseBinary(operation), infos, output, given=given)
+    operands = [every.reshape(256, 1), every.reshape(1, 256)]
+    check_layer(ops.ElementwiseBinary(operation), infos, output, given=operands)
 
 
 def test_sums_whose_halves_are_exact_are_rounded_as_the_reference_does() -> None:
     every = np.arange(-128, 128).astype(np.int8)
     infos = [quantized((256, 1), S8, 0.5, 3), quantized((1, 256), S8, 0.5, -8)]
-    given = [every.reshape(256, 1), every.reshape(1, 256)]
+    operands = [every.reshape(256, 1), every.reshape(1, 256)]
     operation = ops.ElementwiseBinary(ops.BinaryOperation.ADD)
-    check_layer(operation, infos, quantized(None, S8, 1.0, 5), Tolerance(), given)
+    check_layer(operation, infos, quantized(None, S8, 1.0, 5), Tolerance(), operands)
 
 
 @pytest.mark.parametrize(
@@ -83,11 +83,11 @@ def test_products_and_squares_of_all_pairs_of_bytes_are_exact(
         quantized((256, 1), data_type, 0.02, low + 3),
         quantized((1, 256), data_type, 0.0107, low + 170),
     ]
-    given = [every.reshape(256, 1), every.reshape(1, 256)]
+    operands = [every.reshape(256, 1), every.reshape(1, 256)]
     output = quantized(None, data_type, scale, low + 100)
-    check_layer(ops.ElementwiseBinary(operation), infos, output, Tolerance(), given)
+    check_layer(ops.ElementwiseBinary(operation), infos, output, Tolerance(), operands)
     clamped = ops.ElementwiseBinary(operation, activation=ops.FusedActivation.RELU6)
-    check_layer(clamped, infos, output, Tolerance(), given)
+    check_layer(clamped, infos, output, Tolerance(), operands)
 
 
 SUMS = [ops.BinaryOperation.ADD, ops.BinaryOperation.SUB]
@@ -116,11 +116,11 @@ def test_sums_of_all_pairs_of_bytes_are_exact(
         quantized((256, 1), data_type, scales[0], low + 129),
         quantized((1, 256), data_type, scales[1], low + 110),
     ]
-    given = [every.reshape(256, 1), every.reshape(1, 256)]
+    operands = [every.reshape(256, 1), every.reshape(1, 256)]
     output = quantized(None, data_type, scales[2], low + 117)
     for activation in (ops.FusedActivation.NONE, ops.FusedActivation.RELU6):
         layer = ops.ElementwiseBinary(operation, activation=activation)
-        check_layer(layer, infos, output, Tolerance(), given)
+        check_layer(layer, infos, output, Tolerance(), operands)
 
 
 @pytest.mark.parametrize("data_type", [S8, U8], ids=lambda t: t.name)

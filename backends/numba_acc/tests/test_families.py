@@ -16,8 +16,8 @@ def test_every_kernel_has_a_network_or_another_test() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_family_gives_the_reference_answers(family: str) -> None:
-    network, given = family_network(family)
-    expected = run_reference(network, given)
+    network, inputs = family_network(family)
+    expected = run_reference(network, inputs)
     # The family's own tests run on the other ones.
     for isa in ISAS[: effort(1, len(ISAS))]:
-        check_against_reference(network, given, isa, expected)
+        check_against_reference(network, inputs, isa, expected)

@@ -89,17 +89,19 @@ def arm_isa(name: str) -> Isa:
 def compiled(isa: Isa, families: Sequence[str]) -> subprocess.CompletedProcess[str]:
     """Compile the families' kernels, each once, in a process of its own; the words of each."""
     lowered = (kernels_of(family_network(family)[0], isa) for family in families)
-    kernels = dict.fromkeys(kernel for each in lowered for kernel in each)
-    given = json.dumps([isa, [[kernel.name, kernel.parameters] for kernel in kernels]])
-    return run_apart(COMPILE.format(given=given), 1200)
+    kernels = dict.fromkeys(kernel for program_kernels in lowered for kernel in program_kernels)
+    request = json.dumps([isa, [[kernel.name, kernel.parameters] for kernel in kernels]])
+    return run_apart(COMPILE.format(given=request), 1200)
 
 
 @pytest.mark.sampled(11)
 @pytest.mark.parametrize("name", AVAILABLE)
 def test_families_are_of_the_kernels_that_they_are_named_after(name: str) -> None:
     for family in FAMILIES:
-        made = [kernel.name for kernel in kernels_of(family_network(family)[0], arm_isa(name))]
-        assert any(each.startswith(family.partition(",")[0]) for each in made), family
+        names = [kernel.name for kernel in kernels_of(family_network(family)[0], arm_isa(name))]
+        assert any(kernel_name.startswith(family.partition(",")[0]) for kernel_name in names), (
+            family
+        )
 
 
 @pytest.mark.slow
@@ -111,7 +113,7 @@ def test_llvm_selects_every_instruction_of_each_family(name: str) -> None:
     done = compiled(isa, FAMILIES if IS_FULL else OWN)
     assert done.returncode == 0, done.stderr[-2000:]
     words = json.loads(done.stdout)
-    used = {word for found in words.values() for word in found}
+    used = {word for word_list in words.values() for word in word_list}
     has = set(isa.features.split(","))
     for feature, instructions in INSTRUCTIONS.items():
         if f"+{feature}" not in has:

@@ -42,10 +42,10 @@ def network_of(operation: Operation, values: TensorInfo, indices: TensorInfo) ->
     """One lookup by an input, and a layer after it."""
     network = Network()
     x, places = network.input("x", values), network.input("places", indices)
-    found = network.add(operation, x, places, name="lookup")
-    network.output("y", found)
-    if found.info.known_shape:
-        network.output("z", network.add(ops.ReverseV2(axes=(0,)), found, name="reversed"))
+    looked_up = network.add(operation, x, places, name="lookup")
+    network.output("y", looked_up)
+    if looked_up.info.known_shape:
+        network.output("z", network.add(ops.ReverseV2(axes=(0,)), looked_up, name="reversed"))
     return network
 
 
@@ -62,8 +62,8 @@ def test_slices_are_gathered_by_computed_indices(
         values = kind.with_shape((3, 4, 5))
         operation = ops.Gather(axis=axis, batch_dims=batch_dims)
         network = network_of(operation, values, TensorInfo(shape, data_type))
-        given = {"x": random_array(values), "places": indices}
-        check_against_reference(network, given, isa_named(isa), tolerance=EXACT)
+        inputs = {"x": random_array(values), "places": indices}
+        check_against_reference(network, inputs, isa_named(isa), tolerance=EXACT)
 
 
 @pytest.mark.parametrize("isa", ISA_NAMES)
@@ -117,9 +117,9 @@ def test_index_out_of_range_is_an_error_that_names_the_layer(
         for number in wrong:
             places = np.zeros(shape, data_type.dtype)
             places.flat[-2] = number
-            given = {"x": np.ones((3, 4), np.float32), "places": places}
+            inputs = {"x": np.ones((3, 4), np.float32), "places": places}
             with pytest.raises(InvalidArgumentError, match=rf"lookup.*{allowed}; got {number}\."):
-                run_compiled(network, given, isa_named(isa))
+                run_compiled(network, inputs, isa_named(isa))
 
 
 def program_instance(num_threads: int) -> tuple[Instance, list[Array]]:
@@ -141,7 +141,7 @@ def test_nothing_after_a_failed_lookup_runs_and_the_next_execution_is_right(
     num_threads: int,
 ) -> None:
     instance, tensors = program_instance(num_threads)
-    table, places, found, reverse = tensors
+    table, places, gathered, reverse = tensors
     places[[100, 1900]] = 9
     for cancellation in (None, Cancellation()):
         with pytest.raises(InvalidArgumentError, match=r"lookup.*Expected 0 to 8; got 9\."):
@@ -150,7 +150,7 @@ def test_nothing_after_a_failed_lookup_runs_and_the_next_execution_is_right(
     places[[100, 1900]] = 8
     for _ in range(3):
         instance.run(tensors)
-    np.testing.assert_array_equal(found, table[places])
+    np.testing.assert_array_equal(gathered, table[places])
     np.testing.assert_array_equal(reverse, table[places][::-1])
 
 
@@ -158,11 +158,11 @@ def test_failed_lookup_is_an_error_of_the_whole_network_and_gives_no_outputs() -
     network = network_of(ops.Gather(), F32.with_shape((3, 2)), TensorInfo((2,), DataType.SIGNED32))
     with Runtime(RuntimeOptions(backends=["NumbaAcc"])) as runtime:
         number = runtime.load_network(network)
-        given = {"x": np.ones((3, 2), np.float32), "places": np.array([0, 3], np.int32)}
+        inputs = {"x": np.ones((3, 2), np.float32), "places": np.array([0, 3], np.int32)}
         with pytest.raises(InvalidArgumentError, match=r"lookup.*Expected 0 to 2; got 3\."):
-            runtime.enqueue_workload(number, given)
-        given["places"][1] = 2
-        assert (runtime.enqueue_workload(number, given)["y"] == 1).all()
+            runtime.enqueue_workload(number, inputs)
+        inputs["places"][1] = 2
+        assert (runtime.enqueue_workload(number, inputs)["y"] == 1).all()
 
 
 def random_lookup(random: np.random.Generator) -> tuple[Operation, Array, Array]:
@@ -196,20 +196,20 @@ def random_lookup(random: np.random.Generator) -> tuple[Operation, Array, Array]
 @pytest.mark.slow
 def test_random_lookups_give_what_the_reference_gives_or_the_same_error() -> None:
     random, failed = np.random.default_rng(4), 0
-    types = {np.dtype(each.dtype): each for each in INDICES}
+    types = {np.dtype(data_type.dtype): data_type for data_type in INDICES}
     kinds = {kind.data_type.dtype: kind for kind in (F32, S8, I64, BOOL)}
     count = effort(40, 200, "ARMPY_NUM_NETWORKS", quick=10)
     for number in range(count):
         operation, values, indices = random_lookup(random)
         infos = kinds[values.dtype].with_shape(values.shape), types[indices.dtype]
         network = network_of(operation, infos[0], TensorInfo(indices.shape, infos[1]))
-        given = {"x": values, "places": indices}
+        inputs = {"x": values, "places": indices}
         try:
-            expected = run_reference(network, given)
+            expected = run_reference(network, inputs)
         except InvalidArgumentError:
             failed += 1
             with pytest.raises(InvalidArgumentError, match=r"lookup.*an index is out of range"):
-                run_compiled(network, given, ISAS[number % len(ISAS)])
+                run_compiled(network, inputs, ISAS[number % len(ISAS)])
         else:
-            check_against_reference(network, given, ISAS[number % len(ISAS)], expected, EXACT)
+            check_against_reference(network, inputs, ISAS[number % len(ISAS)], expected, EXACT)
     assert count // 10 < failed < count // 2

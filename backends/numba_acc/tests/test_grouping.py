@@ -42,10 +42,10 @@ def test_channels_with_filters_of_their_own_are_depthwise(kind: DataType, filter
     graph = network.build()
     (layer,) = with_depthwise(SubgraphView.of(graph, graph.layers)).layers
     assert isinstance(layer.operation, ops.DepthwiseConvolution2d)
-    turned, given = layer.constant("weights"), graph.layers[0].constant("weights")
+    turned, original = layer.constant("weights"), graph.layers[0].constant("weights")
     assert turned is not None
-    assert given is not None
-    np.testing.assert_array_equal(turned[0, :, :, 7], given[7, :, :, 0])
+    assert original is not None
+    np.testing.assert_array_equal(turned[0, :, :, 7], original[7, :, :, 0])
     inputs = {"x": random_array(TensorInfo((2, 7, 6, CHANNELS), kind))}
     check_against_reference(network, inputs, ISAS[0])
 

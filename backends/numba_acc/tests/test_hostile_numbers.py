@@ -37,7 +37,7 @@ NONE = ops.FusedActivation.NONE
 ELEMENTWISE = Tolerance(1e-6, 2e-6)
 SUMS = Tolerance(1e-4, 1e-4)
 HUGE = math.nan, math.inf, -math.inf, 3e38, -3e38, 1e20, 1e-39
-FIRST, SECOND = (np.ascontiguousarray(each) for each in np.meshgrid(HOSTILE, HOSTILE))
+FIRST, SECOND = (np.ascontiguousarray(values) for values in np.meshgrid(HOSTILE, HOSTILE))
 
 
 def check(
@@ -77,8 +77,8 @@ def test_sines_of_any_angle_are_as_the_mathematics_library_has_them() -> None:
         network = network_of(operation, [info], info)
         expected = [function(float(angle)) for angle in angles]
         for isa in isas_for(operation):
-            found = run_compiled(network, {"x0": angles}, isa)["y"]
-            np.testing.assert_allclose(found, expected, rtol=0, atol=2e-7)
+            sines = run_compiled(network, {"x0": angles}, isa)["y"]
+            np.testing.assert_allclose(sines, expected, rtol=0, atol=2e-7)
 
 
 @pytest.mark.parametrize("function", ops.ActivationFunction, ids=lambda kind: kind.name)
@@ -208,9 +208,9 @@ def test_floats_with_weights_of_8_bits(number: float) -> None:
             x = network.input("x", TensorInfo(shape, F32))
             stored = np.random.default_rng(1).integers(-127, 128, weights).astype(np.int8)
             several = Quantization.per_axis([0.01] * scales, axis)
-            one = Quantization.per_tensor(0.01)
+            single = Quantization.per_tensor(0.01)
             w = network.constant(
-                stored, data_type=DataType.QSYMM_S8, quantization=several if scales > 1 else one
+                stored, data_type=DataType.QSYMM_S8, quantization=several if scales > 1 else single
             )
             network.output("y", network.add(operation, x, w))
             feeds = {"x": unlike(number, *shape)}

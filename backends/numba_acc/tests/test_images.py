@@ -94,10 +94,10 @@ def taken_apart(view: SubgraphView) -> Images | None:
 
 
 def run(program: Program, view: SubgraphView, inputs: Mapping[str, Array]) -> list[Array]:
-    given = [inputs[value.name] for value in view.inputs]
-    made = [np.empty(v.info.known_shape, v.info.data_type.dtype) for v in view.outputs]
-    Instance(LoadedCode(program, ISA)).run([*given, *made])
-    return made
+    inputs_in_order = [inputs[value.name] for value in view.inputs]
+    outputs = [np.empty(v.info.known_shape, v.info.data_type.dtype) for v in view.outputs]
+    Instance(LoadedCode(program, ISA)).run([*inputs_in_order, *outputs])
+    return outputs
 
 
 def batch_of(view: SubgraphView) -> dict[str, Array]:
@@ -117,25 +117,25 @@ def batch_of(view: SubgraphView) -> dict[str, Array]:
     ("data_type", "num_threads"), [(DataType.FLOAT32, 2), (DataType.QASYMM_S8, 1)]
 )
 def test_every_image_of_a_batch_is_what_it_is_alone(data_type: DataType, num_threads: int) -> None:
-    batch, one = (view_of(network(count, data_type)) for count in (5, 1))
-    found = taken_apart(batch)
-    assert found is not None
-    assert 0 < len(found.one.layers) < len(found.one.layers) + len(found.rest.layers)
+    batch, single = (view_of(network(count, data_type)) for count in (5, 1))
+    images = taken_apart(batch)
+    assert images is not None
+    assert 0 < len(images.one.layers) < len(images.one.layers) + len(images.rest.layers)
     inputs = batch_of(batch)
     together = run(lower_region(batch, ISA, num_threads), batch, inputs)
-    alone = lower_region(one, ISA, num_threads)
+    alone = lower_region(single, ISA, num_threads)
     for image in range(5):
         part = {name: array[image : image + 1] for name, array in inputs.items()}
-        for whole, expected in zip(together, run(alone, one, part), strict=True):
+        for whole, expected in zip(together, run(alone, single, part), strict=True):
             np.testing.assert_array_equal(whole[image : image + 1], expected)
 
 
 def test_layers_with_many_weights_see_the_whole_batch() -> None:
-    found = taken_apart(view_of(network(8)))
-    assert found is not None
-    assert [layer.operation.name for layer in found.rest.layers][-1] == "FullyConnected"
-    assert found.one.layers[0].inputs[0] in found.inputs
-    assert all(value.info.known_shape[0] == 1 for value in found.one.inputs)
+    images = taken_apart(view_of(network(8)))
+    assert images is not None
+    assert [layer.operation.name for layer in images.rest.layers][-1] == "FullyConnected"
+    assert images.one.layers[0].inputs[0] in images.inputs
+    assert all(value.info.known_shape[0] == 1 for value in images.one.inputs)
 
 
 def test_memory_is_that_of_one_image_and_of_what_is_handed_over() -> None:
@@ -168,11 +168,11 @@ def test_layers_that_mix_images_end_it(operation: object) -> None:
     net = Network()
     value = net.input("x", TensorInfo((8, 256, 32, 32), DataType.FLOAT32))
     value = net.add(Activation(), value)
-    given = (value, value) if isinstance(operation, Concat) else (value,)
-    value = net.add(operation, *given)  # type: ignore[arg-type]  # any operation
+    operands = (value, value) if isinstance(operation, Concat) else (value,)
+    value = net.add(operation, *operands)  # type: ignore[arg-type]  # any operation
     net.output("y", net.add(Activation(), value))
-    found = taken_apart(view_of(net))
-    layers = [] if found is None else [layer.operation for layer in found.one.layers]
+    images = taken_apart(view_of(net))
+    layers = [] if images is None else [layer.operation for layer in images.one.layers]
     assert operation not in layers
 
 

@@ -71,21 +71,23 @@ def times_on(model: MachineModel, isa: Isa = WIDE) -> dict[TimedLoop, float]:
 
 def tiles_by(model: MachineModel) -> list[Tile]:
     """The tiles of some layers."""
-    found = []
+    tiles = []
     for pixels, columns, depth in SHAPES:
         for kind in (F32, U8):
             pitch = depth * kind.element_bytes
             patches = Patches(Buffer(Space.ARENA, 0), 1, 1, pixels, 0, 0, pitch, (0,), depth)
-            found.append(tile_of(Choices(WIDE, model), kind, patches, columns))
-    return found
+            tiles.append(tile_of(Choices(WIDE, model), kind, patches, columns))
+    return tiles
 
 
 @pytest.mark.parametrize("model", [ZEN4, SAPPHIRE_RAPIDS], ids=str)
 def test_trials_find_the_most_similar_machine_and_use_its_choices(model: MachineModel) -> None:
-    found = measured_model(WIDE, times_on(model), model.levels)
-    assert found.name == f"measured, like {model.name}"
-    assert found.products("f32", WIDE).step_ns == pytest.approx(model.products("f32", WIDE).step_ns)
-    assert tiles_by(found) == tiles_by(model)
+    measured = measured_model(WIDE, times_on(model), model.levels)
+    assert measured.name == f"measured, like {model.name}"
+    assert measured.products("f32", WIDE).step_ns == pytest.approx(
+        model.products("f32", WIDE).step_ns
+    )
+    assert tiles_by(measured) == tiles_by(model)
 
 
 def test_the_same_machine_measured_twice_chooses_alike() -> None:
@@ -99,10 +101,10 @@ def test_the_same_machine_measured_twice_chooses_alike() -> None:
 
 def test_a_clock_that_is_twice_as_fast_halves_every_figure() -> None:
     times = {trial: ns / 2 for trial, ns in times_on(ZEN4).items()}
-    found = measured_model(WIDE, times, ZEN4.levels)
-    assert found.cycle_ns == pytest.approx(ZEN4.cycle_ns / 2)
+    measured = measured_model(WIDE, times, ZEN4.levels)
+    assert measured.cycle_ns == pytest.approx(ZEN4.cycle_ns / 2)
     for kind in ("f32", "u8", "i16"):
-        after = found.finish(kind).after_steps_ns(7, 2)
+        after = measured.finish(kind).after_steps_ns(7, 2)
         assert after == pytest.approx(ZEN4.finish(kind).after_steps_ns(7, 2) / 2)
 
 
@@ -136,8 +138,8 @@ def test_a_machine_is_like_one_with_the_same_family_of_instruction_sets(
     times = times_on(typical(isa), isa)
     # Faster products than any built-in machine of the family has.
     times = {t: ns / 2 if t.kind == "u8" and t.what == "wait" else ns for t, ns in times.items()}
-    found = measured_model(isa, times, typical(isa).levels)
-    assert found.name.removeprefix("measured, like ") in like
+    measured = measured_model(isa, times, typical(isa).levels)
+    assert measured.name.removeprefix("measured, like ") in like
 
 
 @pytest.mark.parametrize("name", ["avx2", "avx512"])
@@ -220,8 +222,8 @@ def document(model: MachineModel = ZEN4) -> dict[str, Any]:  # Any: JSON
     store.keep_model(entries, model)
     parts = entries.read("machine", store._key())
     assert parts is not None
-    found: dict[str, Any] = json.loads(bytes(parts[0]))
-    return found
+    fields: dict[str, Any] = json.loads(bytes(parts[0]))
+    return fields
 
 
 def kept(contents: object) -> MachineModel | None:

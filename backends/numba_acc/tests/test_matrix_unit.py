@@ -131,22 +131,24 @@ def test_bfloat16_is_added_up_in_float32(name: str) -> None:
     shape, filters, stride = REAL[name]
     random, net = np.random.default_rng(3), Network()
     weights, bias = random.normal(size=filters), random.normal(size=filters[0])
-    given = net.input("x", TensorInfo(shape, DataType.FLOAT32))
+    source = net.input("x", TensorInfo(shape, DataType.FLOAT32))
     constants = (net.constant(array.astype(np.float32)) for array in (weights, bias))
-    net.output("y", net.add(Convolution2d(stride, padding=SAME), given, *constants))
+    net.output("y", net.add(Convolution2d(stride, padding=SAME), source, *constants))
     image = random.normal(size=shape).astype(np.float32)
-    rounded, found = Network(), {}
-    given = rounded.input("x", TensorInfo(shape, DataType.FLOAT32))
-    constants = (rounded.constant(each) for each in (to_bfloat16(weights), bias.astype(np.float32)))
-    rounded.output("y", rounded.add(Convolution2d(stride, padding=SAME), given, *constants))
+    rounded, outputs = Network(), {}
+    source = rounded.input("x", TensorInfo(shape, DataType.FLOAT32))
+    constants = (
+        rounded.constant(array) for array in (to_bfloat16(weights), bias.astype(np.float32))
+    )
+    rounded.output("y", rounded.add(Convolution2d(stride, padding=SAME), source, *constants))
     expected = run_reference(rounded, {"x": to_bfloat16(image)})["y"]
     for isa in (isa.relaxed() for isa in UNITS if isa.has_unit_bfloat16):
         graph = net.build()
         kernels = lower_region(SubgraphView.of(graph, graph.layers), isa).kernels
         assert "convolution_bf16_matrix" in {kernel.name for kernel in kernels}
-        found[isa.name] = run_compiled(net, {"x": image}, isa)["y"]
-        np.testing.assert_allclose(found[isa.name], expected, rtol=0, atol=2e-5 * expected.max())
-    first, *others = found.values()
+        outputs[isa.name] = run_compiled(net, {"x": image}, isa)["y"]
+        np.testing.assert_allclose(outputs[isa.name], expected, rtol=0, atol=2e-5 * expected.max())
+    first, *others = outputs.values()
     for other in others:  # the emulated unit and the real one add up alike
         np.testing.assert_array_equal(first, other)
 
@@ -224,16 +226,18 @@ def test_emulation_stops_a_process_where_the_unit_would(change: str) -> None:
 
 
 def test_a_configuration_says_what_each_tile_has() -> None:
-    made = configuration(16, 9, 40)
-    assert len(made) == 64
-    assert made[0] == 1
-    assert [int.from_bytes(made[16 + 2 * tile : 18 + 2 * tile], "little") for tile in range(8)] == [
+    configured = configuration(16, 9, 40)
+    assert len(configured) == 64
+    assert configured[0] == 1
+    assert [
+        int.from_bytes(configured[16 + 2 * tile : 18 + 2 * tile], "little") for tile in range(8)
+    ] == [
         *(64, 64, 64, 64),
         *(40, 40),
         *(64, 64),
     ]
-    assert [*made[48:56]] == [16, 16, 9, 9, 16, 9, 10, 10]
-    assert not any(made[1:16] + made[32:48] + made[56:])
+    assert [*configured[48:56]] == [16, 16, 9, 9, 16, 9, 10, 10]
+    assert not any(configured[1:16] + configured[32:48] + configured[56:])
 
 
 @needs_amx

@@ -74,16 +74,16 @@ CASES = (
 def _network(operation: ops.Operation, *infos: TensorInfo) -> Network:
     """A network of one layer."""
     network = Network()
-    given = [network.input(f"x{number}", info) for number, info in enumerate(infos)]
-    for number, value in enumerate(network.add_layer(operation, given).outputs):
+    values = [network.input(f"x{number}", info) for number, info in enumerate(infos)]
+    for number, value in enumerate(network.add_layer(operation, values).outputs):
         network.output(f"y{number}", value)
     return network
 
 
 def _check(operation: ops.Operation, infos: list[TensorInfo], isa: str) -> None:
     """Compare one layer with CpuRef."""
-    given = {f"x{number}": random_array(info, number) for number, info in enumerate(infos)}
-    check_against_reference(_network(operation, *infos), given, ISAS[ISA_NAMES.index(isa)])
+    inputs = {f"x{number}": random_array(info, number) for number, info in enumerate(infos)}
+    check_against_reference(_network(operation, *infos), inputs, ISAS[ISA_NAMES.index(isa)])
 
 
 @pytest.mark.slow
@@ -120,9 +120,9 @@ def test_joined_tensors_are_requantised_like_the_output(
         TensorInfo((3, 50), data_type, quantization=Quantization.per_tensor(scale, zero_point))
         for scale, zero_point in ((0.5, 3), (0.071, 100), (1.3, 17))
     ]
-    given = [network.input(f"x{number}", info) for number, info in enumerate(infos)]
+    inputs = [network.input(f"x{number}", info) for number, info in enumerate(infos)]
     output = TensorInfo(None, data_type, quantization=Quantization.per_tensor(0.11, 60))
-    network.output("y", network.add(ops.Concat(axis=axis), *given, output=output))
+    network.output("y", network.add(ops.Concat(axis=axis), *inputs, output=output))
     arrays = {f"x{number}": random_array(info, number) for number, info in enumerate(infos)}
     check_against_reference(network, arrays, ISAS[ISA_NAMES.index(isa)])
 
@@ -136,8 +136,8 @@ def test_parts_of_a_joined_tensor_are_written_in_place(isa: str) -> None:
     joined = network.add(ops.Concat(axis=1), turned, padded)
     network.output("y", network.add(ops.ReverseV2(axes=(1,)), joined))
     network.output("turned", network.add(ops.Tile(multiples=(1, 2, 1)), turned))
-    given = {"x": random_array(x.info)}
-    check_against_reference(network, given, ISAS[ISA_NAMES.index(isa)])
+    inputs = {"x": random_array(x.info)}
+    check_against_reference(network, inputs, ISAS[ISA_NAMES.index(isa)])
     graph = network.build()
     program = lower_region(SubgraphView.of(graph, graph.layers), ISAS[ISA_NAMES.index(isa)])
     labels = [info.label for info in program.infos]
@@ -154,8 +154,8 @@ def test_slices_are_gathered_by_constant_indices(axis: int, batch_dims: int, isa
         indices = np.random.default_rng(0).integers(0, 3, shape).astype(np.int32)
         operation = ops.Gather(axis=axis, batch_dims=batch_dims)
         network.output("y", network.add(operation, x, network.constant(indices)))
-        given = {"x": random_array(x.info)}
-        check_against_reference(network, given, ISAS[ISA_NAMES.index(isa)])
+        inputs = {"x": random_array(x.info)}
+        check_against_reference(network, inputs, ISAS[ISA_NAMES.index(isa)])
 
 
 @pytest.mark.parametrize("isa", ISA_NAMES)

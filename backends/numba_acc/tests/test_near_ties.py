@@ -29,15 +29,15 @@ def network(scale: float, activation: FusedActivation, is_depthwise: bool) -> Ne
     bias = biases(scale)
     count = len(bias)
     channels = count if is_depthwise else 4
-    one = Quantization.per_tensor(1.0, 3)
-    given = net.input("x", TensorInfo((1, 2, 2, channels), DataType.QASYMM_S8, one))
+    unit = Quantization.per_tensor(1.0, 3)
+    source = net.input("x", TensorInfo((1, 2, 2, channels), DataType.QASYMM_S8, unit))
     weights = np.zeros((1, 1, 1, count) if is_depthwise else (count, 1, 1, 4), np.int8)
     constant = net.constant(
         weights, data_type=DataType.QSYMM_S8, quantization=Quantization.per_tensor(scale)
     )
     operation = (DepthwiseConvolution2d if is_depthwise else Convolution2d)(activation=activation)
     output = TensorInfo(None, DataType.QASYMM_S8, Quantization.per_tensor(1.0, -11))
-    net.output("y", net.add(operation, given, constant, net.constant(bias), output=output))
+    net.output("y", net.add(operation, source, constant, net.constant(bias), output=output))
     return net
 
 

@@ -32,8 +32,8 @@ def test_sums_are_taken_to_any_power(beta: float) -> None:
 
 def test_neighbours_of_float16() -> None:
     info = TensorInfo((3, 4, 40), F16)
-    given = [np.random.default_rng(1).normal(size=info.known_shape).astype(np.float16)]
-    check_layer(ops.Normalization(axes=(1,)), [info], info, Tolerance(2.0**-11, 2.0**-10), given)
+    arrays = [np.random.default_rng(1).normal(size=info.known_shape).astype(np.float16)]
+    check_layer(ops.Normalization(axes=(1,)), [info], info, Tolerance(2.0**-11, 2.0**-10), arrays)
 
 
 @pytest.mark.parametrize("layout", [DataLayout.NHWC, DataLayout.NCHW], ids=lambda v: v.name)

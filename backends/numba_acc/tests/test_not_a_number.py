@@ -60,10 +60,10 @@ def test_what_is_no_number_stays_so(name: str, isa: Isa) -> None:
 def test_with_fewer_products_neighbours_may_become_no_number_too(isa: Isa) -> None:
     network, inputs = network_of(FEWER_PRODUCTS, (1, 12, 12, 16), (32, 3, 3, 16))
     expected = run_reference(network, inputs)["y"]
-    found = run_compiled(network, inputs, isa)["y"]
-    assert np.isnan(found[np.isnan(expected)]).all()
+    actual = run_compiled(network, inputs, isa)["y"]
+    assert np.isnan(actual[np.isnan(expected)]).all()
     far = np.ix_([0], [0, 1, 10, 11], [0, 1, 10, 11], range(32))
-    np.testing.assert_allclose(found[far], expected[far], rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(actual[far], expected[far], rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("odd", [np.nan, np.inf])

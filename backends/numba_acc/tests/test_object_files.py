@@ -86,7 +86,7 @@ def patched(data: bytes, section: int, field: int, value: int) -> bytes:
 def section_of(data: bytes, kind: int) -> int:
     """The first section of a kind that is not empty."""
     sections = ObjectFile(data).sections
-    return next(n for n, each in enumerate(sections) if each.kind == kind and each.size)
+    return next(n for n, section in enumerate(sections) if section.kind == kind and section.size)
 
 
 CODE, SYMBOLS, NAMES, REFERENCES = 1, 2, 3, 4

@@ -93,14 +93,16 @@ def test_extreme_scales_saturate_on_the_right_side_and_alike(name: str) -> None:
         network = network_of(operation, infos, output)
         feeds = {f"x{i}": random_array(info, number) for i, info in enumerate(infos)}
         expected = run_reference(network, feeds)
-        (found,) = expected.values()
+        (reference_output,) = expected.values()
         if function is not None:
-            given = [reals(array, info) for array, info in zip(feeds.values(), infos, strict=True)]
+            real_inputs = [
+                reals(array, info) for array, info in zip(feeds.values(), infos, strict=True)
+            ]
             with np.errstate(over="ignore"):
-                real = function(*given)
-            check_side(found, real, network.build().outputs[0].info)
-        made = network.build().outputs[0].info
-        if support(operation, infos, [made]):
+                real = function(*real_inputs)
+            check_side(reference_output, real, network.build().outputs[0].info)
+        output_info = network.build().outputs[0].info
+        if support(operation, infos, [output_info]):
             check_against_reference(network, feeds, ISAS[0], expected)
 
 
@@ -154,11 +156,11 @@ def test_sums_that_leave_32_bits_with_their_bias_saturate(
     network.output("y", network.add(operation, x, weights, bias, output=output))
     feeds = {"x": np.full(image, 127, np.int8)}
     # 2**31 is 128 steps, and what is added to it a seventh of one or less.
-    found = run_reference(network, feeds)["y"]
-    assert found.reshape(-1, 8)[0].tolist() == [127, 127, -128, *[0] * 5]
+    actual = run_reference(network, feeds)["y"]
+    assert actual.reshape(-1, 8)[0].tolist() == [127, 127, -128, *[0] * 5]
     with pytest.raises(UnimplementedError, match="sums may not fit 32 bits"):
         run_compiled(network, feeds, ISAS[0])
     with Runtime(RuntimeOptions(backends=["NumbaAcc", "CpuRef"])) as runtime:
         number = runtime.load_network(network)
-        found = runtime.enqueue_workload(number, feeds)["y"]
-    np.testing.assert_array_equal(found, run_reference(network, feeds)["y"])
+        actual = runtime.enqueue_workload(number, feeds)["y"]
+    np.testing.assert_array_equal(actual, run_reference(network, feeds)["y"])

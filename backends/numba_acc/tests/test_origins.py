@@ -54,9 +54,9 @@ def read(*all_packed: PackedArray) -> list[Array]:
 def check(found: Sequence[Array], *constants: Array) -> None:
     """Hold what was read to the constants."""
     assert len(found) == len(constants)
-    for one, constant in zip(found, constants, strict=True):
-        assert one.dtype == constant.dtype
-        np.testing.assert_array_equal(one, constant)
+    for array, constant in zip(found, constants, strict=True):
+        assert array.dtype == constant.dtype
+        np.testing.assert_array_equal(array, constant)
 
 
 def test_float_panels() -> None:
@@ -67,8 +67,8 @@ def test_float_panels() -> None:
 
 def test_a_constant_with_its_axes_swapped_is_read_as_it_is() -> None:
     matrix = floats(50, 70)
-    (found,) = read(pack_panels_f32(matrix.T[:, None], None, 32))
-    np.testing.assert_array_equal(found.reshape(50, 70), matrix)
+    (array,) = read(pack_panels_f32(matrix.T[:, None], None, 32))
+    np.testing.assert_array_equal(array.reshape(50, 70), matrix)
 
 
 def test_of_bfloat16_the_bias_is_read_alone() -> None:

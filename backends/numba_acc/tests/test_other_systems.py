@@ -152,6 +152,6 @@ def test_macos_reports_features_of_arm_by_their_names(monkeypatch: pytest.Monkey
 )
 def test_arm_has_the_instruction_sets_of_its_features(has: list[str], names: list[str]) -> None:
     host = Host(LINUX, "generic", frozenset(has), frozenset({"sve"}))
-    found = isas_of(host)
-    assert [isa.name for isa in found] == names
-    assert all(isa.features.startswith("-sve,") for isa in found[:-1])
+    isas = isas_of(host)
+    assert [isa.name for isa in isas] == names
+    assert all(isa.features.startswith("-sve,") for isa in isas[:-1])

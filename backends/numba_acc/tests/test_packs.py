@@ -179,9 +179,9 @@ def test_the_pack_of_this_processor_comes_first(folder: Path) -> None:
     for name, isa in (("a", general), ("b", ISA), ("c", general)):
         said = about(isa=[*isa], needs=[])
         write_pack(folder / f"{name}.kernels", "NumbaAcc", said, {"second": name.encode()})
-    found = packed_code(KERNELS[1], ISA)
-    assert found is not None
-    assert found.code == b"b"
+    packed = packed_code(KERNELS[1], ISA)
+    assert packed is not None
+    assert packed.code == b"b"
 
 
 @pytest.mark.parametrize("name", PROCESSORS)

@@ -32,11 +32,11 @@ def _check_weighted(
     filters = weights_shape[0]
     output = None
     if kind is DataType.FLOAT32:
-        given = TensorInfo(shape, kind)
+        info = TensorInfo(shape, kind)
         weights = network.constant(random.normal(size=weights_shape).astype(np.float32))
         bias = network.constant(random.normal(size=filters).astype(np.float32))
     else:
-        given = TensorInfo(shape, kind, quantization=Quantization.per_tensor(0.02, 5))
+        info = TensorInfo(shape, kind, quantization=Quantization.per_tensor(0.02, 5))
         if kind is DataType.QASYMM_U8:
             stored = random.integers(0, 256, weights_shape).astype(np.uint8)
             weights = network.constant(
@@ -52,9 +52,9 @@ def _check_weighted(
             )
         bias = network.constant(random.integers(-9000, 9000, filters).astype(np.int32))
         output = TensorInfo(None, kind, quantization=Quantization.per_tensor(0.11, 7))
-    x = network.input("x", given)
+    x = network.input("x", info)
     network.output("y", network.add(operation, x, weights, bias, output=output))
-    check_against_reference(network, {"x": random_array(given)}, _isa(isa))
+    check_against_reference(network, {"x": random_array(info)}, _isa(isa))
 
 
 KINDS = (DataType.FLOAT32, DataType.QASYMM_U8, DataType.QASYMM_S8)
@@ -116,10 +116,10 @@ def test_matrices_are_multiplied_pair_by_pair(
         network = Network()
         x = network.input("x", TensorInfo((*x_batches, *x_shape), DataType.FLOAT32))
         info = TensorInfo((*y_batches, *y_shape), DataType.FLOAT32)
-        given = {"x": random_array(x.info, 1), "y": random_array(info, 2)}
-        y = network.constant(given.pop("y")) if is_constant else network.input("y", info)
+        inputs = {"x": random_array(x.info, 1), "y": random_array(info, 2)}
+        y = network.constant(inputs.pop("y")) if is_constant else network.input("y", info)
         network.output("z", network.add(ops.BatchMatMul(transpose_x, transpose_y), x, y))
-        check_against_reference(network, given, _isa(isa))
+        check_against_reference(network, inputs, _isa(isa))
 
 
 BYTES = [
@@ -170,19 +170,19 @@ def test_matrices_of_integers_are_multiplied_exactly(
             )
         ]
         network = Network()
-        x, given = network.input("x", infos[0]), {"x": random_array(infos[0], 1)}
+        x, inputs = network.input("x", infos[0]), {"x": random_array(infos[0], 1)}
         stored = random_array(infos[1], 2)
         if is_constant:
             quantization = infos[1].quantization
             y = network.constant(stored, data_type=y_type, quantization=quantization)
         else:
-            y, given["y"] = network.input("y", infos[1]), stored
+            y, inputs["y"] = network.input("y", infos[1]), stored
         is_wide = x_type is DataType.QSYMM_S16
         scale = 0.05**2 / ratio * (256 if is_wide else 1)
         output = TensorInfo(None, x_type, Quantization.per_tensor(scale, 0 if is_wide else 3))
         operation = ops.BatchMatMul(transpose_x, transpose_y)
         network.output("z", network.add(operation, x, y, output=output))
-        check_against_reference(network, given, _isa(isa), tolerance=EXACT)
+        check_against_reference(network, inputs, _isa(isa), tolerance=EXACT)
 
 
 def test_matrices_of_bytes_that_are_too_deep_are_refused() -> None:

@@ -79,11 +79,11 @@ def test_networks_without_a_profile_are_not_measured() -> None:
 def test_a_network_is_measured_by_what_was_made_for_it_in_whatever_thread() -> None:
     contexts = [NumbaProfilingContext(), NumbaProfilingContext()]
     resources = [NetworkResources(profiling_context=context) for context in contexts]
-    found: list[Recorder | None] = []
-    thread = threading.Thread(target=lambda: found.append(recorder_of(resources[0])))
+    recorders: list[Recorder | None] = []
+    thread = threading.Thread(target=lambda: recorders.append(recorder_of(resources[0])))
     thread.start()
     thread.join()
-    assert found == [contexts[0].recorder]
+    assert recorders == [contexts[0].recorder]
     assert recorder_of(resources[1]) is contexts[1].recorder
 
 
@@ -109,7 +109,7 @@ def test_a_trace_has_what_is_known_about_commands() -> None:
         runtime.enqueue_workload(network, {"x": np.ones((1, 8), np.float32)})
         trace = json.loads(to_chrome_trace(profiler_of(runtime, network)))["traceEvents"]
     arguments = [event["args"] for event in trace if event.get("cat") == "NumbaAcc"]
-    commands = [found for found in arguments if "kernel" in found]
+    commands = [entry for entry in arguments if "kernel" in entry]
     assert commands
     known = {"operations", "bytes", "roofline_us", "compute_us", "memory_us", "kernel", "phase"}
     assert all(set(command) == known for command in commands)

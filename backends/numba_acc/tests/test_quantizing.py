@@ -113,8 +113,10 @@ def test_casts(types: tuple[DataType, DataType]) -> None:
     if types[0] is I64:
         values = np.append(values, [2**40 + 3, -(2**63), 2**63 - 1])
     infos = [
-        quantized(values.shape, each, 0.013, 0) if each.is_quantized else TensorInfo((1,), each)
-        for each in types
+        quantized(values.shape, data_type, 0.013, 0)
+        if data_type.is_quantized
+        else TensorInfo((1,), data_type)
+        for data_type in types
     ]
     check_exactly(ops.Cast(), values, *(info.with_shape(values.shape) for info in infos))
 
@@ -134,8 +136,8 @@ def test_casts_by_hand() -> None:
     ]
     for source, target, values, expected in cases:
         info = TensorInfo(values.shape, source)
-        made = quantized(values.shape, target, 0.5, 3) if target.is_quantized else None
-        network = network_of(ops.Cast(), [info], made or TensorInfo(values.shape, target))
+        output_info = quantized(values.shape, target, 0.5, 3) if target.is_quantized else None
+        network = network_of(ops.Cast(), [info], output_info or TensorInfo(values.shape, target))
         got = run_compiled(network, {"x0": values}, ISAS[0])["y"]
         assert got.tolist() == expected, (source, target)
 

@@ -69,13 +69,13 @@ def test_random_networks_agree_on_hostile_numbers(isa: Isa) -> None:
         inputs = make_hostile(friendly, seed)
         with np.errstate(all="ignore"):
             expected = run_reference(network, without_subnormals(inputs))
-        found = run_compiled(network, inputs, isa)
+        actual = run_compiled(network, inputs, isa)
         if spreads(network):
-            expected = {name: with_nan_of(found[name], array) for name, array in expected.items()}
+            expected = {name: with_nan_of(actual[name], array) for name, array in expected.items()}
         largest = max(np.abs(a[np.isfinite(a)]).max(initial=1.0) for a in expected.values())
         for name, array in expected.items():
             info = TensorInfo(array.shape, DataType.FLOAT32)
-            difference = compare(array, found[name], info, Tolerance(1e-5 * float(largest), 1e-6))
+            difference = compare(array, actual[name], info, Tolerance(1e-5 * float(largest), 1e-6))
             if difference is not None:
                 failures.append(f"{seed}: {difference}")
         support._GUARDED.clear()

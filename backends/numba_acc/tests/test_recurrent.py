@@ -44,7 +44,7 @@ def _check(
 ) -> None:
     """Compare one layer, whose inputs are constants where there are arrays."""
     network = Network()
-    given = {}
+    inputs = {}
     values: list[Value | None] = []
     for number, info in enumerate(infos):
         if info is None:
@@ -57,11 +57,11 @@ def _check(
             )
         else:
             values.append(network.input(f"x{number}", info))
-            given[f"x{number}"] = random_array(info, number)
+            inputs[f"x{number}"] = random_array(info, number)
     layer = network.add_layer(operation, values, outputs=outputs)
     for number, value in enumerate(layer.outputs):
         network.output(f"y{number}", value)
-    check_against_reference(network, given, ISAS[ISA_NAMES.index(isa)])
+    check_against_reference(network, inputs, ISAS[ISA_NAMES.index(isa)])
 
 
 @pytest.mark.sampled(13)
@@ -144,16 +144,16 @@ def test_a_keyword_network_that_remembers_bytes_is_one_part() -> None:
         value = layer.outputs[1]
     network.output("y", value)
     steps = [random.integers(-128, 128, (1, 32), np.int8) for _ in range(12)]
-    found = []
+    outputs = []
     for backend in ("NumbaAcc", "CpuRef"):
         options = RuntimeOptions(backends=[backend])
         with Model(network, runtime=Runtime(options)) as model:
-            found.append(np.array([model(step) for step in steps]))
+            outputs.append(np.array([model(step) for step in steps]))
             assert model.placement is not None
             assert model.placement.num_partitions == 1
             assert model.placement.layers_by_backend == {backend: 7}
-    np.testing.assert_array_equal(found[0], found[1])
-    assert len(np.unique(found[0][-1])) > 16  # it neither dies out nor saturates
+    np.testing.assert_array_equal(outputs[0], outputs[1])
+    assert len(np.unique(outputs[0][-1])) > 16  # it neither dies out nor saturates
 
 
 def _lstm_operands(
@@ -267,8 +267,8 @@ def _gru(batch: int) -> tuple[ops.RecurrentSequence, list[TensorInfo | None], di
         _info((batch,), DataType.SIGNED32),
         _info((batch, _UNITS)),
     ]
-    made = {n: info for n, info in enumerate(infos) if info is not None}
-    constants = {n: random_array(made[n], n) * np.float32(0.5) for n in range(1, 5)}
+    by_number = {n: info for n, info in enumerate(infos) if info is not None}
+    constants = {n: random_array(by_number[n], n) * np.float32(0.5) for n in range(1, 5)}
     return operation, infos, {**constants, 5: np.array([4, 1, 3], np.int32)[:batch]}
 
 
@@ -280,7 +280,10 @@ def test_recurrent_sequences_run_over_time_in_float32(isa: str) -> None:
 
 
 def test_a_recurrent_sequence_has_the_same_bits_alone_and_in_a_batch() -> None:
-    data, found = [random_array(_info((4, 3, _DEPTH)), 7), random_array(_info((3, _UNITS)), 8)], []
+    data, outputs = (
+        [random_array(_info((4, 3, _DEPTH)), 7), random_array(_info((3, _UNITS)), 8)],
+        [],
+    )
     for batch in (3, 1):
         operation, infos, constants = _gru(batch)
         network = Network()
@@ -290,9 +293,9 @@ def test_a_recurrent_sequence_has_the_same_bits_alone_and_in_a_batch() -> None:
             if info is not None
         ]
         network.output("y", network.add_layer(operation, values).outputs[0])
-        given = {"x0": data[0][:, :batch], "x6": data[1][:batch]}
-        found.append(run_compiled(network, given, ISAS[0])["y"][:, :1])
-    np.testing.assert_array_equal(found[0], found[1])
+        inputs = {"x0": data[0][:, :batch], "x6": data[1][:batch]}
+        outputs.append(run_compiled(network, inputs, ISAS[0])["y"][:, :1])
+    np.testing.assert_array_equal(outputs[0], outputs[1])
 
 
 _FUNCTIONS = (

@@ -40,13 +40,13 @@ def _isa(name: str) -> Isa:
 
 
 def _check(
-    operation: Operation, given: TensorInfo, isa: str, output: TensorInfo | None = None
+    operation: Operation, info: TensorInfo, isa: str, output: TensorInfo | None = None
 ) -> None:
     """Compare one layer with CpuRef."""
     network = Network()
-    x = network.input("x", given)
+    x = network.input("x", info)
     network.output("y", network.add(operation, x, output=output))
-    check_against_reference(network, {"x": random_array(given)}, _isa(isa))
+    check_against_reference(network, {"x": random_array(info)}, _isa(isa))
 
 
 @pytest.mark.slow
@@ -136,6 +136,6 @@ def test_first_of_the_extremes_is_found(
             turned = network.add(ops.ReverseV2(axes=(0,)), x)
             network.output("y", network.add(layer, x))
             network.output("z", network.add(layer, turned))
-            given = random_array(x.info)
-            given = given if kind is F32 or kind is BOOL else given // 64
-            check_against_reference(network, {"x": given}, _isa(isa))
+            values = random_array(x.info)
+            values = values if kind is F32 or kind is BOOL else values // 64
+            check_against_reference(network, {"x": values}, _isa(isa))

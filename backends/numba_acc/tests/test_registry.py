@@ -18,9 +18,9 @@ def test_every_modules_lowerings_are_found_and_no_two_modules_have_the_same() ->
         for _, name, _ in pkgutil.iter_modules(armpy_numba_acc.lowering.__path__)
     ]
     tables = [module.LOWERINGS for module in modules if hasattr(module, "LOWERINGS")]
-    found = [item for table in tables for item in table.items()]
-    assert len(found) == len(dict(found)) > 40
-    for kind, lowering in found:
+    lowerings = [item for table in tables for item in table.items()]
+    assert len(lowerings) == len(dict(lowerings)) > 40
+    for kind, lowering in lowerings:
         assert lowering_of(object.__new__(kind)) is lowering
 
 

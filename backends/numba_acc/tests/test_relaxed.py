@@ -153,8 +153,8 @@ def test_products_of_two_inputs_are_exact(is_transposed: bool) -> None:
             for name, shape in zip("xy", shapes, strict=True)
         )
         net.output("z", net.add(ops.BatchMatMul(is_transposed, is_transposed), x, y))
-        given = {"x": integers(shapes[0], 1), "y": integers(shapes[1], 2)}
-        check_against_reference(net, given, ISAS[0].relaxed(), tolerance=EXACT)
+        inputs = {"x": integers(shapes[0], 1), "y": integers(shapes[1], 2)}
+        check_against_reference(net, inputs, ISAS[0].relaxed(), tolerance=EXACT)
 
 
 DEPTHWISE: Mapping[str, tuple[int, int, tuple[int, int], ops.DepthwiseConvolution2d]] = {
@@ -186,8 +186,8 @@ def test_depthwise_layers_of_either_kind_are_exact(case: str) -> None:
         if not is_output:
             value = weighted(net, value, point, (3, 1, 2, out_channels))
         net.output("y", value)
-        given = {"x": integers((2, 9, 10, depth), 3)}
-        check_against_reference(net, given, ISAS[0].relaxed(), tolerance=EXACT)
+        inputs = {"x": integers((2, 9, 10, depth), 3)}
+        check_against_reference(net, inputs, ISAS[0].relaxed(), tolerance=EXACT)
 
 
 @pytest.mark.usefixtures("always")
@@ -245,14 +245,16 @@ def mixed(size: int = 33, channels: int = 10) -> Network:
 @needs_bfloat16
 def test_what_lies_between_layers_is_kept_as_bfloat16() -> None:
     net = mixed()
-    given = {"x": np.random.default_rng(0).uniform(-1, 1, (1, 33, 33, 3)).astype(np.float32)}
+    inputs = {"x": np.random.default_rng(0).uniform(-1, 1, (1, 33, 33, 3)).astype(np.float32)}
     kernels = kernels_of(net, ISAS[0].relaxed())
-    kept = {kernel.name for kernel in kernels if "bf16" in kernel.symbol.removeprefix(kernel.name)}
-    assert kept - BFLOAT16_KERNELS == {"depthwise_f32", "elementwise", "reduce"}
-    largest = float(np.abs(run_reference(net, given)["y"]).max())
+    bfloat16_kernels = {
+        kernel.name for kernel in kernels if "bf16" in kernel.symbol.removeprefix(kernel.name)
+    }
+    assert bfloat16_kernels - BFLOAT16_KERNELS == {"depthwise_f32", "elementwise", "reduce"}
+    largest = float(np.abs(run_reference(net, inputs)["y"]).max())
     num_roundings = 4  # of tensors one after the other
     allowed = Tolerance(num_roundings * 2.0**-8 * max(1.0, largest), 0.0)
-    check_against_reference(net, given, ISAS[0].relaxed(), tolerance=allowed)
+    check_against_reference(net, inputs, ISAS[0].relaxed(), tolerance=allowed)
 
 
 @pytest.mark.usefixtures("always")
@@ -282,9 +284,9 @@ def test_nan_after_the_last_element_of_a_row_is_not_read() -> None:
 
 
 def test_numbers_are_rounded_to_the_nearest_even_bfloat16() -> None:
-    given = [1.0, 1 + 2**-8, 1 + 3 * 2**-8, 1 + 2**-8 + 2**-20, -3.4e38, np.inf, -0.0]
-    bits = as_bfloat16(np.array(given, np.float32))
-    assert [f"{each:04x}" for each in bits] == [
+    numbers = [1.0, 1 + 2**-8, 1 + 3 * 2**-8, 1 + 2**-8 + 2**-20, -3.4e38, np.inf, -0.0]
+    bits = as_bfloat16(np.array(numbers, np.float32))
+    assert [f"{pattern:04x}" for pattern in bits] == [
         "3f80", "3f80", "3f82", "3f81", "ff80", "7f80", "8000"
     ]  # fmt: skip
     nan = np.array([0x7F800001, 0xFFFFFFFF], np.uint32).view(np.float32)
@@ -302,8 +304,8 @@ def test_layers_with_computed_weights_stay_as_they_are_between_others() -> None:
     filters = net.add(ops.Activation(ops.ActivationFunction.RELU), filters)
     value = net.add(point, value, filters, net.constant(integers((3,), 2)))
     net.output("y", weighted(net, value, point, (5, 1, 1, 3)))
-    given = {"x": integers((1, 5, 5, 4), 3), "w": integers((3, 1, 1, 6), 4)}
-    check_against_reference(net, given, ISAS[0].relaxed(), tolerance=EXACT)
+    inputs = {"x": integers((1, 5, 5, 4), 3), "w": integers((3, 1, 1, 6), 4)}
+    check_against_reference(net, inputs, ISAS[0].relaxed(), tolerance=EXACT)
 
 
 @needs_bfloat16
@@ -320,8 +322,8 @@ def test_it_is_off_unless_asked_for_and_where_the_processor_cannot() -> None:
     assert not ResolvedOptions.of().isa.is_relaxed
     assert not ResolvedOptions.of({"fast_math_enabled": False}).isa.is_relaxed
     for isa in isas_of_this_test():
-        given: OptionValues = {"fast_math_enabled": True, "isa": isa.name}
-        assert ResolvedOptions.of(given).isa.is_relaxed == isa.has_bfloat16
+        options: OptionValues = {"fast_math_enabled": True, "isa": isa.name}
+        assert ResolvedOptions.of(options).isa.is_relaxed == isa.has_bfloat16
         assert not BFLOAT16_KERNELS & {k.name for k in kernels_of(convolutions(), isa)}
         if not isa.has_bfloat16:
             assert isa.relaxed() == isa
@@ -338,9 +340,9 @@ def test_programs_are_kept_apart_and_kernels_shared() -> None:
 
 def registry() -> BackendRegistry:
     """NumbaAcc, and CpuRef for what it leaves."""
-    found = BackendRegistry()
-    found.register("NumbaAcc", NumbaBackend)
-    return found
+    backends = BackendRegistry()
+    backends.register("NumbaAcc", NumbaBackend)
+    return backends
 
 
 @needs_bfloat16
@@ -379,15 +381,15 @@ def test_nnapi_models_are_computed_so_only_if_they_allow_it(is_relaxed: bool) ->
 def test_whole_models_agree_within_the_tolerance_of_relaxed_ones(name: str) -> None:
     path = shared_file("models", "mlperf_tiny", f"{name}.tflite")
     outputs = []
-    for given in ({}, {"NumbaAcc": {"fast_math_enabled": True}}):
-        chosen = ["NumbaAcc"] if given else ["CpuRef"]
-        options = armpy.RuntimeOptions(backends=chosen, backend_options=given)
+    for backend_options in ({}, {"NumbaAcc": {"fast_math_enabled": True}}):
+        chosen = ["NumbaAcc"] if backend_options else ["CpuRef"]
+        options = armpy.RuntimeOptions(backends=chosen, backend_options=backend_options)
         with armpy.Runtime(options) as runtime:
             model = armpy.load(path, runtime=runtime)
             image = np.random.default_rng(1).uniform(
                 0, 1, [d or 1 for d in model.inputs[0].shape or ()]
             )
             outputs.append(model(image.astype(np.float32)))
-    want, actual = (np.asarray(each) for each in outputs)
+    want, actual = (np.asarray(output) for output in outputs)
     assert np.all(np.abs(want - actual) <= RELAXED.absolute + RELAXED.relative * np.abs(want))
     assert np.any(want != actual)

@@ -32,6 +32,6 @@ def test_images_are_resized_as_cpuref_does(
                 network = Network()
                 x = network.input("x", kind.with_shape(shape))
                 network.output("y", network.add(layer, x))
-                given = {"x": random_array(x.info)}
+                inputs = {"x": random_array(x.info)}
                 chosen = ISAS[ISA_NAMES.index(isa)]
-                check_against_reference(network, given, chosen, tolerance=tolerance)
+                check_against_reference(network, inputs, chosen, tolerance=tolerance)

@@ -53,9 +53,9 @@ def _type_of(array: Array) -> DataType:
 
 
 def test_every_float16_is_converted_exactly() -> None:
-    given = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
-    infos = TensorInfo(given.shape, F16), TensorInfo(given.shape, F32)
-    check_layer(ops.Cast(), [infos[0]], infos[1], EXACT, [given])
+    every_half = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    infos = TensorInfo(every_half.shape, F16), TensorInfo(every_half.shape, F32)
+    check_layer(ops.Cast(), [infos[0]], infos[1], EXACT, [every_half])
 
 
 def test_floats_are_rounded_to_the_next_float16() -> None:
@@ -64,10 +64,10 @@ def test_floats_are_rounded_to_the_next_float16() -> None:
     middles = (exact[1:] + exact[:-1]) / 2
     beside = [np.nextafter(middles, np.float32(side)) for side in (0, np.inf)]
     special = np.array([65519.99, 65520, 1e30, np.inf, np.nan, 1e-40, 2.0**-25], np.float32)
-    given = np.concatenate([exact, middles, *beside, special])
-    given = np.concatenate([given, -given])
-    infos = TensorInfo(given.shape, F32), TensorInfo(given.shape, F16)
-    check_layer(ops.Cast(), [infos[0]], infos[1], EXACT, [given])
+    floats = np.concatenate([exact, middles, *beside, special])
+    floats = np.concatenate([floats, -floats])
+    infos = TensorInfo(floats.shape, F32), TensorInfo(floats.shape, F16)
+    check_layer(ops.Cast(), [infos[0]], infos[1], EXACT, [floats])
 
 
 OPERATIONS: list[tuple[Operation, list[Array]]] = [
@@ -150,11 +150,11 @@ def test_layers_after_each_other_are_not_transposed_in_between() -> None:
 
 def test_constants_alone_may_be_all_that_is_converted() -> None:
     network = Network()
-    given, weights = halves(2, 8).astype(np.float32), halves(2, 8)
+    floats, weights = halves(2, 8).astype(np.float32), halves(2, 8)
     real = network.add(
         ops.Dequantize(), network.constant(weights), output=TensorInfo(weights.shape, F32)
     )
-    value = network.input("x", TensorInfo(given.shape, F32))
+    value = network.input("x", TensorInfo(floats.shape, F32))
     network.output("y", network.add(ops.ElementwiseBinary(BinaryOperation.ADD), value, real))
     isa = isas_for(ops.Dequantize())[0]
-    check_against_reference(network, {"x": given}, isa, {"y": given + weights})
+    check_against_reference(network, {"x": floats}, isa, {"y": floats + weights})

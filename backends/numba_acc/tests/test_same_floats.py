@@ -32,9 +32,9 @@ def run_shared(network: Network, inputs: dict[str, Array], isa: Isa, num_threads
     view = SubgraphView.of(graph, graph.layers)
     program = lower_region(view, isa, num_threads)
     info = graph.outputs[0].info
-    made = np.zeros(info.known_shape, info.data_type.dtype)
-    run_in_turn(program, isa, [*(inputs[value.name] for value in view.inputs), made], num_threads)
-    return made
+    output = np.zeros(info.known_shape, info.data_type.dtype)
+    run_in_turn(program, isa, [*(inputs[value.name] for value in view.inputs), output], num_threads)
+    return output
 
 
 def bits(array: Array) -> Array:
@@ -65,13 +65,13 @@ def differing_rows(
 ) -> list[int]:
     """Rows of a batch that are not those of a batch of one."""
     together = run_shared(many, inputs, isa, num_threads)
-    found = []
+    rows = []
     for row in range(BATCH):
         part = {n: a[row : row + 1] if a.shape[0] == BATCH else a for n, a in inputs.items()}
         (alone,) = run_compiled(one, part, isa).values()
         if (bits(together[row : row + 1]) != bits(alone)).any():
-            found.append(row)
-    return found
+            rows.append(row)
+    return rows
 
 
 @pytest.mark.parametrize("isa", ISAS, ids=ISA_NAMES)
@@ -79,10 +79,10 @@ def test_what_else_is_in_a_batch_changes_no_bit(isa: Isa) -> None:
     failures = []
     for seed in of_floats(START + COUNT * ISAS.index(isa), COUNT):
         many, inputs = random_network(seed, BATCH)
-        one, _ = random_network(seed, 1)
+        single, _ = random_network(seed, 1)
         if any(array.ndim == 1 and len(array) == BATCH for array in inputs.values()):
             continue  # a vector of channels that looks like a batch
-        if rows := differing_rows(many, one, inputs, isa, 1 + seed // 4 % 2):
+        if rows := differing_rows(many, single, inputs, isa, 1 + seed // 4 % 2):
             failures.append((seed, rows))
         support._GUARDED.clear()
     assert failures == []

@@ -47,12 +47,12 @@ def no_compiler(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(compiler, "find_spec", lambda _: None)
     monkeypatch.setenv("ARMPY_NUMBA_CACHE", "off")
     caches = (compiler.missing_compiler, host.known_isas, options._isa_named, backend._warn_once)
-    for each in caches:
-        each.cache_clear()
+    for cache in caches:
+        cache.cache_clear()
     yield
     monkeypatch.undo()
-    for each in caches:
-        each.cache_clear()
+    for cache in caches:
+        cache.cache_clear()
 
 
 def runtime_on(*backends: str) -> Runtime:

@@ -25,7 +25,8 @@ from tests.support.effort import effort
 
 TYPES = (DataType.FLOAT32, DataType.SIGNED64, DataType.SIGNED16, DataType.BOOLEAN)
 INDICES = {
-    np.dtype(each.dtype): each for each in (DataType.SIGNED16, DataType.SIGNED32, DataType.SIGNED64)
+    np.dtype(data_type.dtype): data_type
+    for data_type in (DataType.SIGNED16, DataType.SIGNED32, DataType.SIGNED64)
 }
 
 
@@ -51,10 +52,10 @@ def random_move(random: np.random.Generator) -> tuple[Operation, DataType, dict[
     if not random.integers(4):
         indices.flat[random.integers(indices.size)] = (-9, 9)[random.integers(2)]
     data_type = TYPES[random.integers(len(TYPES))]
-    given = {"x": random_array(TensorInfo(shape, data_type), 1), "places": indices}
+    inputs = {"x": random_array(TensorInfo(shape, data_type), 1), "places": indices}
     if not isinstance(operation, ops.GatherElements):
-        given["updates"] = random_array(TensorInfo(written, data_type), 2)
-    return operation, data_type, given
+        inputs["updates"] = random_array(TensorInfo(written, data_type), 2)
+    return operation, data_type, inputs
 
 
 def network_of(operation: Operation, data_type: DataType, given: dict[str, Array]) -> Network:
@@ -78,16 +79,16 @@ def test_random_moves_give_what_the_reference_gives_or_the_same_error() -> None:
     random, failed = np.random.default_rng(5), 0
     count = effort(40, 200, "ARMPY_NUM_NETWORKS")
     for number in range(count):
-        operation, data_type, given = random_move(random)
-        network, isa = network_of(operation, data_type, given), ISAS[number % len(ISAS)]
+        operation, data_type, inputs = random_move(random)
+        network, isa = network_of(operation, data_type, inputs), ISAS[number % len(ISAS)]
         try:
-            expected = run_reference(network, given)
+            expected = run_reference(network, inputs)
         except InvalidArgumentError:
             failed += 1
             with pytest.raises(InvalidArgumentError, match=r"moved.*an index is out of range"):
-                run_compiled(network, given, isa)
+                run_compiled(network, inputs, isa)
         else:
-            check_against_reference(network, given, isa, expected, EXACT)
+            check_against_reference(network, inputs, isa, expected, EXACT)
     assert count // 20 < failed < count // 2
 
 
@@ -135,10 +136,10 @@ def test_the_last_of_several_updates_stays_however_many_threads_there_are(isa: s
     random = np.random.default_rng(6)
     x, updates = np.zeros((3, 500), np.float32), random.normal(size=(40, 500)).astype(np.float32)
     rows = random.integers(0, 3, (40, 1)).astype(np.int32)
-    given = {"x": x, "places": rows, "updates": updates}
-    network = network_of(ops.ScatterNd(), DataType.FLOAT32, given)
+    inputs = {"x": x, "places": rows, "updates": updates}
+    network = network_of(ops.ScatterNd(), DataType.FLOAT32, inputs)
     expected = x.copy()
     for row, update in zip(rows[:, 0], updates, strict=True):
         expected[row] = update
-    got = run_compiled(network, given, ISAS[ISA_NAMES.index(isa)])
+    got = run_compiled(network, inputs, ISAS[ISA_NAMES.index(isa)])
     np.testing.assert_array_equal(got["y"], expected)

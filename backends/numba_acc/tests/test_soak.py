@@ -49,8 +49,8 @@ class Case:
     outputs: list[dict[str, Array]] = field(default_factory=list)
 
     def check(self, number: int) -> None:
-        given, expected = self.inputs[number], self.outputs[number]
-        for name, array in self.runtime.enqueue_workload(self.network, given).items():
+        inputs, expected = self.inputs[number], self.outputs[number]
+        for name, array in self.runtime.enqueue_workload(self.network, inputs).items():
             np.testing.assert_array_equal(array, expected[name])
 
 
@@ -93,20 +93,20 @@ def cases() -> list[Case]:
     kinds = [
         (convolutions(), [image(seed=seed) for seed in range(NUM_INPUTS)]),
         (convolutions(17, 33, 2), [image(17, 33, seed) for seed in range(NUM_INPUTS)]),
-        (quantized_convolutions(), [{"x": each.astype(np.int8)} for each in bytes_]),
+        (quantized_convolutions(), [{"x": pixels.astype(np.int8)} for pixels in bytes_]),
         (small(), [{"x": np.full((1, 8), seed, np.float32)} for seed in range(NUM_INPUTS)]),
     ]
-    found = []
+    all_cases = []
     for num_threads in (1, 2):
         runtime = runtime_of(num_threads)
-        found += [Case(runtime, runtime.load_network(net), given) for net, given in kinds]
-    for case in found:
+        all_cases += [Case(runtime, runtime.load_network(net), inputs) for net, inputs in kinds]
+    for case in all_cases:
         run = case.runtime.enqueue_workload
-        case.outputs = [dict(run(case.network, given)) for given in case.inputs]
-    for one, two in zip(found[:4], found[4:], strict=True):
-        for first, second in zip(one.outputs, two.outputs, strict=True):
+        case.outputs = [dict(run(case.network, inputs)) for inputs in case.inputs]
+    for alone, two in zip(all_cases[:4], all_cases[4:], strict=True):
+        for first, second in zip(alone.outputs, two.outputs, strict=True):
             np.testing.assert_array_equal(first["y"], second["y"])
-    return found
+    return all_cases
 
 
 def resident_bytes() -> int:
@@ -117,7 +117,7 @@ def resident_bytes() -> int:
 
 def soak(seconds: float) -> None:
     """Let callers run networks, and check results and memory."""
-    found = cases()
+    all_cases = cases()
     errors: list[BaseException] = []
     counts = [0] * NUM_CALLERS
     begin = time.monotonic()
@@ -126,7 +126,7 @@ def soak(seconds: float) -> None:
         chance = random.Random(caller)
         try:
             while time.monotonic() < begin + seconds and not errors:
-                chance.choice(found).check(chance.randrange(NUM_INPUTS))
+                chance.choice(all_cases).check(chance.randrange(NUM_INPUTS))
                 counts[caller] += 1
         except BaseException as error:  # noqa: BLE001  # raised below, in the main thread
             errors.append(error)
@@ -145,7 +145,7 @@ def soak(seconds: float) -> None:
     print(f"{sum(counts)} runs in {seconds:g} s; MiB at {PARTS} of that: {shown}")
     assert errors == []
     assert min(counts) > 0
-    for case in found:
+    for case in all_cases:
         case.runtime.unload_network(case.network)
     names = [thread.name for thread in threading.enumerate()]
     assert not [name for name in names if name.startswith("NumbaAcc")]

@@ -90,16 +90,16 @@ def test_equal_regions_have_equal_keys() -> None:
 
 
 def test_whatever_a_program_depends_on_is_in_its_key() -> None:
-    found = {name: program_key(make(), ISA, 1) for name, make in OTHERS.items()}
-    found["none"] = program_key(region(), ISA, 1)
-    found["threads"] = program_key(region(), ISA, 2)
-    found["instruction set"] = program_key(
+    program_keys = {name: program_key(make(), ISA, 1) for name, make in OTHERS.items()}
+    program_keys["none"] = program_key(region(), ISA, 1)
+    program_keys["threads"] = program_key(region(), ISA, 2)
+    program_keys["instruction set"] = program_key(
         region(), make_isa("portable", "x86_64", "", frozenset()), 1
     )
     faster = dataclasses.replace(typical(ISA), cycle_ns=0.1)
-    found["machine"] = program_key(region(), ISA, 1, faster)
-    assert "" not in found.values()
-    assert len(set(found.values())) == len(found)
+    program_keys["machine"] = program_key(region(), ISA, 1, faster)
+    assert "" not in program_keys.values()
+    assert len(set(program_keys.values())) == len(program_keys)
 
 
 def test_whatever_code_depends_on_is_in_its_key() -> None:
@@ -111,8 +111,8 @@ def test_whatever_code_depends_on_is_in_its_key() -> None:
     ]
     kernels = [KERNEL, Kernel("convolution_f32", (14, 1)), Kernel("depthwise_f32", (14, 2))]
     kernels.append(Kernel("convolution_f32", ("14", "2")))
-    found = [object_key(kernel, isa) for isa in isas for kernel in kernels]
-    assert len(set(found)) == len(found)
+    object_keys = [object_key(kernel, isa) for isa in isas for kernel in kernels]
+    assert len(set(object_keys)) == len(object_keys)
 
 
 @pytest.mark.parametrize("distribution", ["armpy", "numba", "llvmlite", "numpy"])

@@ -88,12 +88,12 @@ def patient(compiled: Callable[[Kernel, Isa], bytes], folder: Path, made: list[K
 def test_two_processes_compile_what_one_would(
     folder: Path, started: Processes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made: list[Kernel] = []
+    kernels: list[Kernel] = []
     compiled = objects._compiled
-    monkeypatch.setattr(objects, "_compiled", patient(compiled, folder, made))
+    monkeypatch.setattr(objects, "_compiled", patient(compiled, folder, kernels))
     together = object_codes(KERNELS, ISA, 2)
     assert len(started) == 1
-    assert 0 < len(made) < len(KERNELS)
+    assert 0 < len(kernels) < len(KERNELS)
     assert together.keys() == set(KERNELS)
     assert all(load_objects({kernel.symbol: code for kernel, code in together.items()}).values())
     assert not [*folder.glob("*.lock")]
@@ -122,11 +122,11 @@ def test_what_another_process_leaves_undone_is_compiled_here(
 def test_a_process_that_is_killed_while_it_compiles_is_stood_in_for(
     started: Processes, made_here: list[Kernel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept = objects._kept_or_made
+    original = objects._kept_or_made
 
     def killing(*arguments: object) -> bytes:
         started[0].kill()
-        return kept(*arguments)  # type: ignore[arg-type]
+        return original(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(objects, "_kept_or_made", killing)
     assert object_codes(KERNELS, ISA, 2).keys() == set(KERNELS)

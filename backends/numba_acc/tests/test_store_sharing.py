@@ -114,8 +114,8 @@ def test_processes_that_prepare_one_model_at_once_make_each_thing_once(tmp_path:
     for worker in workers:
         _, errors = worker.communicate(timeout=300)
         assert worker.returncode == 0, errors
-    made = log.read_text().split()
-    assert sorted(made) == sorted(set(made)), "something was made twice"
-    assert "program" in made
-    assert len(made) >= 3
+    things = log.read_text().split()
+    assert sorted(things) == sorted(set(things)), "something was made twice"
+    assert "program" in things
+    assert len(things) >= 3
     assert not [*(tmp_path / "numba_acc").glob("*.lock")]

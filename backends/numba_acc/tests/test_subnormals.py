@@ -36,25 +36,25 @@ def is_zero_where_too_small(array: Array) -> bool:
 def test_results_and_operands_are_flushed_and_the_caller_keeps_its_mode(isa: Isa) -> None:
     infos = [TensorInfo((4,), F32)] * 2
     network = network_of(ops.ElementwiseBinary(ops.BinaryOperation.MUL), infos, infos[0])
-    given = {
+    inputs = {
         "x0": np.array([1e-30, 1e-39, 1e-30, -3.0], np.float32),
         "x1": np.array([1e-10, 1e30, 1e10, 1e-40], np.float32),
     }
     assert keeps_subnormals()
-    (found,) = run_compiled(network, given, isa).values()
+    (output,) = run_compiled(network, inputs, isa).values()
     assert keeps_subnormals()
-    np.testing.assert_allclose(found, [0, 0, 1e-20, 0], rtol=1e-6)
+    np.testing.assert_allclose(output, [0, 0, 1e-20, 0], rtol=1e-6)
 
 
 @pytest.mark.parametrize("num_threads", [1, 3])
 def test_every_thread_flushes(num_threads: int) -> None:
     infos = [TensorInfo((4_000_000,), F32)] * 2
     network = network_of(ops.ElementwiseBinary(ops.BinaryOperation.MUL), infos, infos[0])
-    given = {f"x{n}": np.full(4_000_000, size, np.float32) for n, size in enumerate((1e-30, 1e-9))}
+    inputs = {f"x{n}": np.full(4_000_000, size, np.float32) for n, size in enumerate((1e-30, 1e-9))}
     with runtime_of(num_threads) as runtime:
         number = runtime.load_network(network)
         for _ in range(5):  # workers come at different times
-            assert not runtime.enqueue_workload(number, given)["y"].any()
+            assert not runtime.enqueue_workload(number, inputs)["y"].any()
             assert keeps_subnormals()
 
 
@@ -77,12 +77,14 @@ def test_masked_positions_have_no_share(isa: Isa) -> None:
     scores[0, 8:] = -1e4
     scores[1] = -np.arange(67) * 2
     info = TensorInfo(scores.shape, F32)
-    (found,) = run_compiled(network_of(ops.Softmax(), [info], info), {"x0": scores}, isa).values()
+    (probabilities,) = run_compiled(
+        network_of(ops.Softmax(), [info], info), {"x0": scores}, isa
+    ).values()
     wide = np.exp(scores.astype(np.float64))
     expected = wide / wide.sum(1, keepdims=True)
-    assert not found[0, 8:].any()
-    assert is_zero_where_too_small(found)
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=2.0**-126)
+    assert not probabilities[0, 8:].any()
+    assert is_zero_where_too_small(probabilities)
+    np.testing.assert_allclose(probabilities, expected, rtol=1e-5, atol=2.0**-126)
 
 
 @pytest.mark.parametrize("isa", ISAS, ids=ISA_NAMES)
@@ -94,13 +96,17 @@ def test_what_is_only_moved_keeps_its_bits(isa: Isa) -> None:
     network.output("turned", turned)
     network.output("joined", network.add(ops.Concat(axis=0), x, x))
     network.output("selected", network.add(ops.Select(), mask, x, x))
-    given = SMALL.reshape(2, 3)
-    inputs = {"x": given, "mask": np.array([[True, False, True], [False, True, False]])}
-    found = run_compiled(network, inputs, isa)
-    expected = {"turned": given.T, "joined": np.concatenate([given, given]), "selected": given}
+    elements = SMALL.reshape(2, 3)
+    inputs = {"x": elements, "mask": np.array([[True, False, True], [False, True, False]])}
+    actual = run_compiled(network, inputs, isa)
+    expected = {
+        "turned": elements.T,
+        "joined": np.concatenate([elements, elements]),
+        "selected": elements,
+    }
     for name, array in expected.items():
         np.testing.assert_array_equal(
-            found[name].view(np.uint32), np.ascontiguousarray(array).view(np.uint32), name
+            actual[name].view(np.uint32), np.ascontiguousarray(array).view(np.uint32), name
         )
 
 
@@ -108,8 +114,8 @@ def test_what_is_only_moved_keeps_its_bits(isa: Isa) -> None:
 def test_every_float16_becomes_its_float32(isa: Isa) -> None:
     halves = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
     network = network_of(ops.Cast(), [TensorInfo(halves.shape, F16)], TensorInfo(None, F32))
-    (found,) = run_compiled(network, {"x0": halves}, isa).values()
-    np.testing.assert_array_equal(found, halves.astype(np.float32))
+    (floats,) = run_compiled(network, {"x0": halves}, isa).values()
+    np.testing.assert_array_equal(floats, halves.astype(np.float32))
 
 
 @pytest.mark.parametrize("isa", ISAS, ids=ISA_NAMES)
@@ -120,12 +126,14 @@ def test_float32_is_rounded_to_the_float16_next_to_it_ties_to_even(isa: Isa) -> 
     floats = np.concatenate([*numbers, [np.inf, np.nan, 1e38, 1e-45, 1e-37]]).astype(np.float32)
     floats = np.concatenate([floats, -floats])
     network = network_of(ops.Cast(), [TensorInfo(floats.shape, F32)], TensorInfo(None, F16))
-    (found,) = run_compiled(network, {"x0": floats}, isa).values()
+    (rounded,) = run_compiled(network, {"x0": floats}, isa).values()
     with np.errstate(over="ignore"):
         expected = floats.astype(np.float16)
     is_nan = np.isnan(expected)
-    np.testing.assert_array_equal(np.isnan(found), is_nan)
-    np.testing.assert_array_equal(found[~is_nan].view(np.uint16), expected[~is_nan].view(np.uint16))
+    np.testing.assert_array_equal(np.isnan(rounded), is_nan)
+    np.testing.assert_array_equal(
+        rounded[~is_nan].view(np.uint16), expected[~is_nan].view(np.uint16)
+    )
 
 
 @pytest.mark.parametrize("isa", ISAS, ids=ISA_NAMES)

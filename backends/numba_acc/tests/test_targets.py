@@ -70,8 +70,8 @@ def test_targets_need_what_llvm_says_that_the_processor_has(name: str) -> None:
     target = named_target(name)
     triple = target.isa.triple
     known = X86_NAMES if triple.startswith("x86_64") else ARM_NAMES
-    found = {each for each in known if has_by_llvm(triple, target.isa.cpu, each)}
-    assert found == target.needs
+    features = {feature for feature in known if has_by_llvm(triple, target.isa.cpu, feature)}
+    assert features == target.needs
 
 
 @pytest.mark.parametrize("name", PROCESSORS)
@@ -158,10 +158,10 @@ def test_the_matrix_unit_needs_the_systems_permission(monkeypatch: pytest.Monkey
     ],
 )
 def test_what_makes_most_of_a_processor_comes_first(machine: Processor, names: str) -> None:
-    found = [target.name for target in best_first(map(named_target, PROCESSORS), machine)]
-    assert found[: len(names.split())] == names.split()
+    names_found = [target.name for target in best_first(map(named_target, PROCESSORS), machine)]
+    assert names_found[: len(names.split())] == names.split()
     if not names:
-        assert not found
+        assert not names_found
 
 
 def test_macs_run_what_was_compiled_on_them() -> None:
@@ -196,7 +196,7 @@ def test_code_of_this_machine_needs_all_that_llvms_model_may_use() -> None:
 def test_unknown_targets_are_refused_with_those_that_there_are(name: str, said: str) -> None:
     with pytest.raises(InvalidArgumentError, match=said) as caught:
         ahead.target(name)
-    assert all(each in str(caught.value) for each in ("host", *PROCESSORS))
+    assert all(name in str(caught.value) for name in ("host", *PROCESSORS))
 
 
 def test_targets_are_known_without_numpy_llvm_and_the_rest_of_armpy() -> None:

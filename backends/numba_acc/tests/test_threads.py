@@ -190,9 +190,9 @@ def test_an_execution_runs_alone_if_others_took_the_workers_meanwhile() -> None:
     assert words[threads._OWNER] == 0
     words[threads._OWNER] = 1
     execution.run([x, alone])
-    taken = words[threads._OWNER]  # an execution that had taken the worker had freed it, too
+    owner = words[threads._OWNER]  # an execution that had taken the worker had freed it, too
     words[threads._OWNER] = 0
-    assert taken == 1
+    assert owner == 1
     np.testing.assert_array_equal(alone, together)
     assert pool()._arbiter[core_arbiter.RUNNING] == 0
 

@@ -188,8 +188,8 @@ GAUGE = """
 def test_a_machine_is_measured_again_without_a_model(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    kept = Entries(tmp_path / "kept", 1 << 20, "machine")
-    kept.write("speed", "key", [b"clock 1 GHz"], "")
+    entries = Entries(tmp_path / "kept", 1 << 20, "machine")
+    entries.write("speed", "key", [b"clock 1 GHz"], "")
     extra = GAUGE.replace("FOLDER", repr(str(tmp_path / "kept")))
     write_module(tmp_path, "acme_gauge_backend", module_source("Gauge", extra=extra))
     where = ["--dynamic-backends-path", str(tmp_path), "--backends", "Gauge"]

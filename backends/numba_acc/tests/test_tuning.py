@@ -164,7 +164,7 @@ def test_layers_that_are_written_otherwise_are_measured_as_they_are_lowered(quic
 
 
 def test_results_stay_the_same() -> None:
-    given = image(12, 20)
+    picture = image(12, 20)
     results: list[Array] = []
     for seconds in (0.0, 0.2, 0.0):
         with runtime_of(1) as runtime:
@@ -174,7 +174,7 @@ def test_results_stay_the_same() -> None:
                 assert [result.backend_id for result in request.results] == ["NumbaAcc"]
             else:
                 network = runtime.load_network(convolutions(12, 20, 2))
-            results += runtime.enqueue_workload(network, given).values()
+            results += runtime.enqueue_workload(network, picture).values()
     np.testing.assert_allclose(results[1], results[0], rtol=1e-5, atol=1e-5)
     np.testing.assert_array_equal(results[1], results[2])
 
@@ -347,8 +347,8 @@ def test_a_damaged_table_is_as_good_as_none(data: st.DataObject) -> None:
     assert entries is not None
     (path,) = Path(entries.location).glob("tuned-*")
     empty = path.read_bytes()
-    taken = {parameters[:2] for parameters in plain}
-    option = next(option for option in options_of(view, key) if option[:2] not in taken)
+    tried = {parameters[:2] for parameters in plain}
+    option = next(option for option in options_of(view, key) if option[:2] not in tried)
     write_table(view, {key: option})
     assert tiles_of(compiled_program(view, ISA)) != plain
     whole = path.read_bytes()
@@ -453,9 +453,9 @@ def test_networks_teach_how_ways_compare() -> None:
 def test_what_networks_agree_on_is_corrected(
     taught: Sequence[float], correction: float | None
 ) -> None:
-    found = agreed_corrections([{"x": times} for times in taught])
-    assert found.get("x") == correction
-    assert found.keys() <= {"x"}
+    corrections = agreed_corrections([{"x": times} for times in taught])
+    assert corrections.get("x") == correction
+    assert corrections.keys() <= {"x"}
 
 
 @pytest.mark.parametrize(

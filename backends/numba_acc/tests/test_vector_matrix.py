@@ -66,11 +66,11 @@ def _output(kind: DataType) -> TensorInfo | None:
 
 def _networks_layers(kind: DataType) -> tuple[Network, dict[str, Array]]:
     """A network of all sizes, each followed by one that reads what is kept inside."""
-    network, given = Network(), {}
+    network, inputs = Network(), {}
     for number, (columns, depth) in enumerate(SIZES):
         name = f"x{number}"
         x = _input(network, name, (1, depth), kind)
-        given[name] = random_array(x.info, number)
+        inputs[name] = random_array(x.info, number)
         relu = ops.FusedActivation.RELU if number % 2 else ops.FusedActivation.NONE
         weights = _weights(network, (columns, depth), kind, is_per_axis=number % 2 == 0)
         y = network.add(ops.FullyConnected(activation=relu), x, *weights, output=_output(kind))
@@ -78,29 +78,29 @@ def _networks_layers(kind: DataType) -> tuple[Network, dict[str, Array]]:
         weights = _weights(network, (19, columns), kind, is_per_axis=number % 2 == 1)
         z = network.add(ops.FullyConnected(), y, *weights, output=_output(kind))
         network.output(f"z{number}", z)
-    return network, given
+    return network, inputs
 
 
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_a_vector_is_multiplied_with_every_column(kind: DataType, isa: str) -> None:
-    network, given = _networks_layers(kind)
-    check_against_reference(network, given, _isa(isa))
+    network, inputs = _networks_layers(kind)
+    check_against_reference(network, inputs, _isa(isa))
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_threads_share_the_columns(kind: DataType) -> None:
-    network, given = _networks_layers(kind)
+    network, feeds = _networks_layers(kind)
     graph = network.build()
     view = SubgraphView.of(graph, graph.layers)
-    expected = run_reference(network, given)
+    expected = run_reference(network, feeds)
     names = dict(zip(graph.outputs, graph.output_names, strict=True))
     for num_threads in (2, 5):
         program = lower_region(view, ISAS[0], num_threads)
-        made = [np.zeros(v.info.known_shape, v.info.data_type.dtype) for v in view.outputs]
-        inputs = [given[value.name] for value in view.inputs]
-        run_in_turn(program, ISAS[0], [*inputs, *made], num_threads)
-        for value, array in zip(view.outputs, made, strict=True):
+        outputs = [np.zeros(v.info.known_shape, v.info.data_type.dtype) for v in view.outputs]
+        inputs = [feeds[value.name] for value in view.inputs]
+        run_in_turn(program, ISAS[0], [*inputs, *outputs], num_threads)
+        for value, array in zip(view.outputs, outputs, strict=True):
             want = expected[names[value]]
             most = 1e-5 * float(np.abs(want).max()) if kind is FLOAT32 else 0
             np.testing.assert_allclose(array.astype(np.float64), want, rtol=0, atol=most)
@@ -115,10 +115,10 @@ def test_a_window_as_large_as_the_image_is_one_vector(kind: DataType) -> None:
     y = network.add(ops.Convolution2d(stride=(2, 1)), x, *weights, output=_output(kind))
     weights = _weights(network, (140, 1, 1, 35), kind, is_per_axis=True)
     network.output("y", network.add(ops.Convolution2d(), y, *weights, output=_output(kind)))
-    given = {"x": random_array(x.info)}
-    expected = run_reference(network, given)
+    inputs = {"x": random_array(x.info)}
+    expected = run_reference(network, inputs)
     for isa in (ISAS[0], ISAS[-1]):
-        check_against_reference(network, given, isa, expected)
+        check_against_reference(network, inputs, isa, expected)
     graph = network.build()
     program = lower_region(SubgraphView.of(graph, graph.layers), ISAS[0])
     names = {kernel.name for kernel in program.kernels} - {"copy", "flip"}
@@ -144,8 +144,8 @@ def test_what_is_added_to_a_vector_is_fused(columns: int, isa: str) -> None:
     y = network.add(ops.FullyConnected(), x, *weights)
     addition = ops.ElementwiseBinary(ops.BinaryOperation.ADD, activation=ops.FusedActivation.RELU6)
     network.output("y", network.add(addition, y, other))
-    given = {"x": random_array(x.info), "other": random_array(other.info, 1)}
-    check_against_reference(network, given, _isa(isa))
+    inputs = {"x": random_array(x.info), "other": random_array(other.info, 1)}
+    check_against_reference(network, inputs, _isa(isa))
 
 
 @pytest.mark.parametrize("isa", ISA_NAMES)
@@ -157,9 +157,9 @@ def test_nothing_after_a_vector_is_multiplied(isa: str) -> None:
     for name, part, size in (("first", first, 19), ("second", second, 21)):
         weights = _weights(network, (2, size), FLOAT32, is_per_axis=False)
         network.output(name, network.add(ops.FullyConnected(), part, *weights))
-    given = random_array(x.info)
-    given[0, 19:] = np.nan
-    check_against_reference(network, {"x": given}, _isa(isa))
+    vector = random_array(x.info)
+    vector[0, 19:] = np.nan
+    check_against_reference(network, {"x": vector}, _isa(isa))
 
 
 @pytest.mark.sampled(2)
@@ -167,14 +167,14 @@ def test_nothing_after_a_vector_is_multiplied(isa: str) -> None:
 def test_ties_are_rounded_away_from_zero(scale: int, isas: tuple[Isa, ...]) -> None:
     """As TFLite rounds in fully connected layers, once; CpuRef is not asked."""
     network = Network()
-    one = Quantization.per_tensor(1.0, 0)
-    x = network.input("x", TensorInfo((1, 1), QASYMM_S8, quantization=one))
+    unit = Quantization.per_tensor(1.0, 0)
+    x = network.input("x", TensorInfo((1, 1), QASYMM_S8, quantization=unit))
     stored = np.arange(-127, 128, dtype=np.int8).reshape(255, 1)
-    weights = network.constant(stored, data_type=DataType.QSYMM_S8, quantization=one)
+    weights = network.constant(stored, data_type=DataType.QSYMM_S8, quantization=unit)
     output = TensorInfo(None, QASYMM_S8, quantization=Quantization.per_tensor(scale, 0))
     network.output("y", network.add(ops.FullyConnected(), x, weights, output=output))
     steps = stored[:, 0].astype(np.float64) / scale
     expected = np.copysign(np.floor(np.abs(steps) + 0.5), steps).astype(np.int8)
     for isa in isas:
-        made = run_compiled(network, {"x": np.ones((1, 1), np.int8)}, isa)["y"]
-        np.testing.assert_array_equal(made[0], expected)
+        actual = run_compiled(network, {"x": np.ones((1, 1), np.int8)}, isa)["y"]
+        np.testing.assert_array_equal(actual[0], expected)

@@ -32,7 +32,7 @@ def gathered(net: Network, x: Value) -> list[Value]:
 def split(net: Network, x: Value) -> list[Value]:
     """The same parts one after the other along the last axis."""
     layer = net.add_layer(ops.Splitter(3, axis=-1), [x])
-    return [headed(net, one) for one in layer.outputs]
+    return [headed(net, part) for part in layer.outputs]
 
 
 def sliced(net: Network, x: Value) -> list[Value]:

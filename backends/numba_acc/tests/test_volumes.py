@@ -88,10 +88,10 @@ def test_convolutions_of_volumes(name: str) -> None:
 def test_what_follows_is_computed_with_each_volume_of_a_batch() -> None:
     network = Network()
     info = TensorInfo((3, 4, 5, 6, 8), F32)
-    x, given = network.input("x", info), network.input("w", TensorInfo((8, 3, 3, 3, 8), F32))
+    x, weights = network.input("x", info), network.input("w", TensorInfo((8, 3, 3, 3, 8), F32))
     value = network.add(ops.Activation(ops.ActivationFunction.ABS), x)
-    made = network.add(ops.Convolution3d(padding=SAME), value, given)
-    total = network.add(ops.ElementwiseBinary(ops.BinaryOperation.ADD), made, value)
+    convolved = network.add(ops.Convolution3d(padding=SAME), value, weights)
+    total = network.add(ops.ElementwiseBinary(ops.BinaryOperation.ADD), convolved, value)
     network.output("y", network.add(ops.Activation(ops.ActivationFunction.RELU), total))
     inputs = {"x": random_array(info), "w": random_array(TensorInfo((8, 3, 3, 3, 8), F32), 2)}
     graph = network.build()
@@ -108,9 +108,9 @@ def test_channels_in_front_are_turned_to_the_back() -> None:
     weights = network.constant(np.ones((4, 1, 3, 3, 3), np.float32))
     network.output("y", network.add(ops.Convolution3d(data_layout=DataLayout.NCDHW), x, weights))
     graph = network.build()
-    _, made, _ = rewritten(SubgraphView.of(graph, graph.layers)).layers
-    assert made.operation == ops.Convolution3d()
-    assert made["input"].info.shape == (2, 5, 7, 6, 3)
+    _, convolution, _ = rewritten(SubgraphView.of(graph, graph.layers)).layers
+    assert convolution.operation == ops.Convolution3d()
+    assert convolution["input"].info.shape == (2, 5, 7, 6, 3)
 
 
 def test_a_batch_of_volumes_keeps_one_copy_of_the_weights() -> None:

@@ -248,9 +248,9 @@ def test_threads_share_the_work(name: str) -> None:
     expected = run_reference(net, inputs)["y"]
     graph = net.build()
     program = lower_region(SubgraphView.of(graph, graph.layers), ISAS[0], 3)
-    made = np.zeros_like(expected)
-    run_in_turn(program, ISAS[0], [inputs["x"], made], 3)
-    np.testing.assert_array_equal(made, expected)
+    output = np.zeros_like(expected)
+    run_in_turn(program, ISAS[0], [inputs["x"], output], 3)
+    np.testing.assert_array_equal(output, expected)
 
 
 @pytest.mark.sampled(5)

@@ -69,13 +69,13 @@ def network(
         scales = Quantization.per_tensor(0.01, case.weights_zero_point)
     spread = 0.05 * 0.01 * 75 * 75 * np.sqrt(np.prod(weights_shape[1:]))
     net = Network()
-    given = net.input("x", TensorInfo(case.shape, kind, quantization(kind, 0.05, 9)))
+    source = net.input("x", TensorInfo(case.shape, kind, quantization(kind, 0.05, 9)))
     constant = net.constant(
         weights.astype(weights_kind.dtype), data_type=weights_kind, quantization=scales
     )
     bias = random.integers(-9000, 9000, weights_shape[0]).astype(np.int32)
     output = TensorInfo(None, kind, quantization(kind, float(spread) / 64 * case.scale, -17))
-    operands = (given, constant, net.constant(bias) if case.has_bias else None)
+    operands = (source, constant, net.constant(bias) if case.has_bias else None)
     net.output("y", net.add(operation, *operands, output=output))
     return net, {"x": random.integers(low, high, case.shape, endpoint=True).astype(kind.dtype)}
 

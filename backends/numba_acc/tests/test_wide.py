@@ -112,8 +112,8 @@ def test_many_pairs_of_words_are_exact(
         scales = (scales[0], scales[1], scales[0] * scales[1] * 9999)
     random = np.random.default_rng(1)
     infos = [quantized((1 << 16,), S16, scale, 0) for scale in scales]
-    given = [EVERY_WORD.view(np.int16), random.permutation(EVERY_WORD).view(np.int16)]
-    check_layer(ops.ElementwiseBinary(kind), infos[:2], infos[2], EXACT, given)
+    operands = [EVERY_WORD.view(np.int16), random.permutation(EVERY_WORD).view(np.int16)]
+    check_layer(ops.ElementwiseBinary(kind), infos[:2], infos[2], EXACT, operands)
 
 
 @pytest.mark.parametrize("kind", FIXED[:2], ids=lambda kind: kind.name)
@@ -123,8 +123,8 @@ def test_words_whose_scales_are_powers_of_two_are_shifted(
 ) -> None:
     operation = ops.ElementwiseBinary(kind, power_of_two_scales=True)
     infos = [quantized((1 << 16,), S16, 2.0 ** (-10 - shift), 0) for shift in (*shifts, 0)]
-    given = [EVERY_WORD.view(np.int16), EVERY_WORD[::-1].copy().view(np.int16)]
-    check_layer(operation, infos[:2], infos[2], EXACT, given)
+    operands = [EVERY_WORD.view(np.int16), EVERY_WORD[::-1].copy().view(np.int16)]
+    check_layer(operation, infos[:2], infos[2], EXACT, operands)
 
 
 @pytest.mark.parametrize(
@@ -189,9 +189,9 @@ def test_reductions_of_words(kind: ops.ReduceOperation, axes: tuple[int, ...]) -
 @pytest.mark.slow
 def test_means_of_most_words_do_not_overflow() -> None:
     info = quantized((1, 1 << 16, 2), S16, 0.01, 0)
-    given = [np.tile(np.array([-32768, 32767], np.int16), (1, 1 << 16, 1))]
+    operands = [np.tile(np.array([-32768, 32767], np.int16), (1, 1 << 16, 1))]
     operation = ops.Reduce(ops.ReduceOperation.MEAN, axes=(1,))
-    check_layer(operation, [info], quantized(None, S16, 0.01, 0), EXACT, given)
+    check_layer(operation, [info], quantized(None, S16, 0.01, 0), EXACT, operands)
     longer = quantized((1, (1 << 16) + 1, 2), S16, 0.01, 0)
     answer = support(operation, [longer], [quantized((1, 2), S16, 0.01, 0)])
     assert not answer

@@ -55,8 +55,8 @@ def network_of(operation: Operation, inputs: list[TensorInfo]) -> Network:
     is_quantized = inputs[0].data_type.is_quantized
     shapes = operation.infer_shapes(inputs)
     outputs = [S8.with_shape(shape) for shape in shapes if shape is not None]
-    made = network.add_layer(operation, values, outputs=outputs if is_quantized else ()).outputs
-    for number, value in enumerate(made):
+    added = network.add_layer(operation, values, outputs=outputs if is_quantized else ()).outputs
+    for number, value in enumerate(added):
         network.output(f"y{number}", value)
     return network
 
@@ -94,10 +94,10 @@ def test_empty_tensors_between_layers_and_beside_others() -> None:
     network.output("nothing", network.add(ops.Softmax(), nothing))
     network.output("rest", network.add(ADD, rest, rest))
     network.output("doubled", doubled)
-    given = {"x": random_array(x.info), "none": np.empty((0, 3), np.float32)}
+    inputs = {"x": random_array(x.info), "none": np.empty((0, 3), np.float32)}
     for isa in ISAS:
-        got = run_compiled(network, given, isa)
-        np.testing.assert_array_equal(got["rest"], 2 * given["x"])
+        got = run_compiled(network, inputs, isa)
+        np.testing.assert_array_equal(got["rest"], 2 * inputs["x"])
         assert (got["nothing"].shape, got["doubled"].shape) == ((0, 3), (0, 3))
 
 
@@ -126,8 +126,8 @@ def test_a_network_whose_outputs_are_all_empty_runs() -> None:
 def test_indices_into_nothing_are_still_out_of_range() -> None:
     inputs = [F32.with_shape((3, 0)), I32.with_shape((2,))]
     network = network_of(ops.Gather(), inputs)
-    given = {"x0": np.empty((3, 0), np.float32), "x1": np.array([0, 3], np.int32)}
+    feeds = {"x0": np.empty((3, 0), np.float32), "x1": np.array([0, 3], np.int32)}
     with Runtime(RuntimeOptions(backends=["NumbaAcc", "CpuRef"])) as runtime:
         number = runtime.load_network(network)
         with pytest.raises(InvalidArgumentError, match=r"Expected 0 to 2; got 0 to 3"):
-            runtime.enqueue_workload(number, given)
+            runtime.enqueue_workload(number, feeds)

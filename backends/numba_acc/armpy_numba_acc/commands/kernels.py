@@ -53,8 +53,8 @@ def build(
     """Build packs of the kernels that MODELS need on machines like the targets."""
     request = request_of("", (), dynamic_backends_path, backends=backends)
     known = {
-        one.get_id(): BackendProxy(one)
-        for one in preferred_backends(registry_of(request), request.options.backends)
+        backend.get_id(): BackendProxy(backend)
+        for backend in preferred_backends(registry_of(request), request.options.backends)
     }
     wanted = tuple(dict.fromkeys(targets)) or (HOST_TARGET,)
     check_targets(wanted, known.values())
@@ -65,16 +65,16 @@ def build(
         for path in models:
             try:
                 # The graphs stay mapped when it is closed, and its programs are not needed.
-                one = request_of(path, (), dynamic_backends_path, backends=backends)
-                with load_model(one) as model:
+                load_request = request_of(path, (), dynamic_backends_path, backends=backends)
+                with load_model(load_request) as model:
                     for backend_id, view in compiled_views(model.handle.loaded):
                         views.setdefault(backend_id, []).append(view)
             except ArmpyError as error:
                 failures[path] = str(error)
                 click.echo(f"armpy: {path} is left out: {error}", err=True)
         written = [
-            _written(known[backend_id], found, target, output)
-            for backend_id, found in views.items()
+            _written(known[backend_id], backend_views, target, output)
+            for backend_id, backend_views in views.items()
             for target in wanted
             if target in targets_of(known[backend_id])
         ]
@@ -144,11 +144,11 @@ def list_command(
         with progress_shown(), load_model(request) as loaded:
             uses = () if loaded.placement is None else loaded.placement.cache_uses
     if as_json:
-        print_json({"packs": [asdict(row) for row in rows], "uses": [asdict(one) for one in uses]})
+        print_json({"packs": [asdict(row) for row in rows], "uses": [asdict(use) for use in uses]})
     else:
         print_packs(rows)
-        for one in uses:
-            click.echo(one)
+        for use in uses:
+            click.echo(use)
     if not all(row.is_sound for row in rows):
         context.exit(EXIT_PROBLEMS)
 
@@ -178,20 +178,20 @@ def _print_table(rows: Sequence[PackRow]) -> None:
 def kernel_packs(options: PluginOptions) -> list[PackRow]:
     """Every pack that is found."""
     registry = BackendRegistry.discover(options)
-    return [_row(found, registry) for found in found_packs()]
+    return [_row(pack_file, registry) for pack_file in found_packs()]
 
 
-def _row(found: FoundPack, registry: BackendRegistry) -> PackRow:
+def _row(pack_file: FoundPack, registry: BackendRegistry) -> PackRow:
     """Return the row of a pack."""
-    pack = found.pack
+    pack = pack_file.pack
     if pack is None:
-        return PackRow(found.path, "", "", 0, 0, False, found.reason)
+        return PackRow(pack_file.path, "", "", 0, 0, False, pack_file.reason)
     target = str(pack.about.get("target"))[:40]
-    known = found.path, pack.backend_id, target, len(pack), pack.size_bytes
+    known = pack_file.path, pack.backend_id, target, len(pack), pack.size_bytes
     try:
         pack.check()
     except ParserError as error:
-        return PackRow(*known, False, str(error).removeprefix(f"{found.path}: "))
+        return PackRow(*known, False, str(error).removeprefix(f"{pack_file.path}: "))
     return PackRow(*known, True, _why_not(pack.backend_id, pack.about, registry))
 
 

@@ -86,8 +86,10 @@ def tune(
 def _machines(registry: BackendRegistry, backends: Sequence[str] | None) -> dict[str, str]:
     """Return the backends' knowledge of the machine."""
     guarded = [BackendProxy(backend) for backend in preferred_backends(registry, backends)]
-    found = {backend.get_id(): backend.get_capabilities() for backend in guarded}
-    return {name: str(known["Machine"]) for name, known in found.items() if "Machine" in known}
+    capabilities = {backend.get_id(): backend.get_capabilities() for backend in guarded}
+    return {
+        name: str(known["Machine"]) for name, known in capabilities.items() if "Machine" in known
+    }
 
 
 def print_machines(machines: Mapping[str, str]) -> None:
@@ -133,8 +135,8 @@ def print_tuning(results: Sequence[TuningResult], *, shows_all: bool = False) ->
         printer.line("no backend that runs the model has anything to measure")
     for result in results:
         printer.heading(f"{result.backend_id}: {result.what}")
-        choices = sorted(result.choices, key=lambda each: -_saved_us(each))
-        gains = [each for each in choices if _saved_us(each) > 0]
+        choices = sorted(result.choices, key=lambda choice: -_saved_us(choice))
+        gains = [choice for choice in choices if _saved_us(choice) > 0]
         shown = choices if shows_all else gains
         if shown:
             printer.table(_COLUMNS, map(_row, shown))
@@ -158,8 +160,8 @@ def _total(result: TuningResult) -> str:
 
 def _left(choices: Sequence[TunedChoice]) -> str:
     """Return how many choices stay as they are, and why."""
-    num_late = sum(not each.measured for each in choices)
-    num_same = sum(bool(each.measured) and _saved_us(each) <= 0 for each in choices)
+    num_late = sum(not choice.measured for choice in choices)
+    num_same = sum(bool(choice.measured) and _saved_us(choice) <= 0 for choice in choices)
     texts = []
     if num_same:
         choices_stay = "choice stays as it is" if num_same == 1 else "choices stay as they are"

@@ -64,10 +64,10 @@ def _make_rows(tools: Accumulation) -> Kernel:
             best = load(place, 0)
             for i in range(1, length):
                 best = combine(best, load(place, i))
-            found = 0
-            while load(place, found) != best:
-                found += 1
-            _store(call.target, row, found, call.is_wide)
+            index = 0
+            while load(place, index) != best:
+                index += 1
+            _store(call.target, row, index, call.is_wide)
 
     return arg_extreme_rows
 
@@ -80,7 +80,7 @@ def _make_columns(tools: Accumulation, is_max: bool) -> Kernel:
         call = _read(args)
         length, inner, block = call.axis, call.inner, call.block
         best = call.scratch + thread * block * 8
-        found = best + block * 4
+        indices = best + block * 4
         blocks = (inner + block - 1) // block
         begin, end = share_items(call.outer * blocks, thread, num_threads)
         for number in range(begin, end):
@@ -90,17 +90,17 @@ def _make_columns(tools: Accumulation, is_max: bool) -> Kernel:
             place = call.source + (item * length * inner + column) * size
             for j in range(columns):
                 store_i32(best, j, load(place, j))
-                store_i32(found, j, 0)
+                store_i32(indices, j, 0)
             for i in range(1, length):
                 line = place + i * inner * size
                 for j in range(columns):
                     value, old = load(line, j), load_i32(best, j)
                     is_better = value > old if is_max else value < old
                     store_i32(best, j, value if is_better else old)
-                    store_i32(found, j, int32(i) if is_better else load_i32(found, j))
+                    store_i32(indices, j, int32(i) if is_better else load_i32(indices, j))
             for j in range(columns):
                 at = item * inner + column + j
-                _store(call.target, at, load_i32(found, j), call.is_wide)
+                _store(call.target, at, load_i32(indices, j), call.is_wide)
 
     return arg_extreme_columns
 
@@ -120,11 +120,11 @@ def _make_short(isa: Isa, is_max: bool) -> Kernel:
             if at <= readable:
                 _store(call.target, row, position(source + at, length), call.is_wide)
             else:
-                found = 0
+                index = 0
                 for i in range(1, length):
-                    value, best = load_u8(source, at + i), load_u8(source, at + found)
+                    value, best = load_u8(source, at + i), load_u8(source, at + index)
                     if (value > best) if is_max else (value < best):
-                        found = i
-                _store(call.target, row, found, call.is_wide)
+                        index = i
+                _store(call.target, row, index, call.is_wide)
 
     return arg_extreme_short

@@ -63,7 +63,7 @@ def _make_products(isa: Isa, vectors: int, accumulates: bool) -> Products:
     See `product_rows`. Rows at the end that are no whole tile are computed one by one.
     """
     many = (8 if isa.num_registers >= 32 else 4) * MOST_VECTORS // vectors
-    some, one = (product_rows(isa, vectors, rows, accumulates) for rows in (many, 1))
+    some, single = (product_rows(isa, vectors, rows, accumulates) for rows in (many, 1))
     line = vectors * isa.vector_bytes
 
     @compiled
@@ -81,7 +81,7 @@ def _make_products(isa: Isa, vectors: int, accumulates: bool) -> Products:
         for row in range(0, whole, many):
             some(values + row * row_pitch, pitch, lines, target + row * line, depth, factors)
         for row in range(whole, rows):
-            one(values + row * row_pitch, pitch, lines, target + row * line, depth, factors)
+            single(values + row * row_pitch, pitch, lines, target + row * line, depth, factors)
 
     return multiply
 
@@ -145,11 +145,11 @@ def _make_add_rest(mask: str, block: int) -> Rest:
 @compiled
 def count_nan(row: Pointer, count: int) -> int:
     """Return how many elements of a row are NaN."""
-    found = 0
+    num_nan = 0
     for number in range(count):
         if is_nan(load_f32(row, number)):
-            found += 1
-    return found
+            num_nan += 1
+    return num_nan
 
 
 def _make_block(isa: Isa, mask: str, vectors: int, is_bounded: int, is_capped: int) -> RunBlock:

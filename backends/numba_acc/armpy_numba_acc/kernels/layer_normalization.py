@@ -21,7 +21,7 @@ Pair = tuple[CodeValue | None, CodeValue | None]
 def make(isa: Isa, form: str) -> Callable[[int, int, int], None]:
     """Make the kernel for the record's parameters; threads share the rows."""
     has_mean, kinds = form == "mean", ("f32", "f32")
-    zero, one = np.float32(0), np.float32(1)
+    zero, unit = np.float32(0), np.float32(1)
 
     def take(x: CodeValue, *_: CodeValue) -> Pair:
         return None, x
@@ -45,7 +45,7 @@ def make(isa: Isa, form: str) -> Callable[[int, int, int], None]:
             if has_mean:
                 mean = add_up(here, here, length, zero, zero, zero, zero, zero) / count
             squares = add_squares(here, here, length, mean, zero, zero, zero, zero)
-            scale = one / square_root_f32(squares / count + call.epsilon)
+            scale = unit / square_root_f32(squares / count + call.epsilon)
             for j in range(length):
                 value = (load_f32(here, j) - mean) * scale
                 store_f32(there, j, value * load_f32(gamma, j) + load_f32(beta, j))

@@ -69,13 +69,13 @@ def _limited(value: Any, limit: Any) -> Any:  # Any: float32 of Numba's
 
 @compiled
 def _update_cell(
-    cell: Pointer, forget: Pointer, taken: Pointer, candidate: Pointer, limit: float, width: int
+    cell: Pointer, forget: Pointer, update: Pointer, candidate: Pointer, limit: float, width: int
 ) -> None:
     """The cell state after a step; without an input gate (0) what is forgotten is replaced."""
-    if taken != 0:
+    if update != 0:
         for j in range(width):
-            kept = load_f32(forget, j) * load_f32(cell, j)
-            value = kept + load_f32(taken, j) * load_f32(candidate, j)
+            retained = load_f32(forget, j) * load_f32(cell, j)
+            value = retained + load_f32(update, j) * load_f32(candidate, j)
             store_f32(cell, j, _limited(value, limit))
     else:
         for j in range(width):
@@ -136,8 +136,8 @@ def _make_step(lanes: int, activation: str) -> tuple[Activate, Step]:
                 _normalize(gates + at, norm_weights + at, norm_bias + at, cells)
         sigmoid(gates, candidate // 4)
         activate(gates + candidate, gates + candidate, call.width)
-        taken = gates if call.num_gates == 4 else 0
-        _update_cell(cell, gates + forget, taken, gates + candidate, call.cell_clip, call.width)
+        update = gates if call.num_gates == 4 else 0
+        _update_cell(cell, gates + forget, update, gates + candidate, call.cell_clip, call.width)
         if peephole != 0:
             _add_weighted(gates + last, peephole + last, cell, cells)
         if norm_weights != 0:

@@ -82,9 +82,9 @@ def make(isa: Isa, has_input_gate: int) -> Callable[[int, int, int], None]:
                     forget = int64(load_i16(gates, forget_gate * cells + j))
                     candidate = int64(load_i16(gates, (forget_gate + 1) * cells + j))
                     passed = int64(load_i16(gates, (forget_gate + 2) * cells + j))
-                    taken = int64(load_i16(gates, j)) if has_input_gate else 32767 - forget
+                    update = int64(load_i16(gates, j)) if has_input_gate else 32767 - forget
                     value = halved(forget * int64(load_i16(cell, j)), 15)
-                    value = saturated(value + halved(taken * candidate, call.cell_shift))
+                    value = saturated(value + halved(update * candidate, call.cell_shift))
                     if call.cell_clip > 0:
                         value = limited(value, -call.cell_clip, call.cell_clip)
                     store_i16(cell, j, value)

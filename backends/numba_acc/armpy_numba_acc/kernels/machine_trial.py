@@ -157,8 +157,8 @@ class _Loops:
                 element = (place + index).load(F32).splat(self.isa.lanes)
                 sums = totals[row * trial.vectors : (row + 1) * trial.vectors]
                 result += [
-                    element.times_plus(each, total)
-                    for each, total in zip(weights, sums, strict=True)
+                    element.times_plus(weight, total)
+                    for weight, total in zip(weights, sums, strict=True)
                 ]
             return result
 

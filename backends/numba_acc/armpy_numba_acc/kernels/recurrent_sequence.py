@@ -85,7 +85,7 @@ def _make_ends(has_cell: bool) -> tuple[Begin, Begin]:
 def make(isa: Isa, cell: str, functions: str) -> Callable[[int, int, int], None]:
     """Make the kernel for the record's parameters; threads share the batches."""
     names = tuple(functions.split())
-    one, some, many = (make_product(isa, rows) for rows in (1, ROWS // 2, ROWS))
+    single, some, many = (make_product(isa, rows) for rows in (1, ROWS // 2, ROWS))
     reset, update = make_reset(isa, names[0]), make_update(isa, cell, names)
     begin, finish = _make_ends(cell.startswith("LSTM"))
     panel, resets_first = PANEL * isa.lanes, cell == "GRU"
@@ -101,7 +101,7 @@ def make(isa: Isa, cell: str, functions: str) -> Callable[[int, int, int], None]
         """Products of states; sizes are their elements, panels, bytes apart, and how many."""
         count, line, pitch, rows = sizes
         if rows == 1:
-            one(target, first, weights, state, count, line // panel, pitch)
+            single(target, first, weights, state, count, line // panel, pitch)
         elif rows <= ROWS // 2:
             some(target, first, weights, state, count, line // panel, pitch)
         else:

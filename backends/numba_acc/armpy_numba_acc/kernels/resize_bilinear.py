@@ -83,12 +83,12 @@ def make(isa: Isa, kind: str) -> Callable[[int, int, int], None]:
             upper, lower = origin + load_i64(rows, 2 * y), origin + load_i64(rows, 2 * y + 1)
             above, below = load_weight(row_weights, 2 * y), load_weight(row_weights, 2 * y + 1)
             for i in range(call.row_elements):
-                one, other = number(load(upper, i)) * above, number(load(lower, i)) * below
+                upper_part, other = number(load(upper, i)) * above, number(load(lower, i)) * below
                 if is_in_order:
-                    store_row(blended, i, one)
+                    store_row(blended, i, upper_part)
                     store_row(blended + row_bytes, i, other)
                 else:
-                    store_row(blended, i, one + other)
+                    store_row(blended, i, upper_part + other)
             place = call.target + row * out_width * channels * size
             to = place if is_stored_directly else result
             for x in range(out_width):

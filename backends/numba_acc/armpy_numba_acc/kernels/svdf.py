@@ -66,10 +66,10 @@ def _make_f32(
                 for i in range(inputs):
                     entry = add_in_any_order(entry, load_f32(data, i) * load_f32(weights, i))
                 time = call.times + filter_ * memory * 4
-                kept = call.state_in + row + (4 if shifts_first else 0)
+                history = call.state_in + row + (4 if shifts_first else 0)
                 sums = entry * load_f32(time, memory - 1)
                 for i in range(memory - 1):
-                    sums = add_in_any_order(sums, load_f32(kept, i) * load_f32(time, i))
+                    sums = add_in_any_order(sums, load_f32(history, i) * load_f32(time, i))
                 total += sums
                 moved, state_out = call.state_in + row + 4, call.state_out + row
                 for i in range(memory - 1):

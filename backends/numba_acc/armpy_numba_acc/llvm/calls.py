@@ -64,14 +64,14 @@ def reader(kind: type[LayoutT]) -> Callable[[Pointer], LayoutT]:
     result = _numba_type(kind)
 
     def read(typingctx: Any, args: Any) -> Any:  # Any: Numba has no types
-        def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-            return _tuple(context, result, CallFields(kind, Code(builder).of(given[0])))
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return _tuple(context, result, CallFields(kind, Code(builder).of(arguments[0])))
 
         return result(types.int64), generate
 
     read.__name__ = f"read_{kind.__name__}"
-    made: Callable[[Pointer], LayoutT] = intrinsic(read)
-    return made
+    intrinsic_reader: Callable[[Pointer], LayoutT] = intrinsic(read)
+    return intrinsic_reader
 
 
 def _hints(kind: type[MemoryLayout]) -> dict[str, Any]:  # Any: a type
@@ -90,7 +90,7 @@ def _num_words(hint: Any) -> int:  # Any: a type
 def _numba_type(hint: Any) -> Any:  # Any: a type, and one of Numba's
     """Return Numba's type of a record or a field of it."""
     if isinstance(hint, type) and issubclass(hint, MemoryLayout):
-        fields = {name: _numba_type(each) for name, each in _hints(hint).items()}
+        fields = {name: _numba_type(field_hint) for name, field_hint in _hints(hint).items()}
         values = namedtuple(hint.__name__, fields)  # type: ignore[misc]
         return types.NamedTuple([*fields.values()], values)
     return types.float32 if hint is float else types.int64
@@ -100,8 +100,8 @@ def _tuple(context: Any, kind: Any, words: CallFields) -> Any:  # Any: Numba has
     """A record as Numba's tuple."""
     values = [getattr(words, name) for name in kind.fields]
     builder = next(iter(words._places.values()))[1].code.builder
-    made = [
-        _tuple(context, each, value) if isinstance(value, CallFields) else value.value
-        for each, value in zip(kind.types, values, strict=True)
+    members = [
+        _tuple(context, member, value) if isinstance(value, CallFields) else value.value
+        for member, value in zip(kind.types, values, strict=True)
     ]
-    return context.make_tuple(builder, kind, made)
+    return context.make_tuple(builder, kind, members)

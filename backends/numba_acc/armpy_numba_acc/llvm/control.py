@@ -124,7 +124,7 @@ def when(
         with no:
             others = otherwise()
             end_of_others = builder.block
-    merged = [condition.of(builder.phi(one.kind)) for one in ones]
+    merged = [condition.of(builder.phi(value.kind)) for value in ones]
     _join(merged, (end_of_ones, ones), (end_of_others, others))
     return merged
 

@@ -25,8 +25,8 @@ WORD, FLOAT, NOTHING = types.int64, types.float32, types.void
 
 def inlined(function: FunctionT) -> FunctionT:
     """Have Numba inline a function into its callers."""
-    made: FunctionT = njit(inline="always", **OPTIONS)(function)
-    return made
+    dispatcher: FunctionT = njit(inline="always", **OPTIONS)(function)
+    return dispatcher
 
 
 def compiled(function: FunctionT) -> FunctionT:
@@ -41,8 +41,8 @@ def compiled(function: FunctionT) -> FunctionT:
 
         return translation.signature, generate
 
-    made: FunctionT = _intrinsic(typed, function, signature(function).parameters)
-    return made
+    intrinsic_function: FunctionT = _intrinsic(typed, function, signature(function).parameters)
+    return intrinsic_function
 
 
 def primitive(
@@ -74,8 +74,8 @@ def primitive(
             return result(*kinds), generate
 
         names = [f"argument_{number}" for number in range(len(kinds))]
-        made: Primitive = _intrinsic(typed, write, names)
-        return made
+        primitive_made: Primitive = _intrinsic(typed, write, names)
+        return primitive_made
 
     return decorate
 
@@ -126,11 +126,13 @@ class Definition:
 def defined(*definitions: Definition) -> str:
     """Functions in LLVM's language."""
     module = ir.Module()
-    for each in definitions:
-        result = I64 if each.returns else ir.VoidType()
-        function = ir.Function(module, ir.FunctionType(result, (I64,) * each.count), each.name)
+    for definition in definitions:
+        result = I64 if definition.returns else ir.VoidType()
+        function = ir.Function(
+            module, ir.FunctionType(result, (I64,) * definition.count), definition.name
+        )
         code = Code(ir.IRBuilder(function.append_basic_block("entry")))
-        value = each.write(code, *(code.of(argument) for argument in function.args))
+        value = definition.write(code, *(code.of(argument) for argument in function.args))
         if value is None:
             code.builder.ret_void()
         else:

@@ -91,12 +91,12 @@ class _TypeContext(BaseContext):  # type: ignore[misc]  # Numba has no types
 
     def resolve_value_type(self, val: _Numba) -> _Numba:
         """The type of a constant or function."""
-        found = super().resolve_value_type(val)
-        if not (isinstance(val, BuiltinFunctionType) and isinstance(found, types.Function)):
-            return found
-        if found not in self._operators:
-            self._operators[found] = _Operator(found)
-        return self._operators[found]
+        value_type = super().resolve_value_type(val)
+        if not (isinstance(val, BuiltinFunctionType) and isinstance(value_type, types.Function)):
+            return value_type
+        if value_type not in self._operators:
+            self._operators[value_type] = _Operator(value_type)
+        return self._operators[value_type]
 
     def resolve_function_type(self, func: _Numba, args: _Numba, kws: _Numba) -> _Numba:
         """The signature of a function for some arguments."""

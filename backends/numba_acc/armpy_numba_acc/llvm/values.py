@@ -417,7 +417,7 @@ class CodeValue:
         """Call a C function at this address; as for `Code.call` otherwise."""
         kind = ir.FunctionType(result, [argument.kind for argument in arguments])
         pointer = self.code.builder.inttoptr(self.value, kind.as_pointer())
-        return self.of(self.code.builder.call(pointer, [each.value for each in arguments]))
+        return self.of(self.code.builder.call(pointer, [argument.value for argument in arguments]))
 
     def load_shared(self, index: int = 0) -> CodeValue:
         """Read a 64-bit integer that other threads write, and what they wrote before it."""
@@ -478,10 +478,10 @@ def smaller(one: CodeValue, other: Number) -> CodeValue:
     return _extreme(one, other, one < other)
 
 
-def _extreme(one: CodeValue, other: Number, is_first: CodeValue) -> CodeValue:
+def _extreme(value: CodeValue, other: Number, is_first: CodeValue) -> CodeValue:
     """One of two by a comparison, which is false where either is NaN."""
-    chosen = choose(is_first, one, other)
-    return choose(one.differs(one), one, chosen) if one.is_float else chosen
+    chosen = choose(is_first, value, other)
+    return choose(value.differs(value), value, chosen) if value.is_float else chosen
 
 
 def first_lanes(count: CodeValue, lanes: int) -> CodeValue:

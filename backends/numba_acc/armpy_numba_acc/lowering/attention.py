@@ -149,12 +149,12 @@ def _mask(
         of_batch, of_head = (0 if n == 1 else 1 for n in (batches, heads))
         return f"{kind} keys", source, (of_batch * heads * keys * item, of_head * keys * item, item)
     block = vectors * emit.isa.lanes
-    given = stand_in(mask.info)
+    array = stand_in(mask.info)
     turned = stand_in_of((batches, heads, keys, max(queries, block)), item)
     places = turned[..., :queries]
     scratch = emit.scratch(turned.nbytes)
-    swapped = given.reshape(shape).swapaxes(-1, -2)
-    emit_move(emit, Side(source, given, swapped), Side(scratch, turned, places), label)
+    swapped = array.reshape(shape).swapaxes(-1, -2)
+    emit_move(emit, Side(source, array, swapped), Side(scratch, turned, places), label)
     pitches = tuple(0 if n == 1 else s for n, s in zip(shape, turned.strides, strict=True))
     return kind, scratch, (pitches[0], pitches[1], turned.strides[2])
 

@@ -126,8 +126,10 @@ def emit_on_buffers(
     columns, steps = axes[-1]
     rows, row_pitches = axes[-2] if len(axes) > 1 else (1, (0,) * len(sources))
     outer, sizes = axes[:-2], [FORMAT_BYTES[kind] for kind in kinds]
-    given = zip(sources, row_pitches, steps, sizes, strict=False)
-    inputs = [calls.ElementwiseInput(place, row * n, step * n) for place, row, step, n in given]
+    input_rows = zip(sources, row_pitches, steps, sizes, strict=False)
+    inputs = [
+        calls.ElementwiseInput(place, row * n, step * n) for place, row, step, n in input_rows
+    ]
     missing = [0] * (MAX_INPUTS - len(inputs))
     table = [
         [size, *(p * n for p, n in zip(pitches, sizes, strict=False)), *missing]

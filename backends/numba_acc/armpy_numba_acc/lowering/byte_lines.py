@@ -89,21 +89,21 @@ def lower_as_lines(emit: Emitter, layers: Sequence[Layer]) -> bool:
     stages = [_stage(layer) for layer in layers]
     if None in stages:
         return False
-    found = [stage for stage in stages if stage is not None]
+    live_stages = [stage for stage in stages if stage is not None]
     columns = output.info.known_shape[-1]
-    planes = [_widened(plane, columns) for stage in found for plane in _planes(stage.lines)]
+    planes = [_widened(plane, columns) for stage in live_stages for plane in _planes(stage.lines)]
     call = calls.ByteLines(
-        stages="".join("b" if stage.lines.are_bent else "s" for stage in found),
-        clamping="".join(str(stage.clamping(stage is found[-1])) for stage in found),
+        stages="".join("b" if stage.lines.are_bent else "s" for stage in live_stages),
+        clamping="".join(str(stage.clamping(stage is live_stages[-1])) for stage in live_stages),
         source=emit.source(source),
         target=emit.target(output),
         constants=emit.constant(np.stack(planes)),
         plane_bytes=planes[0].nbytes,
         columns=columns,
         rows=output.info.num_elements // columns,
-        numbers=tuple(float(n) for s in found for n in (s.lines.zero, *s.bounds)),
+        numbers=tuple(float(n) for s in live_stages for n in (s.lines.zero, *s.bounds)),
     )
-    emit(call, label, num_operations=2 * len(found) * output.info.num_elements)
+    emit(call, label, num_operations=2 * len(live_stages) * output.info.num_elements)
     return True
 
 

@@ -75,9 +75,9 @@ def _lower_products(emit: Emitter, layer: Layer) -> None:
 def _repeated(emit: Emitter, layer: Layer, source: Buffer, times: int) -> Buffer:
     """The input with each channel several times in succession."""
     value = layer["input"]
-    given = stand_in(value.info).reshape(-1, 1)
-    repeated: Array = np.empty((len(given), times), given.dtype)
+    array = stand_in(value.info).reshape(-1, 1)
+    repeated: Array = np.empty((len(array), times), array.dtype)
     target = emit.scratch(value.info.size_bytes * times)
-    part = np.broadcast_to(given, repeated.shape)
-    emit_move(emit, Side(source, given, part), Side(target, repeated, repeated), layer.name)
+    part = np.broadcast_to(array, repeated.shape)
+    emit_move(emit, Side(source, array, part), Side(target, repeated, repeated), layer.name)
     return target

@@ -133,8 +133,10 @@ def _bias(layer: Layer, values: Int64Array, is_unsigned: bool) -> npt.NDArray[np
         Whether elements are multiplied as they are stored, or else less 128.
     """
     offset = (0 if is_unsigned else 128) - zero_point_of(layer["input"].info)
-    given = layer.constant("bias")
-    bias = offset * values.sum(axis=(0, 1)) + (0 if given is None else given.astype(np.int64))
+    bias_data = layer.constant("bias")
+    bias = offset * values.sum(axis=(0, 1)) + (
+        0 if bias_data is None else bias_data.astype(np.int64)
+    )
     wrapped: npt.NDArray[np.int32] = bias.astype(np.uint64).astype(np.uint32).view(np.int32)
     return wrapped
 
@@ -153,8 +155,8 @@ class _Plan:
     def lines(self, values: Int64Array) -> Int64Array:
         """Weights of each line, shape (lines, 4, channels)."""
         rows, columns = self.taps[..., 0], self.taps[..., 1]
-        found: Int64Array = np.where((rows >= 0)[..., None], values[rows, columns], 0)
-        return found
+        by_line: Int64Array = np.where((rows >= 0)[..., None], values[rows, columns], 0)
+        return by_line
 
 
 def _plan(choices: Choices, windows: Windows, has_words: bool) -> _Plan:

@@ -129,8 +129,8 @@ def check_binary(operation: Operation, inputs: OperandInfos, outputs: Sequence[T
     if is_integer and operation.activation is not FusedActivation.NONE:
         return "an activation after integers is not supported"
     if outputs[0].data_type.is_quantized:
-        given = Operands(operation, inputs)
-        return refusal_of_fixed(operation, (given["lhs"], given["rhs"], outputs[0]))
+        operands = Operands(operation, inputs)
+        return refusal_of_fixed(operation, (operands["lhs"], operands["rhs"], outputs[0]))
     return ""
 
 

@@ -32,13 +32,13 @@ def find_writes(body: Graph) -> Mapping[int, Write]:
     layer may read the turn's input tensor or the result.
     """
     pairs = enumerate(zip(body.inputs, body.outputs, strict=False))
-    found = (_write(body, number, whole, made) for number, (whole, made) in pairs)
-    return {write.number: write for write in found if write is not None}
+    writes = (_write(body, number, whole, result) for number, (whole, result) in pairs)
+    return {write.number: write for write in writes if write is not None}
 
 
-def _write(body: Graph, number: int, whole: Value, made: Value) -> Write | None:
+def _write(body: Graph, number: int, whole: Value, result: Value) -> Write | None:
     """The exchange that a carried tensor comes from."""
-    layer = body.producers.get(made)
+    layer = body.producers.get(result)
     if layer is None or not isinstance(layer.operation, Select):
         return None
     here, element, other = layer.inputs
@@ -47,9 +47,9 @@ def _write(body: Graph, number: int, whole: Value, made: Value) -> Write | None:
         return None
     if not _is_read_by(body, whole, layer) or not _is_read_by(body, here, layer):
         return None
-    if made in body.consumers or body.outputs.count(made) != 1:
+    if result in body.consumers or body.outputs.count(result) != 1:
         return None
-    infos = (whole.info, element.info, made.info)
+    infos = (whole.info, element.info, result.info)
     shape = whole.info.known_shape
     is_one = bool(shape) and element.info.known_shape == (1, *shape[1:])
     if not is_one or len({(info.data_type, info.quantization) for info in infos}) != 1:

@@ -170,14 +170,14 @@ class _IntegerFactors(_Factors):
 
     def source(self, value: Value) -> Buffer:
         """A copy of an operand with its zero point taken off."""
-        given, is_flipped = self.emit.flipped_source(value)
+        operand, is_flipped = self.emit.flipped_source(value)
         centred = self.emit.scratch(2 * value.info.num_elements)
         zero_point = value.info.zero_point if is_flipped else zero_point_of(value.info)
         kind = "i8" if is_flipped else KINDS[value.info.data_type]
         emit_on_buffers(
             self.emit,
             "centre",
-            [given],
+            [operand],
             [value.info.known_shape],
             value,
             self.label,
@@ -245,15 +245,19 @@ def _panels_of(
         emit_fill(emit, scratch, panels.nbytes, bytes(4), label)
     full = columns // width
     for slot in range(slots):
-        given = matrices[..., slot::slots, :]
-        places = by_slot[..., head : head + given.shape[-2], slot, :]
-        inside = given[..., : full * width].reshape(*given.shape[:-1], full, width)
-        parts = [(given[..., full * width :], places[..., full:, :, : columns - full * width])]
+        source_part = matrices[..., slot::slots, :]
+        places = by_slot[..., head : head + source_part.shape[-2], slot, :]
+        inside = source_part[..., : full * width].reshape(*source_part.shape[:-1], full, width)
+        parts = [
+            (source_part[..., full * width :], places[..., full:, :, : columns - full * width])
+        ]
         parts.append((inside.swapaxes(-2, -3), places[..., :full, :, :]))
         for from_, to in parts:
             if from_.size:
                 side = Side(source, whole, from_.reshape(to.shape))
                 emit_move(emit, side, Side(scratch, panels, to), label)
     size = panels.nbytes // numbers.size
-    made = [factors.packed_at(scratch.at(n * size), columns, patches) for n in range(numbers.size)]
-    return made, numbers
+    packed = [
+        factors.packed_at(scratch.at(n * size), columns, patches) for n in range(numbers.size)
+    ]
+    return packed, numbers

@@ -108,9 +108,9 @@ def check_by_row(operation: Operation, inputs: OperandInfos, outputs: Sequence[T
     if axes != tuple(range(len(shape) - len(axes), len(shape))):
         return "axes other than the last ones are not supported"
     for info in present[1:]:
-        given = info.known_shape
-        if math.prod(given) != math.prod(given[-len(axes) :]) or (
-            given[-len(axes) :] != shape[-len(axes) :]
+        value_shape = info.known_shape
+        if math.prod(value_shape) != math.prod(value_shape[-len(axes) :]) or (
+            value_shape[-len(axes) :] != shape[-len(axes) :]
         ):
             return "factors and addends other than rows are not supported"
     return ""
@@ -125,10 +125,10 @@ def lower_by_row(emit: Emitter, layer: Layer) -> None:
     length = math.prod(shape[first:])
 
     def row(number: int, otherwise: float) -> Buffer:
-        given = layer.inputs[number] if number < len(layer.inputs) else None
-        if given is None:
+        operand = layer.inputs[number] if number < len(layer.inputs) else None
+        if operand is None:
             return emit.constant(np.full(length, otherwise, np.float32))
-        return emit.source(given)
+        return emit.source(operand)
 
     call = calls.LayerNormalization(
         "mean" if has_mean else "root mean square",

@@ -66,9 +66,9 @@ def _element(layer: Layer) -> bytes:
     Reference: The attribute is a real number and the operand a stored one, see `armpy.ops.Pad`.
     """
     operation, info = expect(layer.operation, Pad), layer.output.info
-    given = layer.constant("pad_value")
-    if given is not None:
-        return stored_element(given.reshape(()), info)
+    pad_value = layer.constant("pad_value")
+    if pad_value is not None:
+        return stored_element(pad_value.reshape(()), info)
     if not info.data_type.is_quantized:
         return stored_element(np.array(operation.pad_value), info)
     steps = operation.pad_value / info.scale

@@ -144,7 +144,7 @@ def check_cast(operation: Operation, inputs: OperandInfos, outputs: Sequence[Ten
     """Booleans, float32, and integers of up to 64 bits with a sign, up to 16 without; one type."""
     source, target = Operands(operation, inputs)["input"], outputs[0]
     pair = source.data_type, target.data_type
-    if pair[0] is pair[1] or pair in FLOAT_CASTS or all(each in _CAST_KINDS for each in pair):
+    if pair[0] is pair[1] or pair in FLOAT_CASTS or all(kind in _CAST_KINDS for kind in pair):
         return ""
     return f"{pair[0].name} to {pair[1].name} is not supported"
 
@@ -187,7 +187,7 @@ def _lower_signed(emit: Emitter, layer: Layer) -> None:
     pair = value.info.data_type, output.info.data_type
     source, target = _signed_source(emit, value, layer.name), emit.target(output)
     is_flipped = pair[1] is DataType.QASYMM_S8
-    made = emit.scratch(output.info.size_bytes) if is_flipped else target
+    unsigned = emit.scratch(output.info.size_bytes) if is_flipped else target
     emit_on_buffers(
         emit,
         _expression_of_cast(*pair),
@@ -195,11 +195,11 @@ def _lower_signed(emit: Emitter, layer: Layer) -> None:
         [value.info.known_shape],
         output,
         layer.name,
-        kinds=[_CAST_KINDS[each] for each in pair],
-        target=made,
+        kinds=[_CAST_KINDS[kind] for kind in pair],
+        target=unsigned,
     )
     if is_flipped:
-        emit(calls.Flip(made, target, output.info.size_bytes), layer.name)
+        emit(calls.Flip(unsigned, target, output.info.size_bytes), layer.name)
 
 
 def _signed_source(emit: Emitter, value: Value, label: str) -> Buffer:

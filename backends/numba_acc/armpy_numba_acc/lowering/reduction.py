@@ -83,10 +83,10 @@ def lower(emit: Emitter, layer: Layer) -> None:
         gone = gone[..., 0]
     for _ in axes:
         stays = stays[..., 0]
-    reduced, kept = nested(gone, gone), nested(stays, stays)
+    reduced, remaining = nested(gone, gone), nested(stays, stays)
     form, inner = "columns", 1
-    if kept and kept[-1].source == size:
-        inner = kept.pop().length
+    if remaining and remaining[-1].source == size:
+        inner = remaining.pop().length
     elif reduced and reduced[-1].source == size:
         form, inner = "rows", reduced.pop().length
     lines = reduced.pop() if reduced else Loop(1, 0, 0)
@@ -97,7 +97,7 @@ def lower(emit: Emitter, layer: Layer) -> None:
         name = "mean_down"
     elif operation.operation is ReduceOperation.MEAN and kind in ("i32", "i64"):
         name = "mean_down" if operation.rounds_down else "mean"
-    kept_table, num_kept, num_items = emit_table(emit, kept)
+    kept_table, num_kept, num_items = emit_table(emit, remaining)
     reduced_table, num_reduced, num_turns = emit_table(emit, reduced)
     call = calls.Reduce(
         operation=name,

@@ -24,8 +24,8 @@ def check_elements(
     operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
 ) -> str:
     """Indices that are as large as the tensor, but along the axis; see `check_scatter`."""
-    given = Operands(operation, inputs)
-    shape, indices = given["input"].known_shape, given["indices"].known_shape
+    operands = Operands(operation, inputs)
+    shape, indices = operands["input"].known_shape, operands["indices"].known_shape
     axis = normalize_axis(operation.attributes()["axis"], len(shape))
     if (shape[:axis], shape[axis + 1 :]) != (indices[:axis], indices[axis + 1 :]):
         return "indices for a part of the tensor are not supported"

@@ -89,8 +89,8 @@ class Strided:
         """Axes taken apart or joined, which only a view of the same elements can have."""
         wanted = _in_one(shape)
         if self.size == 0:
-            made = Strided.contiguous(wanted, self.itemsize)
-            return replace(made, offset_bytes=self.offset_bytes)
+            contiguous = Strided.contiguous(wanted, self.itemsize)
+            return replace(contiguous, offset_bytes=self.offset_bytes)
         strides: list[int] = []
         old = [pair for pair in zip(self.shape, self.strides, strict=True) if pair[0] != 1]
         for size in reversed(wanted):
@@ -122,18 +122,18 @@ class Strided:
         raise TypeError("it has no elements")
 
 
-def _in_one(given: tuple[int | Sequence[int], ...]) -> tuple[int, ...]:
-    first = given[0] if given else ()
-    return tuple(first) if isinstance(first, Sequence) else given  # type: ignore[return-value]
+def _in_one(sizes: tuple[int | Sequence[int], ...]) -> tuple[int, ...]:
+    first = sizes[0] if sizes else ()
+    return tuple(first) if isinstance(first, Sequence) else sizes  # type: ignore[return-value]
 
 
-def _bound(given: int | None, size: int, otherwise: int) -> int:
+def _bound(limit: int | None, size: int, otherwise: int) -> int:
     """Return where a slice begins or ends, within an axis."""
-    if given is None:
+    if limit is None:
         return otherwise
-    if given < 0:
-        given = given + size
-    return min(max(given, 0), size)
+    if limit < 0:
+        limit = limit + size
+    return min(max(limit, 0), size)
 
 
 def stand_in_of(shape: Sequence[int], itemsize: int, *others: int) -> Array:

@@ -88,13 +88,13 @@ def lower(emit: Emitter, layer: Layer) -> None:
 
 def _bias_of(emit: Emitter, layer: Layer) -> Pointer:
     """Return each unit's bias; of integers, less the share of the state's zero point."""
-    given, zero_point = layer.constant("bias"), zero_point_of(layer["state_in"].info)
+    bias, zero_point = layer.constant("bias"), zero_point_of(layer["state_in"].info)
     if not zero_point:
-        return 0 if given is None else emit.constant(given)
+        return 0 if bias is None else emit.constant(bias)
     units = layer.outputs[1].info.known_shape[1]
     times = elements_of(layer, "weights_time").reshape(units, -1)
     excess = zero_point * times.sum(axis=1, dtype=np.int64)
-    return emit.constant(((0 if given is None else given) - excess).astype(np.int32))
+    return emit.constant(((0 if bias is None else bias) - excess).astype(np.int32))
 
 
 def _with_room(emit: Emitter, layer: Layer, data: Buffer) -> Buffer:

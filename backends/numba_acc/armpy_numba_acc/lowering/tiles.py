@@ -99,13 +99,13 @@ def tiles_that_fit(
     def most_rows(vectors: int) -> int:
         return (isa.num_registers - others - weights * vectors) // vectors
 
-    found = []
+    fitting_tiles = []
     for vectors in range(1, 5):
         fitting = [number for number in rows if number <= most_rows(vectors)]
         least = _LEAST_SHARE * max(fitting, default=0)
-        found += [Tile(number, vectors) for number in fitting if number >= least]
+        fitting_tiles += [Tile(number, vectors) for number in fitting if number >= least]
     few = [Tile(2, widest if most_rows(widest) >= 2 else widest // 2), Tile(1, widest)]
-    return list(dict.fromkeys((*found, *few)))
+    return list(dict.fromkeys((*fitting_tiles, *few)))
 
 
 def _f32_tiles(isa: Isa) -> list[Tile]:

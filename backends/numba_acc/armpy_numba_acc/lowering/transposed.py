@@ -126,8 +126,8 @@ def lower(emit: Emitter, layer: Layer) -> None:
         part = whole[tuple(slice(p.first, None, s) for p, s in zip(phases, stride, strict=True))]
         scratch = emit.scratch(part.nbytes)
         _emit_groups(emit, layer, patches, chosen, scratch, padded.element, weights, met)
-        made = np.empty(part.shape, part.dtype)
-        emit_move(emit, Side(scratch, made, made), Side(target, whole, part), layer.name)
+        elements = np.empty(part.shape, part.dtype)
+        emit_move(emit, Side(scratch, elements, elements), Side(target, whole, part), layer.name)
 
 
 def _emit_groups(

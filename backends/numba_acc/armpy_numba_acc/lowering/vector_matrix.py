@@ -131,29 +131,29 @@ def _constant_of(weights: Array) -> Part:
 
 def _call_f32(emit: Emitter, layer: Layer) -> calls.VectorMatrixF32:
     """The call for float32, with what is fused with the layer."""
-    given, bias, fusion = (
+    weight_data, bias, fusion = (
         elements_of(layer, "weights"),
         layer.constant("bias"),
         fusion_of(emit, layer),
     )
-    weights = given.reshape(len(given), -1)
-    bias = np.zeros(len(given), np.float32) if bias is None else bias
+    weights = weight_data.reshape(len(weight_data), -1)
+    bias = np.zeros(len(weight_data), np.float32) if bias is None else bias
     source, target = emit.source(layer["input"]), emit.target(fusion.output)
     residual = 0 if fusion.residual is None else emit.source(fusion.residual)
     # By rows, sums would have another order than those of several vectors at once.
-    matrix = _matrix(emit, "columns", source, target, weights, bias, _constant_of(given))
+    matrix = _matrix(emit, "columns", source, target, weights, bias, _constant_of(weight_data))
     return calls.VectorMatrixF32("columns", matrix, residual, *float_bounds(fusion.bounds))
 
 
 def _call_u8(emit: Emitter, layer: Layer) -> calls.VectorMatrixU8:
     """The call for bytes: results are exactly those of TFLite's arithmetic, see `ExactScaling`."""
-    given, output = elements_of(layer, "weights"), layer.output
-    columns = len(given)
-    largest_sums(layer, given.reshape(columns, -1).T, slice(None))  # they fit 32 bits
+    weight_data, output = elements_of(layer, "weights"), layer.output
+    columns = len(weight_data)
+    largest_sums(layer, weight_data.reshape(columns, -1).T, slice(None))  # they fit 32 bits
     zero_point = layer["weights"].info.zero_point
     values, bias, correction = without_zero_point(
         emit.isa,
-        given.reshape(columns, 1, -1),
+        weight_data.reshape(columns, 1, -1),
         zero_point,
         layer.constant("bias"),
         zero_point_of(layer["input"].info),
@@ -174,7 +174,7 @@ def _call_u8(emit: Emitter, layer: Layer) -> calls.VectorMatrixU8:
         has_nudges=int(factors.nudges.any()),
         has_large_scales=int(factors.scales.max() >= 0.5),
         matrix=_matrix(
-            emit, layout, source, target, weights, bias, _constant_of(given), subtracted
+            emit, layout, source, target, weights, bias, _constant_of(weight_data), subtracted
         ),
         depth=depth,
         correction=correction,

@@ -52,14 +52,14 @@ class Finish:
         """That of some of a layer's channels."""
         output, operation = layer.output.info, layer.operation
         channels = output.known_shape[-1]
-        given = layer.constant("bias")
-        bias = np.zeros(channels, np.int64) if given is None else given.astype(np.int64)
+        bias_data = layer.constant("bias")
+        bias = np.zeros(channels, np.int64) if bias_data is None else bias_data.astype(np.int64)
         real = real_factors(layer["input"].info, layer["weights"].info, output)
         real, bias = np.broadcast_to(real, channels)[chosen].copy(), bias[chosen]
         low, high = stored_bounds(operation.activation.bounds, output)  # type: ignore[attr-defined]
         if isinstance(operation, FullyConnected):
             rescaling = SumRescaling.in_floats(real, bias)
-        elif given is None or given.dtype == np.int64:
+        elif bias_data is None or bias_data.dtype == np.int64:
             rescaling = SumRescaling.once(real, bias)
         else:
             rescaling = SumRescaling.twice(real, bias, low < 0)

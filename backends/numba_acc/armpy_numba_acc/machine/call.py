@@ -46,8 +46,8 @@ class Call(MemoryLayout):
     @classmethod
     def made_for(cls, *values: int | str) -> Self:
         """A record of which the parameters are known only, for those who make the kernel."""
-        given = dict(zip(cls.parameters, values, strict=True))
-        return cls(**{each.name: given.get(each.name, 0) for each in dataclasses.fields(cls)})
+        known = dict(zip(cls.parameters, values, strict=True))
+        return cls(**{field.name: known.get(field.name, 0) for field in dataclasses.fields(cls)})
 
     @classmethod
     def word_names(cls) -> tuple[str, ...]:

@@ -144,6 +144,6 @@ def _flush_instructions() -> Callable[[int, int], object] | None:
         except (OSError, AttributeError):
             continue
         function.argtypes, function.restype = (ctypes.c_void_p, ctypes.c_void_p), None
-        found: Callable[[int, int], object] = function
-        return found
+        flush: Callable[[int, int], object] = function
+        return flush
     return None

@@ -186,11 +186,11 @@ class ObjectFile:
 
     def function(self, name: str) -> int:
         """Return the address of a function of the object's."""
-        found = [symbol for symbol in self.symbols if symbol.is_own and self.name(symbol) == name]
-        if len(found) != 1:
+        matches = [symbol for symbol in self.symbols if symbol.is_own and self.name(symbol) == name]
+        if len(matches) != 1:
             raise UnsupportedError(f"it does not define '{name}'")
-        place, section = self.value(found[0]), self.sections[found[0].section]
-        if not section.flags & _EXECUTABLE or found[0].value >= section.size:
+        place, section = self.value(matches[0]), self.sections[matches[0].section]
+        if not section.flags & _EXECUTABLE or matches[0].value >= section.size:
             raise UnsupportedError(f"'{name}' is not a function")
         return place
 
@@ -200,13 +200,13 @@ class ObjectFile:
             if table.kind != _RELOCATIONS or table.info not in self.places:
                 continue
             size = self.sections[table.info].size
-            for offset, what, addend in self._records(_RELOCATION, table):
-                number = what >> 32
+            for offset, info, addend in self._records(_RELOCATION, table):
+                number = info >> 32
                 if offset > size or number >= len(self.symbols):
                     raise UnsupportedError("a reference lies outside of its section")
                 place = self.places[table.info] + offset
                 symbol = self.symbols[number]
-                yield Reference(place, size - offset, what & 0xFFFFFFFF, symbol, addend)
+                yield Reference(place, size - offset, info & 0xFFFFFFFF, symbol, addend)
 
 
 def object_architecture(data: bytes) -> str:

@@ -55,8 +55,8 @@ def python_function(address: int, owner: npt.NDArray[np.int64], at: int) -> Call
     definition = owner.ctypes.data + 8 * at
     fields = (b"program", definition, address, _METH_FASTCALL, 0)
     struct.pack_into(_DEFINITION, owner.data, 8 * at, *fields)
-    made: Callable[..., int] = _new_function(definition + 8, owner, None)
-    return made
+    callable_made: Callable[..., int] = _new_function(definition + 8, owner, None)
+    return callable_made
 
 
 def address_of_interpreters(name: str) -> int:

@@ -141,8 +141,8 @@ def relocate(
     # Damaged code must not be patched: what is written is run.
     if instruction & field.mask != field.expected or place % _WORD.size:
         raise UnsupportedError("a reference does not lie in an instruction of its kind")
-    kept = instruction & ~_ROOM.get(kind, _WITHIN)
-    _WORD.pack_into(code, place, kept | field.insert(target, place))
+    opcode = instruction & ~_ROOM.get(kind, _WITHIN)
+    _WORD.pack_into(code, place, opcode | field.insert(target, place))
 
 
 def _check_room(room: int, size: int) -> None:

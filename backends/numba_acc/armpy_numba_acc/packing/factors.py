@@ -122,14 +122,14 @@ class Factors:
         scales = self.scales.astype(np.float64)
         # A byte holds no more than 256.
         sizes = np.minimum(largest, 256.0 / np.maximum(scales, 2.0**-126))
-        given = np.abs(self._real() - scales) * sizes
+        real_errors = np.abs(self._real() - scales) * sizes
         sums = np.where(sizes > 2.0**24, sizes * scales * 2.0**-24, 0.0)
         if has_negatives:  # rounded once more, where numbers are below 256
             others = np.full(scales.shape, 2.0**-17)
         else:
             moved = self.nudges + np.float64(zero_point + rounding.shift)
             others = np.abs(moved - moved.astype(np.float32))
-        errors: npt.NDArray[np.float64] = 0.5 + (given + sums + others) / rounding.unit
+        errors: npt.NDArray[np.float64] = 0.5 + (real_errors + sums + others) / rounding.unit
         return errors
 
     def _real(self) -> npt.NDArray[np.float64]:

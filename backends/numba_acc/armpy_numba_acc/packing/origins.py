@@ -81,10 +81,10 @@ class Origin:
         places = starts[:, None] + self.stored_bytes * np.arange(numbers.shape[1])
         if places[-1, -1] < 1 << 31:
             places = places.astype(np.int32)  # all is faster with these
-        found = np.full(size + 1, -1, places.dtype)
+        by_number = np.full(size + 1, -1, places.dtype)
         # Backwards, so that the first of several copies counts.
-        found[numbers.ravel()[::-1]] = places.ravel()[::-1]
-        return found[1:].reshape(shape)
+        by_number[numbers.ravel()[::-1]] = places.ravel()[::-1]
+        return by_number[1:].reshape(shape)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -105,18 +105,18 @@ def views_of(origins: Iterable[tuple[int, Origin]]) -> list[View]:
     for number, (offset, origin) in enumerate(origins):
         key = number if origin.group is None else (origin.group, origin.add)
         groups.setdefault(key, []).append((offset, origin))
-    found = []
+    views = []
     for parts in groups.values():
         places = reduce(np.maximum, [origin.places(offset) for offset, origin in parts])
-        _, one = parts[0]
+        _, first = parts[0]
         view = None
         if places.min(initial=0) >= 0:
             view = backend.packed_view(
-                places, one.dtype, stored_bytes=one.stored_bytes, add=one.add
+                places, first.dtype, stored_bytes=first.stored_bytes, add=first.add
             )
         if view is not None:
-            found.append(view)
-    return found
+            views.append(view)
+    return views
 
 
 @dataclass(frozen=True, eq=False, slots=True)

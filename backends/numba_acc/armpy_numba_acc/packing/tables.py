@@ -89,7 +89,7 @@ def for_comparison(*sources: TensorInfo) -> list[Array]:
         for source in sources
     ]
     order = np.unique(np.concatenate(reals))
-    return [np.searchsorted(order, each).astype(np.int32) for each in reals]
+    return [np.searchsorted(order, real).astype(np.int32) for real in reals]
 
 
 def of_unary(operation: UnaryOperation, source: TensorInfo, target: TensorInfo) -> Array:

@@ -130,8 +130,8 @@ class Pieces:
 
     def offsets(self, taps: tuple[int, ...], element_bytes: int) -> Int64Array:
         """Return where the taps begin that stand for those given, in bytes."""
-        each = np.repeat(np.array(taps, np.int64), len(self.starts) // len(taps))
-        return each + element_bytes * self.starts
+        tap_offsets = np.repeat(np.array(taps, np.int64), len(self.starts) // len(taps))
+        return tap_offsets + element_bytes * self.starts
 
 
 def _as_they_are(values: Array) -> Array:

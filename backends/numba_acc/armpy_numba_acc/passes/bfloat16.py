@@ -45,7 +45,7 @@ def find_bfloat16(
     absorbed = {layer for fusion in fusions.values() for layer in fusion.absorbed}
     unwritten = absorbed | {layer for chain in chains.values() for layer in chain.layers[:-1]}
     exact = {*view.outputs, *find_joins(view)}
-    found = set()
+    values_found = set()
     for layer in view.layers:
         if layer in unwritten or not _can_write(choices, layer):
             continue
@@ -53,8 +53,8 @@ def find_bfloat16(
         readers = view.consumers.get(output, ())
         are_fit = all(reader in absorbed or _can_read(choices, reader) for reader in readers)
         if readers and are_fit and output not in exact and _is_worthwhile(choices, output, readers):
-            found.add(output)
-    return frozenset(found)
+            values_found.add(output)
+    return frozenset(values_found)
 
 
 def _can_read(choices: Choices, layer: Layer) -> bool:

@@ -53,7 +53,7 @@ def find_byte_functions(
     }
     order = {layer: number for number, layer in enumerate(view.layers)}
     outside, used = set(view.outputs), set[Layer]()
-    found: dict[Layer, ByteFunction] = {}
+    functions: dict[Layer, ByteFunction] = {}
     for layer in reversed(view.layers):
         if layer in used or layer.output not in makers:
             continue
@@ -66,8 +66,8 @@ def find_byte_functions(
             if member.output not in outside and gone.issuperset(view.consumers[member.output]):
                 gone.add(member)
         used.update(gone)
-        found[layer] = ByteFunction(layers, tuple(m for m in layers if m in gone), root)
-    return found
+        functions[layer] = ByteFunction(layers, tuple(m for m in layers if m in gone), root)
+    return functions
 
 
 def lower_byte_function(emit: Emitter, function: ByteFunction) -> None:
@@ -90,12 +90,12 @@ def _with_makers(
 ) -> tuple[set[Layer], Value | None]:
     """A layer with those in front of it that read one tensor, and that; None if there are none."""
     members, reads = {last}, set(_reads(last) or ())
-    found, root = members, None
+    layers, root = members, None
     while len(members) < _MOST_LAYERS:
         ready = [makers[value] for value in reads if value in makers]
         if len(reads) == 1:  # what others need is computed anyhow
             if len(members) > 1:
-                found, root = set(members), next(iter(reads))
+                layers, root = set(members), next(iter(reads))
             ready = [
                 maker
                 for maker in ready
@@ -106,7 +106,7 @@ def _with_makers(
         maker = max(ready, key=order.__getitem__)
         members.add(maker)
         reads = (reads - {maker.output}) | set(_reads(maker) or ())
-    return found, root
+    return layers, root
 
 
 def _reads(layer: Layer) -> Sequence[Value] | None:

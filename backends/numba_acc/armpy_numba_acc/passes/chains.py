@@ -146,14 +146,14 @@ def _written(
     members: set[Layer], last: Layer, order: Mapping[Layer, int]
 ) -> ElementwiseChain | None:
     """The chain of some layers; None if its expression is too long or reads too much."""
-    made = {layer.output: layer for layer in members}
+    makers = {layer.output: layer for layer in members}
     inputs: list[Value] = []
     parameters: list[float] = []
 
     def tokens_of(value: Value) -> list[str]:
-        if value in made:
-            function, numbers = _function_of(made[value])
-            operands = [token for operand in given(made[value]) for token in tokens_of(operand)]
+        if value in makers:
+            function, numbers = _function_of(makers[value])
+            operands = [token for operand in given(makers[value]) for token in tokens_of(operand)]
             parameters.extend(numbers)
             return operands + function.split(".")
         is_float = value.info.data_type is DataType.FLOAT32

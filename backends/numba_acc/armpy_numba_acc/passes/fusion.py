@@ -34,8 +34,8 @@ def find_fusions(view: SubgraphView) -> Mapping[Layer, Fusion]:
         For every layer that `is_fusing`, also where nothing is absorbed.
     """
     outside, earlier = set(view.outputs), set[Layer]()
-    taken: set[Layer] = set()
-    found: dict[Layer, Fusion] = {}
+    absorbed: set[Layer] = set()
+    fusions: dict[Layer, Fusion] = {}
     for layer in view.layers:
         earlier.add(layer)
         if not is_fusing(layer):
@@ -43,13 +43,13 @@ def find_fusions(view: SubgraphView) -> Mapping[Layer, Fusion]:
         bounds = layer.operation.activation.bounds  # type: ignore[attr-defined]
         longer: Fusion | None = Fusion(layer.output, bounds)
         while longer is not None:
-            found[layer] = fusion = longer
-            taken.update(fusion.absorbed)
+            fusions[layer] = fusion = longer
+            absorbed.update(fusion.absorbed)
             following = only_consumer(view, fusion.output, outside)
             longer = None
-            if following is not None and following not in taken:
+            if following is not None and following not in absorbed:
                 longer = _absorb(view, fusion, following, earlier)
-    return found
+    return fusions
 
 
 def _absorb(

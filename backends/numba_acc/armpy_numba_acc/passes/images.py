@@ -87,24 +87,26 @@ def images_of(view: SubgraphView, model: MachineModel) -> Images | None:
         return None
     if is_traced(count):  # there would be more or fewer commands
         return None
-    given = {value: _of_one(value) for value in view.inputs}
-    ones = dict(given)
+    inputs_of_one = {value: _of_one(value) for value in view.inputs}
+    ones = dict(inputs_of_one)
     layers: list[Layer] = []
     for layer in view.layers:
-        one = _layer_of_one(layer, count, ones)
-        if one is None:
+        layer_of_one = _layer_of_one(layer, count, ones)
+        if layer_of_one is None:
             break
-        layers.append(one)
-        ones.update(zip(layer.outputs, one.outputs, strict=True))
+        layers.append(layer_of_one)
+        ones.update(zip(layer.outputs, layer_of_one.outputs, strict=True))
     num_layers = _best_number(view, len(layers), count, model)
     if num_layers == 0:
         return None
-    made = {value for layer in view.layers[:num_layers] for value in layer.outputs}
+    outputs_given = {value for layer in view.layers[:num_layers] for value in layer.outputs}
     rest = view.layers[num_layers:]
     wanted = {*view.outputs, *(value for layer in rest for value in layer.inputs)}
-    outputs = {ones[value]: value for value in made if value in wanted}
+    outputs = {ones[value]: value for value in outputs_given if value in wanted}
     read = {value for layer in layers[:num_layers] for value in layer.inputs}
-    inputs = {one: value for value, one in given.items() if one in read}
+    inputs = {
+        value_of_one: value for value, value_of_one in inputs_of_one.items() if value_of_one in read
+    }
     one_view = SubgraphView(tuple(layers[:num_layers]), tuple(inputs), tuple(outputs))
     return Images(count, one_view, inputs, outputs, replace(view, layers=rest))
 
@@ -141,8 +143,8 @@ def volumes_of(layers: Sequence[Layer]) -> Images | None:
         )
         for layer in layers
     )
-    one = SubgraphView(one_layers, tuple(inputs), (ones[last],))
-    return Images(count, one, inputs, {ones[last]: last}, replace(one, layers=()))
+    view_of_one = SubgraphView(one_layers, tuple(inputs), (ones[last],))
+    return Images(count, view_of_one, inputs, {ones[last]: last}, replace(view_of_one, layers=()))
 
 
 def _of_one(value: Value) -> Value:
@@ -192,10 +194,10 @@ def _gives(operation: Operation, inputs: Sequence[Value | None], outputs: Sequen
     """Return whether an operation gives tensors of these shapes: not if it moves images about."""
     infos = [None if value is None else value.info for value in inputs]
     try:
-        found = operation.infer(infos)
+        inferred = operation.infer(infos)
     except ArmpyError:  # it needs more than these infos, or has no result for one image
         return False
-    return [info.shape for info in found] == [value.info.shape for value in outputs]
+    return [info.shape for info in inferred] == [value.info.shape for value in outputs]
 
 
 def _best_number(view: SubgraphView, most: int, count: int, model: MachineModel) -> int:

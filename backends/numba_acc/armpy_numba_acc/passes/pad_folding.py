@@ -28,7 +28,7 @@ def with_folded_padding(view: SubgraphView) -> SubgraphView:
         for layer in view.layers
         if (pads := _pads_of_image(layer)) and only_consumer(view, layer.output, outside)
     }
-    folded = {layer: found for layer in view.layers if (found := _folded(layer, padding))}
+    folded = {layer: padded for layer in view.layers if (padded := _folded(layer, padding))}
     if not folded:
         return view
     gone = {padding[layer["input"]][0] for layer in folded}

@@ -54,10 +54,10 @@ def lower_region(
     num_threads = _worthwhile_threads(choices, view, num_threads)
 
     def make_emitter(arrangement: Arrangement) -> Emitter:
-        made = Emitter(view, choices, num_threads, arrangement, lower_nested)
+        emitter = Emitter(view, choices, num_threads, arrangement, lower_nested)
         if images is not None:
-            _lower_images(made, images)
-        return made
+            _lower_images(emitter, images)
+        return emitter
 
     images = images_of(view, choices.model)
     return lower_layers(view if images is None else images.rest, choices, make_emitter).finish()
@@ -66,22 +66,31 @@ def lower_region(
 def _lower_images(emit: Emitter, images: Images) -> None:
     """Add the commands of the layers that are run image by image."""
     steps = {
-        emit.batch(value): one.info.size_bytes
-        for one, value in images.inputs.items()
-        if one is not value
+        emit.batch(value): value_of_one.info.size_bytes
+        for value_of_one, value in images.inputs.items()
+        if value_of_one is not value
     }
-    steps |= {emit.target(value): one.info.size_bytes for one, value in images.outputs.items()}
+    steps |= {
+        emit.target(value): value_of_one.info.size_bytes
+        for value_of_one, value in images.outputs.items()
+    }
     first, num_buffers = emit.num_commands, emit.num_buffers
-    made = lower_layers(
+    emitter = lower_layers(
         images.one,
         emit.choices,
-        lambda found: emit.of_one_image(images.one, images.inputs, images.outputs, found),
+        lambda arrangement: emit.of_one_image(
+            images.one, images.inputs, images.outputs, arrangement
+        ),
     )
-    for one, value in images.outputs.items():
-        kept, wanted = made.source_as_kept(one), emit.target(value)
-        if (kept.root, kept.start) != (wanted.root, wanted.start):
-            size = one.info.size_bytes
-            made(calls.Copy(kept, wanted.part(0, size), size), f"copy {one.name}", part="copy")
+    for value_of_one, value in images.outputs.items():
+        source, wanted = emitter.source_as_kept(value_of_one), emit.target(value)
+        if (source.root, source.start) != (wanted.root, wanted.start):
+            size = value_of_one.info.size_bytes
+            emitter(
+                calls.Copy(source, wanted.part(0, size), size),
+                f"copy {value_of_one.name}",
+                part="copy",
+            )
     emit.repeat(first, emit.scratch_since(num_buffers), steps, images.count)
 
 
@@ -90,7 +99,9 @@ def lower_nested(
 ) -> Emitter:
     """Add the commands of a graph that a layer runs; see `LowerGraph`."""
     view = prepared(view)
-    return lower_layers(view, emit.choices, lambda found: emit.nested(view, places, inside, found))
+    return lower_layers(
+        view, emit.choices, lambda arrangement: emit.nested(view, places, inside, arrangement)
+    )
 
 
 def lower_layers(view: SubgraphView, choices: Choices, make_emitter: MakeEmitter) -> Emitter:
@@ -113,7 +124,7 @@ def lower_layers(view: SubgraphView, choices: Choices, make_emitter: MakeEmitter
     emitter = make_emitter(Arrangement(fusions, bfloat16, find_joins(view), views))
     joined = absorbed | {layer for chain in chains.values() for layer in chain.layers}
     byte_functions = find_byte_functions(view, absorbed)
-    joined.update(layer for found in byte_functions.values() for layer in found.absorbed)
+    joined.update(layer for function in byte_functions.values() for layer in function.absorbed)
     byte_chains = find_byte_chains(view, joined)
     joined.update(layer for chain in byte_chains.values() for layer in chain)
     for layer in view.layers:

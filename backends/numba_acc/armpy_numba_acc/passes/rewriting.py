@@ -142,9 +142,9 @@ class _LayerRewriter:
         self.layers.append(
             replace(layer, operation=rewrite.operation, inputs=inputs, outputs=outputs)
         )
-        for value, made in zip(layer.outputs, outputs, strict=True):
-            if made is not value:
-                self._output(value, made, rewrite.permutation)
+        for value, output in zip(layer.outputs, outputs, strict=True):
+            if output is not value:
+                self._output(value, output, rewrite.permutation)
 
     def _given(self, value: Value, rewrite: Rewrite) -> Value:
         """Return the other operation's output: the graph's tensor, if it is just that."""
@@ -159,16 +159,16 @@ class _LayerRewriter:
         value = self._converted(value, permutation, data_type)
         return self._converted(value, None, wanted)
 
-    def _output(self, value: Value, made: Value, permutation: Permutation | None) -> None:
+    def _output(self, value: Value, output: Value, permutation: Permutation | None) -> None:
         """Write a tensor of the graph from what a layer gives."""
         data_type = value.info.data_type
         if permutation is None:
-            self._layer(Cast(), made, value, "convert")
+            self._layer(Cast(), output, value, "convert")
             return
-        made = self._converted(made, None, data_type)
+        output = self._converted(output, None, data_type)
         # Who wants it transposed gets it as it is.
-        self._made[value, permutation, data_type] = made
-        self._layer(Transpose(perm=_inverse(permutation)), made, value, "transpose")
+        self._made[value, permutation, data_type] = output
+        self._layer(Transpose(perm=_inverse(permutation)), output, value, "transpose")
 
     def _converted(
         self, value: Value, permutation: Permutation | None, data_type: DataType
@@ -202,14 +202,14 @@ class _LayerRewriter:
 def _needed(layers: Sequence[Layer], outputs: Sequence[Value]) -> tuple[Layer, ...]:
     """Layers without those whose outputs are never read."""
     wanted = set(outputs)
-    kept = []
+    needed = []
     for layer in reversed(layers):
         # What the rewrite adds has one output; all others were needed before.
         is_added = layer.id < 0
         if not is_added or layer.outputs[0] in wanted:
-            kept.append(layer)
+            needed.append(layer)
             wanted.update(value for value in layer.inputs if value is not None)
-    return tuple(reversed(kept))
+    return tuple(reversed(needed))
 
 
 def _inverse(permutation: Permutation) -> Permutation:

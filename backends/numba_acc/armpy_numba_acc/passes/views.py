@@ -42,17 +42,17 @@ def find_views(view: SubgraphView) -> Views:
     readers = [layer for layer in view.layers if isinstance(layer.operation, Attention)]
     if not readers:
         return Views()
-    found = _read(view)
+    views = _read(view)
     absorbed: dict[Layer, tuple[Layer, ...]] = {}
-    taken: set[Layer] = set()
+    joined: set[Layer] = set()
     for reader in readers:
-        above = [one for one in _above(view, found, reader) if one not in taken]
-        taken.update(above)
-        below, written = _written(view, found, reader)
+        above = [layer for layer in _above(view, views, reader) if layer not in joined]
+        joined.update(above)
+        below, written = _written(view, views, reader)
         if written is not None:
-            found[reader.output] = written
+            views[reader.output] = written
         absorbed[reader] = (*above, *below)
-    return Views(found, absorbed)
+    return Views(views, absorbed)
 
 
 def _read(view: SubgraphView) -> dict[Value, TensorView]:
@@ -60,44 +60,44 @@ def _read(view: SubgraphView) -> dict[Value, TensorView]:
     outside, refused = set(view.outputs), set[Layer]()
     while True:
         looked_through = _looked_through(view, outside, refused)
-        found: dict[Value, TensorView] = {}
+        views: dict[Value, TensorView] = {}
         failed = set[Layer]()
         for layer in view.layers:
             if layer in looked_through:
-                failed.update(() if _follow(layer, found) else (layer,))
+                failed.update(() if _follow(layer, views) else (layer,))
             elif isinstance(layer.operation, Attention):
-                operands = [value for value in layer.inputs[_OPERANDS] if value in found]
-                odd = [value for value in operands if not _has_rows(found[value].part)]
+                operands = [value for value in layer.inputs[_OPERANDS] if value in views]
+                odd = [value for value in operands if not _has_rows(views[value].part)]
                 failed.update(view.producers[value] for value in odd)
         if not failed:
-            return found
+            return views
         refused |= failed
 
 
 def _looked_through(view: SubgraphView, outside: set[Value], refused: set[Layer]) -> set[Layer]:
     """Layers whose outputs nothing needs but attention, as operands."""
-    found = set[Layer]()
+    layers = set[Layer]()
     for layer in reversed(view.layers):
         if not isinstance(layer.operation, _MOVES) or layer in refused:
             continue
         is_read = [
-            reader in found
+            reader in layers
             if not isinstance(reader.operation, Attention)
             else value not in reader.inputs[_OPERANDS.stop :]
             for value in layer.outputs
             for reader in view.consumers.get(value, ())
         ]
         if is_read and all(is_read) and outside.isdisjoint(layer.outputs):
-            found.add(layer)
-    return found
+            layers.add(layer)
+    return layers
 
 
-def _follow(layer: Layer, found: dict[Value, TensorView]) -> bool:
+def _follow(layer: Layer, views: dict[Value, TensorView]) -> bool:
     """Add views of what a layer gives; False if its elements have to be moved."""
     source = layer.inputs[0]
     if source is None:
         return False
-    before = found.get(source)
+    before = views.get(source)
     if before is None:
         base = stand_in(source.info)
         before = TensorView(source, base, base)
@@ -108,43 +108,43 @@ def _follow(layer: Layer, found: dict[Value, TensorView]) -> bool:
     if len(parts) < len(layer.outputs):
         return False
     for value, part in zip(layer.outputs, parts, strict=True):
-        found[value] = TensorView(before.whole, before.base, part)
+        views[value] = TensorView(before.whole, before.base, part)
     return True
 
 
-def _parts(layer: Layer, given: Array) -> Iterator[Array]:
+def _parts(layer: Layer, whole: Array) -> Iterator[Array]:
     """The outputs of a layer that moves elements as views of its input; none if they are not."""
     operation = layer.operation
     if isinstance(operation, _RESHAPES):
-        yield from _reshaped(given, layer.output)
+        yield from _reshaped(whole, layer.output)
     elif isinstance(operation, Transpose):
-        yield given.transpose(operation.perm)
+        yield whole.transpose(operation.perm)
     elif isinstance(operation, Slice):
         shape = layer.output.info.known_shape
         ranges = zip(operation.begin or (), shape, strict=True)
-        yield given[tuple(slice(begin, begin + size) for begin, size in ranges)]
+        yield whole[tuple(slice(begin, begin + size) for begin, size in ranges)]
     elif isinstance(operation, StridedSlice):
-        index = operation.index(given.shape)
+        index = operation.index(whole.shape)
         if None not in index:
-            yield given[(*index, ...)]
+            yield whole[(*index, ...)]
     elif isinstance(operation, Gather):
-        axis, number = normalize_axis(operation.axis, given.ndim), layer["indices"].data
-        if number is not None and number.ndim == 0 and 0 <= number < given.shape[axis]:
-            yield given[(slice(None),) * axis + (int(number),)]
+        axis, number = normalize_axis(operation.axis, whole.ndim), layer["indices"].data
+        if number is not None and number.ndim == 0 and 0 <= number < whole.shape[axis]:
+            yield whole[(slice(None),) * axis + (int(number),)]
     elif isinstance(operation, Splitter | Unstack):
-        axis, start = normalize_axis(operation.axis or 0, given.ndim), 0
+        axis, start = normalize_axis(operation.axis or 0, whole.ndim), 0
         for output in layer.outputs:
             size = output.info.known_shape[axis] if isinstance(operation, Splitter) else 1
-            part = given[(slice(None),) * axis + (slice(start, start + size),)]
+            part = whole[(slice(None),) * axis + (slice(start, start + size),)]
             yield from _reshaped(part, output)
             start += size
 
 
 def _reshaped(part: Array, output: Value) -> Iterator[Array]:
     """A view with a tensor's shape; none if elements would have to be copied."""
-    made = part.reshape(output.info.known_shape)
-    if not isinstance(made, np.ndarray) or np.may_share_memory(made, part):
-        yield made
+    reshaped = part.reshape(output.info.known_shape)
+    if not isinstance(reshaped, np.ndarray) or np.may_share_memory(reshaped, part):
+        yield reshaped
 
 
 def _has_rows(part: Array) -> bool:
@@ -152,21 +152,21 @@ def _has_rows(part: Array) -> bool:
     return part.shape[-1] == 1 or part.strides[-1] == part.itemsize
 
 
-def _above(view: SubgraphView, found: dict[Value, TensorView], reader: Layer) -> list[Layer]:
+def _above(view: SubgraphView, views: dict[Value, TensorView], reader: Layer) -> list[Layer]:
     """Layers that give a layer what it reads through views."""
     layers: list[Layer] = []
     waiting = list(reader.inputs[_OPERANDS])
     while waiting:
         value = waiting.pop()
         layer = view.producers.get(value) if value is not None else None
-        if value in found and layer is not None and layer not in layers:
+        if value in views and layer is not None and layer not in layers:
             layers.append(layer)
             waiting += layer.inputs[:1]
     return layers[::-1]
 
 
 def _written(
-    view: SubgraphView, found: dict[Value, TensorView], reader: Layer
+    view: SubgraphView, views: dict[Value, TensorView], reader: Layer
 ) -> tuple[tuple[Layer, ...], TensorView | None]:
     """Transposes after attention, and where its output lies in what they give.
 
@@ -178,7 +178,7 @@ def _written(
         layer = only_consumer(view, value, outside)
         if layer is None or not isinstance(layer.operation, (*_RESHAPES, Transpose)):
             break
-        if layer.output in found:
+        if layer.output in views:
             break
         below.append(layer)
         value = layer.output
@@ -199,10 +199,10 @@ def _written_into(value: Value, layers: list[Layer]) -> TensorView | None:
             part = part.transpose(np.argsort(layer.operation.perm or ()).tolist())
             continue
         try:
-            found = list(_reshaped(part, layer["input"]))
+            parts = list(_reshaped(part, layer["input"]))
         except NotImplementedError:
             return None
-        if not found:
+        if not parts:
             return None
-        part = found[0]
+        part = parts[0]
     return TensorView(last, base, part) if _has_rows(part) else None

@@ -46,8 +46,8 @@ def refusal_of_empty(
     """Why a layer that has elements to compute cannot do without those that are not there."""
     asks_shapes = isinstance(operation, ops.Rank | ops.Shape)
     needed = () if asks_shapes else needed_inputs(operation, inputs)
-    made = () if isinstance(operation, ops.Splitter) else outputs
-    missing = [info for info in (*needed, *made) if _is_empty(info)]
+    results = () if isinstance(operation, ops.Splitter) else outputs
+    missing = [info for info in (*needed, *results) if _is_empty(info)]
     return f"{missing[0]} has no elements" if missing else ""
 
 

@@ -100,15 +100,15 @@ class Choices:
         choosable = tuple(dict.fromkeys((*options, *others)))
         chosen = self._measured_of(key, choosable) or modelled
         known = tuple(map(expected, choosable)) if expected is not None else ()
-        made = Decision(key, self._layers, choosable, modelled, chosen, known)
-        self.made.setdefault(key, made)
+        decision = Decision(key, self._layers, choosable, modelled, chosen, known)
+        self.made.setdefault(key, decision)
         return chosen
 
     def _measured_of(self, key: str, options: Sequence[OptionT]) -> OptionT | None:
         """The option that was measured fastest; None if there is none, or if it is obsolete."""
         if key not in self._measured:
             return None
-        found = next((option for option in options if option == self._measured[key]), None)
-        if found is None:
+        fastest = next((option for option in options if option == self._measured[key]), None)
+        if fastest is None:
             _log.info("what was measured for %s does not fit and is not used", key)
-        return found
+        return fastest

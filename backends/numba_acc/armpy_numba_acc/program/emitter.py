@@ -143,14 +143,14 @@ class Emitter:
             Where it is run, for people.
         """
         choices = Choices(self.isa, self.choices.model)
-        made = Emitter(view, choices, self.num_threads, arrangement, self.lower_graph)
-        made._commands, made._buffers = self._commands, self._buffers
-        made._constants, made._tables = self._constants, self._tables
-        made._origins = self._origins
-        made._places = dict(places)
-        made._given = made._wanted = set()
-        made._inside = f"{self._inside}{inside}/"
-        return made
+        emitter = Emitter(view, choices, self.num_threads, arrangement, self.lower_graph)
+        emitter._commands, emitter._buffers = self._commands, self._buffers
+        emitter._constants, emitter._tables = self._constants, self._tables
+        emitter._origins = self._origins
+        emitter._places = dict(places)
+        emitter._given = emitter._wanted = set()
+        emitter._inside = f"{self._inside}{inside}/"
+        return emitter
 
     def of_one_image(
         self,
@@ -169,19 +169,19 @@ class Emitter:
             The tensors that its inputs are a part of, or are, and those that its outputs become
             a part of.
         """
-        made = self.nested(view, {}, "", arrangement)
-        made._inside = self._inside
-        made._given = set()
-        for one, value in inputs.items():
-            part = self.batch(value).part(0, one.info.size_bytes)
+        emitter = self.nested(view, {}, "", arrangement)
+        emitter._inside = self._inside
+        emitter._given = set()
+        for value_of_one, value in inputs.items():
+            part = self.batch(value).part(0, value_of_one.info.size_bytes)
             if value in self._given and value not in self._places:
-                made._given.add(one)
-                made._tensors[one] = part
+                emitter._given.add(value_of_one)
+                emitter._tensors[value_of_one] = part
             else:
-                made._places[one] = part
-        for one, value in outputs.items():
-            made._places[one] = self.target(value).part(0, one.info.size_bytes)
-        return made
+                emitter._places[value_of_one] = part
+        for value_of_one, value in outputs.items():
+            emitter._places[value_of_one] = self.target(value).part(0, value_of_one.info.size_bytes)
+        return emitter
 
     def batch(self, value: Value) -> Buffer:
         """Return the images of a batch: as the caller stores it, if no layer has read it."""
@@ -265,10 +265,10 @@ class Emitter:
     def _converted_once(self, value: Value) -> Buffer:
         """A copy of float32 elements of the other kind than they are kept as."""
         if value not in self._converted:
-            kept, count = self.source_as_kept(value), value.info.num_elements
+            source, count = self.source_as_kept(value), value.info.num_elements
             formats = ("bf16", "f32") if value in self.arrangement.bfloat16 else ("f32", "bf16")
             copy = self.scratch(count * FORMAT_BYTES[formats[1]])
-            call = calls.elementwise_in_order("x0", formats, kept, copy, count)
+            call = calls.elementwise_in_order("x0", formats, source, copy, count)
             self(call, f"convert {value.name}", part="convert")
             self._converted[value] = copy
         return self._converted[value]
@@ -285,11 +285,11 @@ class Emitter:
             data = _unsigned(value.data, value.info.data_type)
             add = 0 if data is value.data else -TOP_BIT
             return self.packed(PackedArray(data, (Origin.plain(value.data, add),)))
-        given = self._tensors[value]
+        source = self._tensors[value]
         if value.info.data_type is not DataType.QASYMM_S8:
-            return given
+            return source
         unsigned = self.scratch(value.info.size_bytes)
-        call = calls.Flip(given, unsigned, given.size_bytes)
+        call = calls.Flip(source, unsigned, source.size_bytes)
         self(call, f"flip {value.name}", part="flip")
         return unsigned
 
@@ -441,10 +441,10 @@ class Emitter:
         for value in self.view.outputs:
             if 0 in value.info.known_shape:
                 continue
-            given, kept = self._tensors[value], self._places[value]
-            if value.info.data_type is DataType.QASYMM_S8 and kept is not given:
+            target, place = self._tensors[value], self._places[value]
+            if value.info.data_type is DataType.QASYMM_S8 and place is not target:
                 self._owner = writers.get(value, ("", ""))
-                call = calls.Flip(kept, given, given.size_bytes)
+                call = calls.Flip(place, target, target.size_bytes)
                 self(call, f"flip {value.name}", part="flip")
         kernels = list(dict.fromkeys(command.kernel for command in self._commands))
         numbers = {kernel: number for number, kernel in enumerate(kernels)}

@@ -55,11 +55,11 @@ def estimated_us(info: CommandInfo, isa: Isa, model: MachineModel) -> float:
 
 def estimated_all_us(figures: Figures, isa: Isa, model: MachineModel) -> npt.NDArray[np.float64]:
     """Microseconds that one thread needs for each command of a program, about."""
-    found = np.zeros(len(figures.num_bytes))
+    durations_us = np.zeros(len(figures.num_bytes))
     for work, at in figures.by_work.items():
         num_operations, num_bytes = figures.num_operations[at], figures.num_bytes[at]
-        found[at] = _duration_us(work, isa, model, num_operations, num_bytes)
-    return found
+        durations_us[at] = _duration_us(work, isa, model, num_operations, num_bytes)
+    return durations_us
 
 
 def num_pieces(work: str, choices: Choices, num_operations: int, num_bytes: int = 0) -> int:

@@ -28,7 +28,7 @@ class Fusion:
 
     def label(self, layer: Layer) -> str:
         """The layer's name with those of the layers that are computed together with it."""
-        return " + ".join(each.name for each in (layer, *self.absorbed))
+        return " + ".join(member.name for member in (layer, *self.absorbed))
 
 
 def float_bounds(bounds: Bounds) -> tuple[float, float]:

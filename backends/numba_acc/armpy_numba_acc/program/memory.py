@@ -90,8 +90,8 @@ def _reach(buffer: Buffer) -> int:
 def reaches(sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return how far after their beginnings the next buffers may begin, by their sizes."""
     pages = -(-sizes // _PAGE_BYTES) * _PAGE_BYTES + _STEP_BYTES
-    found: npt.NDArray[np.int64] = np.where(sizes < 8 * _PAGE_BYTES, sizes, pages)
-    return -(-found // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+    offsets: npt.NDArray[np.int64] = np.where(sizes < 8 * _PAGE_BYTES, sizes, pages)
+    return -(-offsets // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
 
 
 def _aligned(offset: int) -> int:

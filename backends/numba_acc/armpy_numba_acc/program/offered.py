@@ -25,5 +25,5 @@ def offer_constants(constants: Array) -> None:
 
 def offered_constants() -> list[Array]:
     """Constants of all programs that are there."""
-    found = [reference() for reference in [*_offered.values()]]
-    return [constants for constants in found if constants is not None]
+    constants_offered = [reference() for reference in [*_offered.values()]]
+    return [constants for constants in constants_offered if constants is not None]

@@ -41,16 +41,16 @@ class SymbolicNumbers:
     def of(cls, numbers: Iterable[int | Size]) -> SymbolicNumbers:
         """Some numbers."""
         every = list(numbers)
-        found = [(at, each.number) for at, each in enumerate(every) if isinstance(each, Size)]
-        at, sizes = np.array(found, np.int64).reshape(-1, 2).T
-        plain = [0 if isinstance(each, Size) else each for each in every]
+        sized = [(at, number.number) for at, number in enumerate(every) if isinstance(number, Size)]
+        at, sizes = np.array(sized, np.int64).reshape(-1, 2).T
+        plain = [0 if isinstance(number, Size) else number for number in every]
         return cls(np.array(plain, np.int64), at, sizes)
 
     def for_sizes(self, numbers: npt.NDArray[np.float64]) -> Numbers:
         """The numbers for other sizes."""
-        made = self.plain.copy()
-        made[self.at] = numbers[self.sizes]
-        return made
+        plain = self.plain.copy()
+        plain[self.at] = numbers[self.sizes]
+        return plain
 
 
 class Arena:
@@ -73,8 +73,8 @@ class Arena:
     def __init__(self, buffers: Sequence[Buffer]) -> None:
         used = [buffer for buffer in buffers if buffer.first >= 0]
         places: list[list[Buffer]] = []
-        for buffer in sorted(used, key=lambda each: -_now(each.size_bytes)):
-            place = next((each for each in places if not _meets(buffer, each)), None)
+        for buffer in sorted(used, key=lambda buffer: -_now(buffer.size_bytes)):
+            place = next((placed for placed in places if not _meets(buffer, placed)), None)
             if place is None:
                 places.append([buffer])
             else:
@@ -128,8 +128,10 @@ class ResizableProgram(IResizableProgram):
     ) -> None:
         self._program = program
         self._values = SymbolicNumbers.of(values)
-        found = [(at, arena.numbers[one]) for at, one in enumerate(buffers) if one is not None]
-        self._in_arena, self._numbers = np.array(found, np.int64).reshape(-1, 2).T
+        numbered = [
+            (at, arena.numbers[buffer]) for at, buffer in enumerate(buffers) if buffer is not None
+        ]
+        self._in_arena, self._numbers = np.array(numbered, np.int64).reshape(-1, 2).T
         self._arena = arena
         infos = program.infos
         self._infos = tuple(
@@ -139,13 +141,13 @@ class ResizableProgram(IResizableProgram):
         self._num_operations = SymbolicNumbers.of(info.num_operations for info in infos)
         self._num_pieces = SymbolicNumbers.of(info.num_pieces for info in infos)
         self._works = commands_by_work(infos)
-        figures = (each for info in infos for each in _figures(info))
+        figures = (figure for info in infos for figure in _figures(info))
         every: Iterable[object] = (
             *values,
             *(buffer.size_bytes for buffer in arena.numbers),
             *figures,
         )
-        self._needed = [each for each in every if isinstance(each, Size)]
+        self._needed = [value for value in every if isinstance(value, Size)]
 
     @property
     def arena_bytes(self) -> int:
@@ -161,19 +163,21 @@ class ResizableProgram(IResizableProgram):
 
     def for_sizes(self, numbers: Sequence[Number]) -> tuple[Program, int]:
         """The program for other sizes, and bytes of its arena."""
-        given = np.array(numbers)
-        values = self._values.for_sizes(given)
-        begins, arena_bytes = self._arena.for_sizes(given)
+        sizes = np.array(numbers)
+        values = self._values.for_sizes(sizes)
+        begins, arena_bytes = self._arena.for_sizes(sizes)
         values[self._in_arena] += begins[self._numbers]
         figures = Figures(
-            self._num_bytes.for_sizes(given),
-            self._num_operations.for_sizes(given),
-            self._num_pieces.for_sizes(given),
+            self._num_bytes.for_sizes(sizes),
+            self._num_operations.for_sizes(sizes),
+            self._num_pieces.for_sizes(sizes),
             self._works,
         )
         infos = SizedInfos(self._infos, figures)
-        made = replace(self._program, argument_values=values, arena_bytes=arena_bytes, infos=infos)
-        return made, arena_bytes
+        resized = replace(
+            self._program, argument_values=values, arena_bytes=arena_bytes, infos=infos
+        )
+        return resized, arena_bytes
 
 
 def _figures(info: CommandInfo) -> tuple[int, int, int]:

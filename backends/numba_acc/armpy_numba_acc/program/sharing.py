@@ -45,20 +45,20 @@ def shared(data: Array, slack_bytes: int) -> Array:
         Not to be written to. It is kept as long as it is referenced, and so is the program's memory
         that it lies in, if one had these bytes already (`offer_constants`).
     """
-    given = data.reshape(-1).view(np.uint8)
-    key = hashlib.sha256(given.data).digest()
+    raw_bytes = data.reshape(-1).view(np.uint8)
+    key = hashlib.sha256(raw_bytes.data).digest()
     with _lock:
-        found = _known.get(key)
-        if found is None:
-            found = _found_among_offered(given)
-            if found is not None:
-                _known[key] = found
-        if found is None:
-            memory = aligned(given.size + slack_bytes)
-            memory[: given.size] = given
+        shared_array = _known.get(key)
+        if shared_array is None:
+            shared_array = _found_among_offered(raw_bytes)
+            if shared_array is not None:
+                _known[key] = shared_array
+        if shared_array is None:
+            memory = aligned(raw_bytes.size + slack_bytes)
+            memory[: raw_bytes.size] = raw_bytes
             memory.flags.writeable = False
-            found = _known[key] = memory.view(_SharedBytes)
-        return found
+            shared_array = _known[key] = memory.view(_SharedBytes)
+        return shared_array
 
 
 def _found_among_offered(data: Array) -> _SharedBytes | None:

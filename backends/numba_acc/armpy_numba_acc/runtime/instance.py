@@ -292,11 +292,11 @@ class Instance:
     def _make_slots(self) -> npt.NDArray[np.int64]:
         """The `Slot` of each argument of commands that lies in the caller's arrays."""
         program = self._code.program
-        (found,) = np.nonzero(program.argument_bases >= Space.TENSORS)
-        slots = np.empty((len(found), num_words(Slot)), np.int64)
-        slots[:, 0] = program.argument_bases[found] - Space.TENSORS
-        slots[:, 1] = address_of(self._arguments) + 8 * found
-        slots[:, 2] = program.argument_values[found]
+        (indexes,) = np.nonzero(program.argument_bases >= Space.TENSORS)
+        slots = np.empty((len(indexes), num_words(Slot)), np.int64)
+        slots[:, 0] = program.argument_bases[indexes] - Space.TENSORS
+        slots[:, 1] = address_of(self._arguments) + 8 * indexes
+        slots[:, 2] = program.argument_values[indexes]
         return slots
 
     def _make_commands(self) -> npt.NDArray[np.int64]:

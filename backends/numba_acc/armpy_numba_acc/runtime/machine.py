@@ -145,10 +145,10 @@ def _measured(isa: Isa) -> MachineModel:
     # Three are enough: a run through so much memory is long against what disturbs it.
     far_ns = min(run(number, far_turns, _FAR_BYTES - 1) for _ in range(3)) / far_turns
     rates = [per_turn / times_ns[size] for size in sizes] + [per_turn / far_ns]
-    found = [
+    cache_levels = [
         Level(level.size_bytes, min(rates[: number + 1])) for number, level in enumerate(levels)
     ]
-    return measured_model(isa, {trial: times_ns[trial] for trial in trials}, found)
+    return measured_model(isa, {trial: times_ns[trial] for trial in trials}, cache_levels)
 
 
 def _runner(isa: Isa, trials: Sequence[TimedLoop]) -> Callable[[int, int, int], int]:
@@ -180,20 +180,20 @@ def _shortest(
         first = max(least.get(task, 0), 200)
         run(first)  # the memory that it reads comes near
         turns[task] = max(first, int(first * _RUN_NS / max(run(first), 1)))
-    found: dict[object, list[float]] = {task: [] for task in tasks}
+    times_of: dict[object, list[float]] = {task: [] for task in tasks}
     unsure: list[object] = [*tasks]
     for number in range(_MOST_PASSES):
         for task in unsure:
-            found[task] += [tasks[task](turns[task]) / turns[task] for _ in range(2)]
+            times_of[task] += [tasks[task](turns[task]) / turns[task] for _ in range(2)]
         # Passes go through all trials in turn, so that a busy moment disturbs one run of each.
         if number + 1 >= _PASSES:
-            unsure = [task for task in tasks if not _agree(found[task])]
+            unsure = [task for task in tasks if not _agree(times_of[task])]
         if not unsure:
             break
     # A few that never agree are no reason to give all figures up.
     if len(unsure) > len(tasks) // 4:
         raise ImplausibleError(f"{len(unsure)} of {len(tasks)} trials differ from run to run")
-    return {task: min(times) for task, times in found.items()}
+    return {task: min(times) for task, times in times_of.items()}
 
 
 def _agree(times: Sequence[float]) -> bool:
@@ -209,20 +209,20 @@ def _power_of_two(size: int) -> int:
 
 def _levels(typical_levels: Sequence[Level]) -> list[Level]:
     """Sizes of the caches as Linux reports them, and of the memory; typical ones elsewhere."""
-    found: dict[int, int] = {}
+    cache_bytes: dict[int, int] = {}
     try:
         for folder in _CACHE_FOLDER.glob("index*"):
             level, kind, size = (
                 (folder / name).read_text("ascii").strip() for name in ("level", "type", "size")
             )
             if kind != "Instruction":
-                found[int(level)] = int(size.rstrip("K")) << 10
+                cache_bytes[int(level)] = int(size.rstrip("K")) << 10
     except (OSError, ValueError) as error:
         _log.info("sizes of caches are taken for typical ones: %s", error)
-        found = {}
-    if not {1, 2} <= found.keys():
+        cache_bytes = {}
+    if not {1, 2} <= cache_bytes.keys():
         return [*typical_levels]
     # The last level is shared by all cores; a share of it is what one thread can count on.
-    last = min(found.get(3, 0) // (os.cpu_count() or 1), _MOST_LAST_BYTES)
-    sizes = [found[1], found[2], *([last] if last > found[2] else [])]
+    last = min(cache_bytes.get(3, 0) // (os.cpu_count() or 1), _MOST_LAST_BYTES)
+    sizes = [cache_bytes[1], cache_bytes[2], *([last] if last > cache_bytes[2] else [])]
     return [*(Level(size, 1.0) for size in sizes), Level(0, 1.0)]

@@ -43,15 +43,15 @@ class Recorder:
 
     def take(self) -> list[Measurement]:
         """Every command of every execution since the last call; then forget them."""
-        found: list[Measurement] = []
+        measurements: list[Measurement] = []
         while self._executions:
-            found += _measurements(self._executions.popleft())
-        return found
+            measurements += _measurements(self._executions.popleft())
+        return measurements
 
 
 def _measurements(execution: _Execution) -> Sequence[Measurement]:
     code, times_us = execution.code, execution.times_ns / 1000
-    found: list[Measurement] = []
+    measurements: list[Measurement] = []
     for number, info in enumerate(code.program.infos):
         num_threads = code.num_threads if code.is_parallel[number] else 1
         compute_us, memory_us = limits_us(info, code.isa, num_threads, code.model)
@@ -65,8 +65,8 @@ def _measurements(execution: _Execution) -> Sequence[Measurement]:
         begin_us, end_us = float(times_us[number]), float(times_us[number + 1])
         about = info.operation, info.layer, info.kernel
         times = begin_us, end_us - begin_us, execution.thread
-        found.append(LayerMeasurement(info.title, *times, details, *about))
-    return found
+        measurements.append(LayerMeasurement(info.title, *times, details, *about))
+    return measurements
 
 
 class NumbaProfilingContext(IBackendProfilingContext):

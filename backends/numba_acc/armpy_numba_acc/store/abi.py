@@ -63,5 +63,5 @@ def _fields(kind: type) -> list[tuple[str, object]]:
 
 
 def _numbers(module: ModuleType) -> dict[str, int]:
-    found = vars(module).items()
-    return {name: value for name, value in found if name.isupper() and isinstance(value, int)}
+    members = vars(module).items()
+    return {name: value for name, value in members if name.isupper() and isinstance(value, int)}

@@ -76,9 +76,7 @@ def kept_corrections(entries: Entries) -> dict[str, dict[str, float]]:
         if document["processor"] != processor():
             return {}
         return {
-            str(network): {
-                str(what): float(_positive(times)) for what, times in corrections.items()
-            }
+            str(network): {str(way): float(_positive(times)) for way, times in corrections.items()}
             for network, corrections in document["corrections"].items()
         }
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
@@ -117,22 +115,24 @@ def _key() -> str:
 
 def _model_of(document: Mapping[str, Any]) -> MachineModel:  # Any: JSON
     """A model of what `dataclasses.asdict` has made of one; raises `ValueError` if it is none."""
-    made = {
+    document_fields = {
         **document,
         **{
-            name: tuple(_record(kind, each) for each in document[name])
+            name: tuple(_record(kind, item) for item in document[name])
             for name, kind in _ENTRIES.items()
         },
         "unit": None if document["unit"] is None else _record(Unit, document["unit"]),
-        "corrections": tuple(
-            (str(what), _number(times)) for what, times in document["corrections"]
-        ),
+        "corrections": tuple((str(way), _number(times)) for way, times in document["corrections"]),
     }
     for name in ("cycle_ns", "fork_ns", "wake_ns"):
-        made[name] = _number(document[name])
-    if not made["paces"] or len(made["levels"]) < 2 or not made["widths"]:
+        document_fields[name] = _number(document[name])
+    if (
+        not document_fields["paces"]
+        or len(document_fields["levels"]) < 2
+        or not document_fields["widths"]
+    ):
         raise ValueError("figures are missing")
-    model = MachineModel(**made)
+    model = MachineModel(**document_fields)
     # What every choice asks for must be there: better an error here than in a lowering.
     model.finish("f32")
     model.pace("f32", 64)

@@ -119,7 +119,7 @@ def object_codes(
     for kernel, key in keys.items():
         if entries is not None and key and (parts := entries.read(_KIND, key)):
             codes[kernel] = bytes(parts[0])
-    kept = len(codes)
+    num_kept = len(codes)
     packs: Counter[str] = Counter()
     for kernel in kernels:
         if kernel not in codes and (packed := store.packed_code(kernel, isa)) is not None:
@@ -136,10 +136,10 @@ def object_codes(
     if absent:
         is_kept = entries is not None and all(keys.values()) and is_current()
         postpone_compilation("NumbaAcc", f"{len(absent)} kernels", is_kept=is_kept)
-    sources = {"kept": kept, **packs, "compiled": len(absent)}
+    sources = {"kept": num_kept, **packs, "compiled": len(absent)}
     origins = ", ".join(f"{count} {origin}" for origin, count in sources.items() if count)
     if entries is not None or packs:
-        reason = "" if kept == len(kernels) else origins
+        reason = "" if num_kept == len(kernels) else origins
         report_cache_use(CacheUse("NumbaAcc", f"{len(kernels)} kernels", not absent, reason))
     if entries is not None and all(keys.values()) and is_current():
         # Kernels of one name share what Numba translates: one process does most of them.

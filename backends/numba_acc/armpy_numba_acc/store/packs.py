@@ -77,7 +77,11 @@ def why_not(about: Mapping[str, object], isa: Isa) -> str:
         return f"it is for {target.isa.name}, and {isa.name} is used"
     theirs, ours = _layout(target.isa), _layout(isa)
     if theirs != ours:
-        others = [n for n, one, two in zip(Isa._fields, theirs, ours, strict=True) if one != two]
+        others = [
+            n
+            for n, theirs_field, two in zip(Isa._fields, theirs, ours, strict=True)
+            if theirs_field != two
+        ]
         return f"its {target.isa.name} differs from this processor's in {', '.join(others)}"
     return ""
 
@@ -105,16 +109,16 @@ _damaged: WeakSet[KernelPack] = WeakSet()
 @lru_cache(maxsize=8)
 def _fitting(packs: tuple[KernelPack, ...], isa: Isa) -> tuple[KernelPack, ...]:
     """The packs that fit an instruction set, this very processor's first."""
-    found: list[tuple[Target, KernelPack]] = []
+    fitting: list[tuple[Target, KernelPack]] = []
     for pack in packs:
         reason, target = why_not(pack.about, isa), target_of(pack.about)
         if reason:
             _log.info("kernels are not taken from %s: %s", pack.where, reason)
         elif target is not None:
-            found.append((target, pack))
+            fitting.append((target, pack))
     # Several packs of one target complete each other, in the order in which they are named.
-    found.sort(key=lambda one: (one[0].isa.cpu != isa.cpu, -len(one[0].needs)))
-    return tuple(pack for _, pack in found)
+    fitting.sort(key=lambda pair: (pair[0].isa.cpu != isa.cpu, -len(pair[0].needs)))
+    return tuple(pack for _, pack in fitting)
 
 
 def _layout(isa: Isa) -> Isa:

@@ -99,14 +99,14 @@ def compile_workers(
     work : callable
         Done by the other processes.
     """
-    made = CompileWorkers()
+    workers = CompileWorkers()
     limit = min(num_processes, usable_cores(), 1 + _MOST, len(kernels) // KERNELS_PER_PROCESS)
     try:
         if limit > 1 and _is_python(sys.executable):
-            made.start(kernels, isa, limit - 1, work)
-        yield made
+            workers.start(kernels, isa, limit - 1, work)
+        yield workers
     finally:
-        made.stop()
+        workers.stop()
 
 
 def main(stream: BinaryIO, owner: int) -> None:

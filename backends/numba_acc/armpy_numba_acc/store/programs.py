@@ -80,10 +80,10 @@ def compiled_program(
 
 def _kept(entries: Entries, key: str) -> tuple[Program | None, str]:
     """A program from disk, or why there is none."""
-    found = entries.look_up(_KIND, key)
-    if found.parts is None:
-        return None, found.reason
-    program = unpacked(found.parts)
+    entry = entries.look_up(_KIND, key)
+    if entry.parts is None:
+        return None, entry.reason
+    program = unpacked(entry.parts)
     return program, "" if program is not None else "it cannot be understood"
 
 

@@ -107,13 +107,13 @@ def softmax_rows(isa: Isa, vectors: int, mask: str, is_bounded: bool, is_capped:
 
     def masked(score: CodeValue, row: CodeValue, j: int) -> CodeValue:
         if of_keys:
-            given = load_elements(row, stored, 0, 1).at(0).splat(lanes)
+            mask = load_elements(row, stored, 0, 1).at(0).splat(lanes)
         else:
-            given = load_elements(row, stored, j * lanes, lanes)
+            mask = load_elements(row, stored, j * lanes, lanes)
         if stored == "bool":
-            return choose(given, score, score.like(-float("inf")))
+            return choose(mask, score, score.like(-float("inf")))
         # A sum with NaN would be NaN, and what is hidden is not.
-        return choose(given.equals(-float("inf")), given, score + given)
+        return choose(mask.equals(-float("inf")), mask, score + mask)
 
     @primitive(NOTHING, *(WORD,) * 8, FLOAT, FLOAT)
     def weigh(

@@ -48,26 +48,26 @@ def _make_run(
     widest, part_16, part_8 = make_part(width), make_part(16), make_part(8)
     part_4, part_2, part_1 = make_part(4), make_part(2), make_part(1)
 
-    def run(target: Pointer, given: Pointer, size: int) -> None:
+    def run(target: Pointer, source: Pointer, size: int) -> None:
         if size >= width:
             for at in range(0, size - width, width):
-                widest(target, given, at)
-            widest(target, given, size - width)
+                widest(target, source, at)
+            widest(target, source, size - width)
         elif size >= 16:
             for at in range(0, size - 16, 16):
-                part_16(target, given, at)
-            part_16(target, given, size - 16)
+                part_16(target, source, at)
+            part_16(target, source, size - 16)
         elif size >= 8:
-            part_8(target, given, 0)
-            part_8(target, given, size - 8)
+            part_8(target, source, 0)
+            part_8(target, source, size - 8)
         elif size >= 4:
-            part_4(target, given, 0)
-            part_4(target, given, size - 4)
+            part_4(target, source, 0)
+            part_4(target, source, size - 4)
         elif size >= 2:
-            part_2(target, given, 0)
-            part_2(target, given, size - 2)
+            part_2(target, source, 0)
+            part_2(target, source, size - 2)
         elif size == 1:
-            part_1(target, given, 0)
+            part_1(target, source, 0)
 
     return compiled(run)
 
@@ -129,7 +129,7 @@ def make_transpose_tile(size: int, length: int) -> Primitive:
         rows = [(source + source_pitch * number).load(kind) for number in range(length)]
         for _ in range(length.bit_length() - 1):
             pairs = zip(rows[: length // 2], rows[length // 2 :], strict=True)
-            rows = [one.shuffled(lanes, other) for one, other in pairs for lanes in (low, high)]
+            rows = [row.shuffled(lanes, other) for row, other in pairs for lanes in (low, high)]
         for number, row in enumerate(rows):
             (target + target_pitch * number).store(row)
 

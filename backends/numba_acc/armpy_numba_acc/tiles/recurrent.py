@@ -183,8 +183,8 @@ def _gru_after(step: _Vector) -> tuple[CodeValue, CodeValue]:
 
 def _mixed(step: _Vector, candidate: CodeValue) -> CodeValue:
     """A GRU's new state."""
-    kept = step.gate(0, 0)
-    return (1.0 - kept) * candidate + kept * step.hidden
+    update = step.gate(0, 0)
+    return (1.0 - update) * candidate + update * step.hidden
 
 
 def _lstm(step: _Vector) -> tuple[CodeValue, CodeValue]:
@@ -193,13 +193,13 @@ def _lstm(step: _Vector) -> tuple[CodeValue, CodeValue]:
 
 
 def _lstm_coupled(step: _Vector) -> tuple[CodeValue, CodeValue]:
-    taken = step.gate(0, 0, step.peephole(0) * step.state)
-    return _let_out(step, 1.0 - taken, taken)
+    update = step.gate(0, 0, step.peephole(0) * step.state)
+    return _let_out(step, 1.0 - update, update)
 
 
-def _let_out(step: _Vector, forget: CodeValue, taken: CodeValue) -> tuple[CodeValue, CodeValue]:
+def _let_out(step: _Vector, forget: CodeValue, update: CodeValue) -> tuple[CodeValue, CodeValue]:
     """An LSTM's new states."""
-    state = forget * step.state + taken * step.gate(3, 1)
+    state = forget * step.state + update * step.gate(3, 1)
     return step.gate(1, 0, step.peephole(1) * state) * step.functions[2](state), state
 
 
@@ -245,7 +245,7 @@ def make_update(isa: Isa, cell: str, names: tuple[str, ...]) -> Primitive:
             def gates(place: CodeValue) -> Callable[[int], CodeValue]:
                 return lambda gate: (place + (width * gate + number) * 4).load(kind)
 
-            made = _Vector(
+            state_vector = _Vector(
                 gates(share),
                 gates(sums),
                 gates(hidden)(0),
@@ -254,7 +254,7 @@ def make_update(isa: Isa, cell: str, names: tuple[str, ...]) -> Primitive:
                 lambda x: clamp(x, -high, high),
                 [_function_of(name) for name in names],
             )
-            new_hidden, new_state = _CELLS[cell](made)
+            new_hidden, new_state = _CELLS[cell](state_vector)
             (hidden + number * 4).store(new_hidden)
             if has_cell:
                 (state + number * 4).store(new_state)

@@ -94,7 +94,7 @@ class Turns:
     @property
     def medians_us(self) -> list[float]:
         """The median time of each candidate."""
-        return [float(each) for each in np.median(self.times_us, axis=0)]
+        return [float(time_us) for time_us in np.median(self.times_us, axis=0)]
 
     def gain(self, number: int, over: int = 0) -> float:
         """Return how many times as fast a candidate is as another one, at the least.
@@ -155,10 +155,10 @@ def _empty(info: TensorInfo) -> Array:
     return np.zeros(info.known_shape, info.data_type.dtype)
 
 
-def _agree(one: Array, other: Array) -> bool:
+def _agree(left: Array, other: Array) -> bool:
     """Return whether two outputs are the same."""
-    if one.dtype.kind != "f" or not one.size:
-        return np.array_equal(one, other)
+    if left.dtype.kind != "f" or not left.size:
+        return np.array_equal(left, other)
     with np.errstate(invalid="ignore"):
         largest = max(float(np.nanmax(np.abs(other))), 1e-30)
-    return np.allclose(one, other, rtol=0, atol=_TOLERANCE * largest, equal_nan=True)
+    return np.allclose(left, other, rtol=0, atol=_TOLERANCE * largest, equal_nan=True)

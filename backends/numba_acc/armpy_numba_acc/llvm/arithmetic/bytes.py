@@ -62,9 +62,9 @@ def pack_bytes(halves: Sequence[CodeValue], low: CodeValue, high: CodeValue) -> 
     return result.call("umax", lowest).call("umin", highest)
 
 
-def _concatenated(one: CodeValue, other: CodeValue) -> CodeValue:
+def _concatenated(left: CodeValue, other: CodeValue) -> CodeValue:
     """Two vectors as one."""
-    return one.shuffled(range(2 * one.count), other)
+    return left.shuffled(range(2 * left.count), other)
 
 
 def store_bytes(value: CodeValue, address: CodeValue, count: int) -> None:

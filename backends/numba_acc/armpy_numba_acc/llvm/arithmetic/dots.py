@@ -178,7 +178,9 @@ class LongProducts(Dots):
         lanes, parts = self.isa.lanes, self._depth // 2
         loaded = [line.load(vector(I16, 2 * lanes), parts * j + part) for part in range(parts)]
         return [
-            each.shuffled(range(first, first + lanes)) for each in loaded for first in (0, lanes)
+            register.shuffled(range(first, first + lanes))
+            for register in loaded
+            for first in (0, lanes)
         ]
 
     def elements(self, words: CodeValue) -> list[CodeValue]:
@@ -206,6 +208,6 @@ def _pairs(isa: Isa, x: CodeValue, y: CodeValue) -> CodeValue:
         return x.code.call(name, kind, x, y)
     x, y = x.bitcast(kind), y.bitcast(kind)
     # Written so that no lane moves; LLVM sees that products of 16 bits are enough.
-    lower = [(each << 16) >> 16 for each in (x, y)]
-    upper = [each >> 16 for each in (x, y)]
+    lower = [(register << 16) >> 16 for register in (x, y)]
+    upper = [register >> 16 for register in (x, y)]
     return lower[0] * lower[1] + upper[0] * upper[1]

@@ -97,14 +97,19 @@ class Emulation(MatrixUnit):
         add(rows, weight_rows, *map(self._tile, (total, elements, weights)))
 
     def _bytes(
-        self, rows: CodeValue, groups: CodeValue, total: CodeValue, given: CodeValue, by: CodeValue
+        self,
+        rows: CodeValue,
+        groups: CodeValue,
+        total: CodeValue,
+        rows_at: CodeValue,
+        by: CodeValue,
     ) -> None:
         """Products of bytes, row by row."""
         kind = vector(I32, _LANES)
 
         def row(number: CodeValue, _: list[CodeValue]) -> list[CodeValue]:
             def group(k: CodeValue, sums: list[CodeValue]) -> list[CodeValue]:
-                four = (given + number * ROW_BYTES).load(I32, k)
+                four = (rows_at + number * ROW_BYTES).load(I32, k)
                 weights, (result,) = by.load(kind, k), sums
                 for shift in (0, 8, 16, 24):
                     element = (four.shifted_right(shift) & 0xFF).splat(_LANES)
@@ -118,14 +123,19 @@ class Emulation(MatrixUnit):
         loop(self.code, rows, [], row)
 
     def _pairs(
-        self, rows: CodeValue, groups: CodeValue, total: CodeValue, given: CodeValue, by: CodeValue
+        self,
+        rows: CodeValue,
+        groups: CodeValue,
+        total: CodeValue,
+        rows_at: CodeValue,
+        by: CodeValue,
     ) -> None:
         """Products of bfloat16, row by row."""
         kind, zeros = vector(I32, _LANES), self.code.constant(vector(F32, _LANES))
 
         def row(number: CodeValue, _: list[CodeValue]) -> list[CodeValue]:
             def group(k: CodeValue, sums: list[CodeValue]) -> list[CodeValue]:
-                two = (given + number * ROW_BYTES).load(I32, k).splat(_LANES)
+                two = (rows_at + number * ROW_BYTES).load(I32, k).splat(_LANES)
                 weights, (first, second) = by.load(kind, k), sums
                 lower = [(pair << 16).as_float() for pair in (two, weights)]
                 upper = [(pair & -(1 << 16)).as_float() for pair in (two, weights)]

@@ -206,13 +206,13 @@ class _ArbiterWords:
         """Take an execution out that waits."""
 
         def turn(carried: list[CodeValue]) -> tuple[CodeValue, Sequence[CodeValue]]:
-            before, each = carried
-            goes_on = each.differs(execution)
+            before, visitor = carried
+            goes_on = visitor.differs(execution)
 
             def move() -> list[CodeValue]:
-                return [each, each.load(I64, _NEXT)]
+                return [visitor, visitor.load(I64, _NEXT)]
 
-            return goes_on, when(goes_on, move, lambda: [before, each])
+            return goes_on, when(goes_on, move, lambda: [before, visitor])
 
         before, _ = loop_while(self.code, [self.code.integer(0), self[FIRST]], turn)
         follower = execution.load(I64, _NEXT)
@@ -405,7 +405,7 @@ class _Visitor:
         def end(ticket: CodeValue, _: CodeValue) -> CodeValue:
             def take_back() -> list[CodeValue]:
                 # The first to exchange the ticket has it: the worker, or the leader.
-                taken = ticket.exchanged(self.execution, NO_CALL).differs(self.execution)
+                was_exchanged = ticket.exchanged(self.execution, NO_CALL).differs(self.execution)
 
                 def wait() -> list[CodeValue]:
                     # The worker may still look at `sync`, which is the caller's to free.
@@ -413,7 +413,7 @@ class _Visitor:
                     _wait_until(self.code, self.isa, is_over)
                     return []
 
-                when(taken, wait)
+                when(was_exchanged, wait)
                 # Last of all: from here on another execution may write the ticket.
                 (ticket + OWNER).store_shared(0)
                 return []

@@ -49,8 +49,8 @@ def elementwise_in_order(
 ) -> Elementwise:
     """The call for elements of one input that lie next to each other, as their results do."""
     sizes = [FORMAT_BYTES[name] for name in formats]
-    given, none = ElementwiseInput(source, 0, sizes[0]), ElementwiseInput()
-    inputs = given, none, none
+    elements, none = ElementwiseInput(source, 0, sizes[0]), ElementwiseInput()
+    inputs = elements, none, none
     return Elementwise(expression, "x".join(formats), "v", *inputs, output, sizes[-1], count)
 
 

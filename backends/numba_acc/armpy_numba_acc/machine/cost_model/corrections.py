@@ -35,9 +35,9 @@ def network_corrections(
     for ways in decisions:
         logs = [math.log(measured / modelled) for _, modelled, measured in ways]
         middle = statistics.median(logs)
-        for (what, _, _), log in zip(ways, logs, strict=True):
-            errors.setdefault(what, []).append(log - middle)
-    return {what: math.exp(statistics.fmean(each)) for what, each in errors.items()}
+        for (way, _, _), log in zip(ways, logs, strict=True):
+            errors.setdefault(way, []).append(log - middle)
+    return {way: math.exp(statistics.fmean(way_errors)) for way, way_errors in errors.items()}
 
 
 def agreed_corrections(networks: Sequence[Corrections]) -> dict[str, float]:
@@ -48,12 +48,12 @@ def agreed_corrections(networks: Sequence[Corrections]) -> dict[str, float]:
     dict of str to float
         For `armpy_numba_acc.machine.cost_model.model.MachineModel.corrected`.
     """
-    found = {}
-    for what in sorted({what for corrections in networks for what in corrections}):
-        errors = [math.log(corrections[what]) for corrections in networks if what in corrections]
+    agreed = {}
+    for way in sorted({way for corrections in networks for way in corrections}):
+        errors = [math.log(corrections[way]) for corrections in networks if way in corrections]
         if len(errors) < _LEAST_NETWORKS or min(map(abs, errors)) < _LEAST_ERROR:
             continue
         if min(errors) > 0 or max(errors) < 0:
             factor = math.exp(statistics.fmean(errors))
-            found[what] = round(min(max(factor, 1 / _MOST_FACTOR), _MOST_FACTOR), _DIGITS)
-    return found
+            agreed[way] = round(min(max(factor, 1 / _MOST_FACTOR), _MOST_FACTOR), _DIGITS)
+    return agreed

@@ -125,8 +125,8 @@ def _widths(times_ns: Mapping[TimedLoop, float]) -> Iterator[Width]:
     for trial in times_ns:
         if trial.what == "loads":
             of = {
-                what: times_ns[trial._replace(what=what)] / NUM_ACCESSES
-                for what in ("loads", "stores", "broadcasts")
+                access: times_ns[trial._replace(what=access)] / NUM_ACCESSES
+                for access in ("loads", "stores", "broadcasts")
             }
             yield Width(trial.vector_bytes, of["loads"], of["stores"], of["broadcasts"])
 
@@ -143,15 +143,15 @@ def _distance(paces: Sequence[Pace], cycle_ns: float, model: MachineModel) -> fl
     """Return how unlike a machine another one is, by their paces in cycles."""
     ratios = []
     for pace in paces:
-        found = [
+        similar = [
             other
             for other in model.paces
             if (other.instruction, other.vector_bytes) == (pace.instruction, pace.vector_bytes)
         ]
-        if not found:
+        if not similar:
             ratios.append(math.log(2))
             continue
-        (other,) = found
+        (other,) = similar
         ratios.append(abs(math.log(pace.step_ns / cycle_ns * model.cycle_ns / other.step_ns)))
         ratios.append(abs(math.log(pace.latency_ns / cycle_ns * model.cycle_ns / other.latency_ns)))
     return sum(ratios) / len(ratios)
@@ -176,8 +176,10 @@ def _with_tiles(model: MachineModel, isa: Isa, times_ns: Mapping[TimedLoop, floa
         elif time_ns > 1.1 * (computed_ns + turn_ns):
             broadcast_ns = (time_ns - trial.vectors * width.load_ns) / trial.rows
     widths = tuple(
-        replace(each, broadcast_ns=max(each.broadcast_ns, broadcast_ns)) if each == width else each
-        for each in model.widths
+        replace(registers, broadcast_ns=max(registers.broadcast_ns, broadcast_ns))
+        if registers == width
+        else registers
+        for registers in model.widths
     )
     finishes = tuple(
         _turning(finish, turn_ns) if finish.kind == "f32" else finish for finish in model.finishes

@@ -129,17 +129,17 @@ class MachineModel:
     @property
     def figures(self) -> dict[str, str]:
         """The figures for people, by what they are of."""
-        found = {"clock": f"{1 / self.cycle_ns:.2f} GHz"}
+        by_name = {"clock": f"{1 / self.cycle_ns:.2f} GHz"}
         for pace in self.paces:
             multiplied = _MULTIPLIED.get(pace.instruction, 1)
             rate = 2 * multiplied * pace.vector_bytes / 4 / pace.step_ns
             name = f"{pace.instruction}, {8 * pace.vector_bytes} bits"
-            found[name] = f"{rate:.0f} G operations/s"
+            by_name[name] = f"{rate:.0f} G operations/s"
         for number, level in enumerate(self.levels[:-1], 1):
             text = f"{level.size_bytes >> 10} KB, {level.bytes_per_ns:.0f} GB/s"
-            found[f"cache, level {number}"] = text
-        found["memory"] = f"{self.levels[-1].bytes_per_ns:.0f} GB/s"
-        return found
+            by_name[f"cache, level {number}"] = text
+        by_name["memory"] = f"{self.levels[-1].bytes_per_ns:.0f} GB/s"
+        return by_name
 
     def has(self, instruction: str) -> bool:
         """Return whether it is known how fast a kind of multiplication is."""
@@ -152,11 +152,11 @@ class MachineModel:
         steps, narrower ones no less. An unknown instruction counts as float32 at four times the
         time.
         """
-        found = [pace for pace in self.paces if pace.instruction == instruction]
-        if not found:
+        paces = [pace for pace in self.paces if pace.instruction == instruction]
+        if not paces:
             known = self.pace("f32", vector_bytes)
             return replace(known, instruction=instruction, step_ns=4 * known.step_ns)
-        pace = min(found, key=lambda pace: abs(pace.vector_bytes - vector_bytes))
+        pace = min(paces, key=lambda pace: abs(pace.vector_bytes - vector_bytes))
         factor = max(vector_bytes / pace.vector_bytes, 1.0)
         return replace(pace, vector_bytes=vector_bytes, step_ns=factor * pace.step_ns)
 
@@ -186,8 +186,8 @@ class MachineModel:
 
     def finish(self, kind: str) -> FinishCost:
         """Cost of tiles of a kind of product besides their steps; float32's if unknown."""
-        found = {finish.kind: finish for finish in self.finishes}
-        return found.get(kind, found["f32"])
+        by_kind = {finish.kind: finish for finish in self.finishes}
+        return by_kind.get(kind, by_kind["f32"])
 
     def level(self, size_bytes: float) -> Level:
         """The level of the cache that so many bytes fit; the memory if none."""

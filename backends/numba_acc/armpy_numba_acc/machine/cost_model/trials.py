@@ -44,17 +44,17 @@ def trials_of(isa: Isa) -> tuple[TimedLoop, ...]:
     """All that say something about an instruction set's choices, in the order of their numbers."""
     full = isa.vector_bytes
     widths = [full, full // 2] if full > 32 else [full]
-    found = [TimedLoop("chain")]
+    trials = [TimedLoop("chain")]
     for width in widths:
-        found += [TimedLoop("steps", "f32", width), TimedLoop("wait", "f32", width)]
-        found += [TimedLoop("steps", "u8", width), TimedLoop("wait", "u8", width)]
-        found += [TimedLoop(what, "", width) for what in ("loads", "stores", "broadcasts")]
+        trials += [TimedLoop("steps", "f32", width), TimedLoop("wait", "f32", width)]
+        trials += [TimedLoop("steps", "u8", width), TimedLoop("wait", "u8", width)]
+        trials += [TimedLoop(access, "", width) for access in ("loads", "stores", "broadcasts")]
     if isa.has_bfloat16:
-        found += [TimedLoop("steps", "bf16", full), TimedLoop("wait", "bf16", full)]
+        trials += [TimedLoop("steps", "bf16", full), TimedLoop("wait", "bf16", full)]
     # As many rows as leave registers for the weights and an element: others would be spilled.
     rows = 7 if isa.num_registers > 16 else 6
-    found += [TimedLoop("tile", "f32", full, rows, 2), TimedLoop("tile", "f32", full, 12, 1)]
+    trials += [TimedLoop("tile", "f32", full, rows, 2), TimedLoop("tile", "f32", full, 12, 1)]
     if isa.matrix_unit == "amx":
-        found += [TimedLoop("dots", "u8", full), TimedLoop("fetches"), TimedLoop("puts")]
-        found += [TimedLoop("dots", "bf16", full)] if "+amx-bf16" in isa.features else []
-    return tuple(found)
+        trials += [TimedLoop("dots", "u8", full), TimedLoop("fetches"), TimedLoop("puts")]
+        trials += [TimedLoop("dots", "bf16", full)] if "+amx-bf16" in isa.features else []
+    return tuple(trials)

@@ -181,10 +181,10 @@ def runs_on(target: Target, processor: Processor | None = None) -> str:
 def _system_of(rest: str) -> str:
     """Return Python's name of the operating system that the rest of a triple names."""
     parts = rest.split("-")
-    found = (
+    systems = (
         system for name, system in _SYSTEMS.items() if any(part.startswith(name) for part in parts)
     )
-    return next(found, rest)
+    return next(systems, rest)
 
 
 def best_first(targets: Iterable[Target], processor: Processor | None = None) -> Sequence[Target]:

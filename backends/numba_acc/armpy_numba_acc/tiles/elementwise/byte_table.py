@@ -28,8 +28,8 @@ def byte_table_definition(isa: Isa) -> str:
 
         def compute(lanes: int, index: CodeValue, mask: CodeValue | None) -> None:
             if has_permute:
-                found = _permuted(quarters, (source + index).load(_WIDE, mask=mask))
-                (target + index).store(found, mask=mask)
+                permuted = _permuted(quarters, (source + index).load(_WIDE, mask=mask))
+                (target + index).store(permuted, mask=mask)
             else:  # one by one: nothing is left to mask
                 number = (source + index).load(I8).unsigned(I64)
                 (target + index).store(table.load(I8, number))

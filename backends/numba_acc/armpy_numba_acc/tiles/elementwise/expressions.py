@@ -355,9 +355,9 @@ def expression_named(name: str) -> Expression:
                 stack.append(parameters.pop(0))
             else:
                 function = _SINGLE[token]
-                taken = [stack.pop() for _ in range(function.num_inputs)][::-1]
-                taken += [parameters.pop(0) for _ in range(function.num_parameters)]
-                stack.append(function.compute(*taken))
+                values = [stack.pop() for _ in range(function.num_inputs)][::-1]
+                values += [parameters.pop(0) for _ in range(function.num_parameters)]
+                stack.append(function.compute(*values))
         return stack[0]
 
     return Expression(compute, num_inputs, num_parameters)

@@ -43,9 +43,9 @@ def _rescaled(value: CodeValue, high: CodeValue, low: CodeValue, shift: CodeValu
     product = value.signed(I64) * multiplier.signed(I64)
     product = (product << left) + (1 << 30)
     is_rounded_twice = right > 0
-    one = right.like(1)
-    half = choose(is_rounded_twice, one << (right + 30), 0)
-    step = choose(is_rounded_twice, one << 31, 0)
+    unit = right.like(1)
+    half = choose(is_rounded_twice, unit << (right + 30), 0)
+    step = choose(is_rounded_twice, unit << 31, 0)
     return (product + half - ((product >> 63) & step)) >> (right + 31)
 
 
@@ -219,13 +219,13 @@ def _byte_squared_difference_of(is_larger: tuple[bool, bool]) -> Callable[..., C
     def compute(a: CodeValue, b: CodeValue, *numbers: CodeValue) -> CodeValue:
         zeros, (scale, nudge, margin), multipliers = numbers[:2], numbers[2:5], numbers[5:14]
         centred = [x - zero.to_integer() for x, zero in zip((a, b), zeros, strict=True)]
-        one, other = (
+        first, other = (
             x << (_BYTE_BITS - 1) if is_exact else _terms((x,), _BYTE_BITS, own)[0].narrowed(I32)
             for x, is_exact, own in zip(
                 centred, is_larger, (multipliers[:3], multipliers[3:6]), strict=True
             )
         )
-        difference = one - other
+        difference = first - other
         real = difference.to_float()
 
         def exactly() -> CodeValue:

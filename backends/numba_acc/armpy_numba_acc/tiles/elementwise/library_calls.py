@@ -21,18 +21,18 @@ def from_library(name: str, x: CodeValue, mask: CodeValue, others: CodeValue) ->
         float32.
     """
     code = x.code
-    given, chosen, result = code.stack(x.kind), code.stack(x.kind), code.stack(x.kind)
+    source, chosen, result = code.stack(x.kind), code.stack(x.kind), code.stack(x.kind)
     result.store(others)
 
     def one_by_one() -> list[CodeValue]:
-        given.store(x)
+        source.store(x)
         chosen.store(mask.unsigned(I8))
         return loop(code, code.integer(x.count), [], step)
 
     def step(number: CodeValue, values: list[CodeValue]) -> list[CodeValue]:
         def call() -> list[CodeValue]:
-            found = code.call(name, F64, given.load(F32, number).to_double())
-            result.store(found.to_single(), number)
+            real = code.call(name, F64, source.load(F32, number).to_double())
+            result.store(real.to_single(), number)
             return []
 
         return when(chosen.load(I8, number).differs(0), call)

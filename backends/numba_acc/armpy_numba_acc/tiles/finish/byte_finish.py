@@ -67,8 +67,8 @@ class SumsFinish(Finish):
         bias = tile.line(tile.weights, I32)
         if not self.has_corrections:
             return bias * tile.rows
-        given = [tile.room.load(I32, 2 * row) for row in range(tile.rows)]
-        return [each.splat(first.count) + first for each in given for first in bias]
+        sums = [tile.room.load(I32, 2 * row) for row in range(tile.rows)]
+        return [total.splat(first.count) + first for total in sums for first in bias]
 
     def write(self, tile: Tile, totals: list[CodeValue]) -> None:
         rows = tile.by_row(totals)

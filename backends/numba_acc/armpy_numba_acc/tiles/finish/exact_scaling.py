@@ -88,7 +88,7 @@ class ExactScaling:
             One for each of `totals`. Nudges may be None where all are 0 and negatives matter:
             sums are scaled and moved in one operation then, too.
         """
-        reals = [self._scaled(*each) for each in zip(totals, scales, nudges, strict=True)]
+        reals = [self._scaled(*parts) for parts in zip(totals, scales, nudges, strict=True)]
         results = [real.to_integer() for real in reals]
         bits = self._certain(reals)
 

@@ -88,7 +88,9 @@ def _cut_off(moved: CodeValue) -> CodeValue:
 
 def _is_doubtful(moved: list[CodeValue]) -> CodeValue:
     """Return whether any number of some vectors may be cut off wrong, or is NaN."""
-    doubts = [(each.bits() & _FRACTION_BITS).equals(0) | each.is_nan() for each in moved]
+    doubts = [
+        (register.bits() & _FRACTION_BITS).equals(0) | register.is_nan() for register in moved
+    ]
     return reduce(or_, doubts).any()
 
 

@@ -101,7 +101,7 @@ class DynamicFinish(RealFinish):
         result = []
         for row, sums in enumerate(tile.by_row(totals)):
             scale = tile.room.load(I64, row).load(F32)
-            for total, each, start in zip(sums, scales, bias, strict=True):
-                factor = scale.splat(total.count) * each
+            for total, row_scale, start in zip(sums, scales, bias, strict=True):
+                factor = scale.splat(total.count) * row_scale
                 result.append(total.to_float().times_plus(factor, start))
         return result

@@ -65,9 +65,9 @@ class WideFinish(Finish):
         zero_point = call.zero_point.narrowed(self._stored)
         rows = [
             [
-                compute(total, each, low, high).narrowed(self._stored)
+                compute(total, number, low, high).narrowed(self._stored)
                 + zero_point.splat(total.count)
-                for total, each in zip(some, numbers, strict=True)
+                for total, number in zip(some, numbers, strict=True)
             ]
             for some in tile.by_row(totals)
         ]

@@ -68,9 +68,9 @@ class ResidualSum:
         pairs = [self._centred(*pair) for pair in zip(elements, others, strict=True)]
         zero_point = self._zero_point.to_float().splat(self._lanes)
         results, certain = [], []
-        for one, other in pairs:
+        for element, other in pairs:
             scaled = other.to_float() * self._other_scale
-            total = one.to_float().times_plus(self._scale, scaled)
+            total = element.to_float().times_plus(self._scale, scaled)
             nearest, rest = nearest_and_rest(total, zero_point)
             results.append(nearest)
             certain.append(abs(rest) <= self._most)
@@ -104,8 +104,8 @@ class ResidualSum:
 
         def replace(lane: CodeValue, number: CodeValue) -> None:
             index = number * lanes + lane
-            one, other = (room.load(I32, index) for room in summands)
-            steps = clamp(exact_byte_sum(one, other, numbers), -_FAR, _FAR)
+            element, other = (room.load(I32, index) for room in summands)
+            steps = clamp(exact_byte_sum(element, other, numbers), -_FAR, _FAR)
             at_results.store(steps.narrowed(I32) + self._zero_point, index)
 
         for_each_bit(bits, len(pairs), replace)

@@ -281,8 +281,8 @@ def _for_each_width(
     spread: Callable[[CodeValue, int], Any], place: CodeValue, shape: Shape
 ) -> list[Any]:
     """Return the spread values in vectors of several widths, for each vector."""
-    made = {lanes: spread(place, lanes) for lanes in dict.fromkeys(shape.widths)}
-    return [made[lanes] for lanes in shape.widths]
+    by_width = {lanes: spread(place, lanes) for lanes in dict.fromkeys(shape.widths)}
+    return [by_width[lanes] for lanes in shape.widths]
 
 
 class Finish(ABC):
@@ -348,9 +348,9 @@ def product_definitions(
 
         def compute(number: CodeValue, carried: list[CodeValue]) -> list[CodeValue]:
             panel = first + number
-            made = Tile(isa, code, call, shape, address, room, pixel, count, panel, sources)
-            line = made.weights + finish.head_bytes(shape)
-            finish.write(made, products.sums(made, line, finish.first(made)))
+            tile_made = Tile(isa, code, call, shape, address, room, pixel, count, panel, sources)
+            line = tile_made.weights + finish.head_bytes(shape)
+            finish.write(tile_made, products.sums(tile_made, line, finish.first(tile_made)))
             return carried
 
         repeat(code, last - first, [], compute)

@@ -45,14 +45,14 @@ def _write(
         source, place = table.load(I64, number), target + number * walk.gathered_pitch
 
         def tap(number: CodeValue, _: list[CodeValue]) -> list[CodeValue]:
-            given, at = source + taps.load(I64, number), place + number * pitch
+            tap_source, at = source + taps.load(I64, number), place + number * pitch
 
             def piece(number: CodeValue, _: list[CodeValue]) -> list[CodeValue]:
-                at.store(given.load(kind, number), number)
+                at.store(tap_source.load(kind, number), number)
                 return []
 
             def last() -> list[CodeValue]:
-                at.store(given.load(kind, whole, mask=mask), whole)
+                at.store(tap_source.load(kind, whole, mask=mask), whole)
                 return []
 
             loop(code, whole, [], piece)

@@ -143,8 +143,8 @@ class ChannelProducts(Products):
         if self._pairs is None:
             return total + elements.signed(I32) * weights
         # The upper half of each lane is 0, whatever its weight is there.
-        given = self._pairs.elements(elements.unsigned(I32))
-        return self._pairs.add(total, given, self._pairs.elements(weights))
+        pairs = self._pairs.elements(elements.unsigned(I32))
+        return self._pairs.add(total, pairs, self._pairs.elements(weights))
 
     def sums(self, tile: Tile, line: CodeValue, totals: list[CodeValue]) -> list[CodeValue]:
         # A panel has the weights of some channels, so that it begins at these in every row.

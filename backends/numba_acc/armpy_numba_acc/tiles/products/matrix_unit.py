@@ -149,16 +149,16 @@ class MatrixProduct:
         self._by_columns(call, panel, products)
 
     def _keep(
-        self, code: Code, args: CodeValue, state: CodeValue, kept: CodeValue, panel: CodeValue
+        self, code: Code, args: CodeValue, state: CodeValue, results: CodeValue, panel: CodeValue
     ) -> None:
         call, unit = CallFields(self.record, args), matrix_unit(self.isa, code, state)
         walk = CallFields(MatrixWalk, call.walk + CONFIGURATION_BYTES)
-        second = kept + walk.first_rows * ROW_PITCH
+        second = results + walk.first_rows * ROW_PITCH
 
         def store(columns: int) -> None:
             for tile in _SUMS:
                 if tile % 2 < columns:
-                    place = (kept, second)[tile // 2] + tile % 2 * ROW_BYTES
+                    place = (results, second)[tile // 2] + tile % 2 * ROW_BYTES
                     unit.store(tile, place, code.integer(ROW_PITCH))
 
         self._by_columns(call, panel, store)
@@ -198,7 +198,7 @@ class MatrixProduct:
         self,
         code: Code,
         args: CodeValue,
-        kept: CodeValue,
+        results: CodeValue,
         room: CodeValue,
         pixel: CodeValue,
         count: CodeValue,
@@ -208,7 +208,7 @@ class MatrixProduct:
         kind = vector(I32 if self.operands == "bytes" else F32, lanes)
 
         def finish(first: CodeValue, some: CodeValue) -> None:
-            place, at_room = kept + first * ROW_PITCH, room + first * 8
+            place, at_room = results + first * ROW_PITCH, room + first * 8
             rows = pixel + first, some, panel
             tile = Tile(self.isa, code, call, self.shape, place, at_room, *rows, [])
             totals, last = [], some - 1

@@ -86,7 +86,7 @@ def _begin(args: int, address: Pointer, room: Pointer, first: int, skipped: int)
 
 
 @inlined
-def _finish(args: int, kept: Pointer, item: Pointer) -> None:
+def _finish(args: int, results: Pointer, item: Pointer) -> None:
     """Have what is kept of an item finished, run by run."""
     call = _read(args)
     walk = _read_walk(call.walk + CONFIGURATION_BYTES)
@@ -95,7 +95,7 @@ def _finish(args: int, kept: Pointer, item: Pointer) -> None:
     while position < end:
         position, pixel, count = _next_run(call, walk, position, end)
         if count > 0:
-            place = kept + (position - first) * ROW_PITCH
+            place = results + (position - first) * ROW_PITCH
             finish_rows(args, place, room, pixel, count, panel)
         room += 8 * ((count + ROWS_AT_ONCE - 1) // ROWS_AT_ONCE * ROWS_AT_ONCE)
         position += count
@@ -112,7 +112,7 @@ def walk_matrix_tiles(args: int, thread: int, num_threads: int) -> None:
     call = _read(args)
     walk = _read_walk(call.walk + CONFIGURATION_BYTES)
     rows = call.rows
-    unit, kept = (_unit() + 63) & -64, (_kept() + 63) & -64
+    unit, results = (_unit() + 63) & -64, (_kept() + 63) & -64
     rooms, table, items = _rooms(), _table(), _items()
     gathered = call.scratch + thread // walk.num_pieces * walk.gathered_bytes
     num_tiles = (walk.positions + rows - 1) // rows
@@ -136,7 +136,7 @@ def walk_matrix_tiles(args: int, thread: int, num_threads: int) -> None:
                 origin, address, pitch = table, gathered, walk.gathered_pitch
             _begin(args, origin, room, first, skipped)
             for panel in range(first_panel, last_panel):
-                place, item = kept + num_items % 2 * KEPT_BYTES, items + num_items % 2 * 32
+                place, item = results + num_items % 2 * KEPT_BYTES, items + num_items % 2 * 32
                 multiply(args, unit, address, pitch, panel)
                 if num_items >= 2:
                     _finish(args, place, item)
@@ -147,5 +147,5 @@ def walk_matrix_tiles(args: int, thread: int, num_threads: int) -> None:
                 store_i64(item, _PANEL, panel)
                 num_items += 1
     for number in range(max(num_items - 2, 0), num_items):
-        _finish(args, kept + number % 2 * KEPT_BYTES, items + number % 2 * 32)
+        _finish(args, results + number % 2 * KEPT_BYTES, items + number % 2 * 32)
     end_part(unit)

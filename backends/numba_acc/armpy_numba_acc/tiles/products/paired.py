@@ -67,9 +67,9 @@ class PairedProducts(Products):
                 # Each vector of weights is used for all rows before the next one is needed: there
                 # are registers for all sums and elements, not for all weights.
                 for column, factor in enumerate(self.weights(line, shape)):
-                    for pair, given in enumerate(elements):
+                    for pair, row_elements in enumerate(elements):
                         at = pair * size + column
-                        blocks[at] = self.add(blocks[at], given, factor)
+                        blocks[at] = self.add(blocks[at], row_elements, factor)
                 return [line + line_bytes, *blocks]
 
             if self.has_rest:
@@ -107,8 +107,8 @@ def _paired(places: Sequence[CodeValue]) -> list[CodeValue]:
     """Eight bytes of each two rows beside each other."""
     halves = [place.load(vector(I8, _HALF)) for place in places]
     return [
-        one.shuffled(range(2 * _HALF), other)
-        for one, other in zip(halves[::2], halves[1::2], strict=True)
+        left.shuffled(range(2 * _HALF), other)
+        for left, other in zip(halves[::2], halves[1::2], strict=True)
     ]
 
 
@@ -120,9 +120,9 @@ def _in_blocks(tile: Tile, totals: list[CodeValue]) -> Blocks:
 def _rearranged(rows: Sequence[Sequence[CodeValue]]) -> Blocks:
     """Two vectors of each two rows, or of each two blocks of two rows, as two others."""
     return [
-        one.shuffled(lanes, other)
+        left.shuffled(lanes, other)
         for above, below in zip(rows[::2], rows[1::2], strict=True)
-        for one, other in zip(above, below, strict=True)
+        for left, other in zip(above, below, strict=True)
         for lanes in (_FIRST, _LAST)
     ]
 
@@ -133,6 +133,7 @@ def _by_row(blocks: Blocks, tile: Tile) -> list[CodeValue]:
         some = blocks[first : first + size]
         for lanes in (_FIRST, _LAST):
             result += [
-                one.shuffled(lanes, other) for one, other in zip(some[::2], some[1::2], strict=True)
+                left.shuffled(lanes, other)
+                for left, other in zip(some[::2], some[1::2], strict=True)
             ]
     return result

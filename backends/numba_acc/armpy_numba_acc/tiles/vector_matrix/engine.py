@@ -162,20 +162,20 @@ def vector_kernel(
 
     def some(code: Code, args: CodeValue, number: CodeValue, begun: CodeValue) -> None:
         call = CallFields(record, args)
-        made = products(isa, call)
-        totals = _sums_side_by_side(made, call.matrix, number)
+        method = products(isa, call)
+        totals = _sums_side_by_side(method, call.matrix, number)
         finish(isa, made_for, call).write(number * lanes, totals, begun, None)
 
     def single(code: Code, args: CodeValue, number: CodeValue, begun: CodeValue) -> None:
         call = CallFields(record, args)
-        made, column = products(isa, call), number * lanes
+        method, column = products(isa, call), number * lanes
         count = call.matrix.columns - column
         if made_for.layout == "rows":
-            total = _sums_of_rows(made, call.matrix, column, smaller(count, lanes))
+            total = _sums_of_rows(method, call.matrix, column, smaller(count, lanes))
         elif is_ordered:
-            (total,) = _panel_sums(*_columns(made, call.matrix, number, 1))
+            (total,) = _panel_sums(*_columns(method, call.matrix, number, 1))
         else:
-            total = _vector_sums(*_columns(made, call.matrix, number, 1))
+            total = _vector_sums(*_columns(method, call.matrix, number, 1))
         finish(isa, made_for, call).write(column, [total], begun, count)
 
     definitions = [

@@ -108,8 +108,8 @@ class _ByteSums:
         tile, dots = self.tile, self.dots
         octets, line = vector(I8, _size(tile)), 4 * dots.bytes_per_vector
         addresses = [table.load(I64, 4 * x + row) for row in range(4)]
-        found = [(address + self.block.at).load(octets) for address in addresses]
-        groups = groups_of_four(found, self.part)
+        octet_rows = [(address + self.block.at).load(octets) for address in addresses]
+        groups = groups_of_four(octet_rows, self.part)
         elements = [dots.elements(group) for group in groups]
         for j, tap in taps:
             for i in range(tile.rows):

@@ -51,9 +51,9 @@ def pooling_block_f32(lanes: int, columns: int, parts: int, algorithm: str) -> s
             return [(address + block.at).load(kind, part) for part in range(parts)]
 
         fold = {"max": _larger, "l2": lambda total, x: x.times_plus(x, total)}.get(algorithm, _sum)
-        found = _over_taps(block, PoolingF32, columns, [(kind, initial)] * parts, load, fold)
+        pixels = _over_taps(block, PoolingF32, columns, [(kind, initial)] * parts, load, fold)
         low, high = (bound.splat(lanes) for bound in (call.low, call.high))
-        for pixel, values in enumerate(found):
+        for pixel, values in enumerate(pixels):
             for part, total in enumerate(values):
                 value = at_most(high, at_least(low, finished(total, block.factors, pixel)))
                 block.place(pixel).store(value, part)
@@ -84,7 +84,7 @@ def max_block_u8(width: int, columns: int) -> str:
     def compute(block: Block) -> None:
         call = block.call(PoolingU8)
         low, high = (bound.narrowed(I8).splat(kind.count) for bound in (call.low, call.high))
-        found = _over_taps(
+        pixels = _over_taps(
             block,
             PoolingU8,
             columns,
@@ -92,7 +92,7 @@ def max_block_u8(width: int, columns: int) -> str:
             lambda address: [(address + block.at).load(kind)],
             lambda total, value: total.call("umax", value),
         )
-        for pixel, (total,) in enumerate(found):
+        for pixel, (total,) in enumerate(pixels):
             store_bytes(total.call("umin", high), block.place(pixel), width)
 
     return block_definition(1, columns, 0, compute)
@@ -121,8 +121,8 @@ def mean_block_u8(width: int, columns: int, has_words: bool) -> str:
             return values if has_words else [v for part in values for v in widened(part, sums)]
 
         initial = [(kind, 0) for kind in kinds]
-        found = _over_taps(block, PoolingU8, columns, initial, load, _sum)
-        for pixel, values in enumerate(found):
+        pixels = _over_taps(block, PoolingU8, columns, initial, load, _sum)
+        for pixel, values in enumerate(pixels):
             totals = [v for part in values for v in widened(part, sums)] if has_words else values
             steps = [mean(total, block.factors, pixel) for total in totals]
             packed = [pack_words(steps[k : k + 2], call.zero_point) for k in (0, 2)]
@@ -161,9 +161,9 @@ def small_mean_block_u8(width: int, columns: int) -> str:
             zeros = values.like(0)
             return [interleave(values, zeros, half).bitcast(words) for half in range(2)]
 
-        found = _over_taps(block, PoolingU8, columns, [(words, 0)] * 2, load, _sum)
+        pixels = _over_taps(block, PoolingU8, columns, [(words, 0)] * 2, load, _sum)
         zero = call.zero_point.narrowed(I16).splat(words.count)
-        for pixel, totals in enumerate(found):
+        for pixel, totals in enumerate(pixels):
             means = [mean(total, block.factors, pixel) + zero for total in totals]
             store_bytes(pack_bytes(means, call.low, call.high), block.place(pixel), width)
 
@@ -201,8 +201,8 @@ def pooling_block_i16(lanes: int, columns: int, algorithm: str) -> str:
             return [(address + block.at).load(narrow).signed(kind.element)]
 
         initial, fold = (low, _larger_integer) if is_max else ((kind, 0), _sum)
-        found = _over_taps(block, PoolingI16, columns, [initial], load, fold)
-        for pixel, (total,) in enumerate(found):
+        pixels = _over_taps(block, PoolingI16, columns, [initial], load, fold)
+        for pixel, (total,) in enumerate(pixels):
             value = total if is_max else mean(total, block.factors, pixel)
             block.place(pixel).store(value.call("smax", low).call("smin", high).narrowed(I16))
 
@@ -249,7 +249,7 @@ def _over_taps(
         The vectors of each pixel.
     """
     code, call, parts = block.args.code, block.call(kind), len(initial)
-    firsts = [each if isinstance(each, CodeValue) else code.constant(*each) for each in initial]
+    firsts = [start if isinstance(start, CodeValue) else code.constant(*start) for start in initial]
 
     def step(tap: CodeValue, totals: list[CodeValue]) -> list[CodeValue]:
         """One tap for every pixel."""
@@ -260,5 +260,5 @@ def _over_taps(
             results += map(fold, totals[j * parts : (j + 1) * parts], elements)
         return results
 
-    found = repeat(code, call.kernel_h * call.kernel_w, firsts * columns, step)
-    return [found[pixel * parts : (pixel + 1) * parts] for pixel in range(columns)]
+    sums = repeat(code, call.kernel_h * call.kernel_w, firsts * columns, step)
+    return [sums[pixel * parts : (pixel + 1) * parts] for pixel in range(columns)]

@@ -83,7 +83,11 @@ def _added(factor: float, value: CodeValue, total: CodeValue | None) -> CodeValu
 
 def _product_of_squares(pairs: Sequence[float]) -> Sequence[float]:
     """Coefficients of the product of all ``x - pair**2``, the lowest power first."""
-    return [float(each) for each in np.poly([pair**2 for pair in pairs])[::-1]] if pairs else [1.0]
+    return (
+        [float(coefficient) for coefficient in np.poly([pair**2 for pair in pairs])[::-1]]
+        if pairs
+        else [1.0]
+    )
 
 
 @cache
